@@ -16,7 +16,6 @@ from common.errors import InputError
 from common.files import check_apart
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
-from common.registry import VocoderSpec
 from common.synthesis import (
     Controls,
     OutputFolder,
@@ -31,8 +30,9 @@ from common.synthesis import (
     contract_of,
     load_mels_or_recordings,
     read_phrases,
-    shipped_options,
     speak_into_folder,
+    with_frame_pitch,
+    with_shipped,
     write_stream,
 )
 from common.synthesis.arguments import (
@@ -42,7 +42,7 @@ from common.synthesis.arguments import (
     check_roles,
     chosen_model,
     griffin_lim_from_args,
-    output_of_text,
+    may_be_shipped,
     read_text,
     speaking_options,
     speaks_one_text,
@@ -50,6 +50,7 @@ from common.synthesis.arguments import (
     voice_from_args,
     with_text_options,
 )
+from common.synthesis.command import output_of_text
 from common.synthesis.effects import check_effects, warn_unread
 from common.text import Style, utterance_draws
 from models import available_models, get_model
@@ -76,18 +77,18 @@ def open_checkpoints(
 ) -> tuple[LoadedCheckpoint | None, LoadedCheckpoint | None]:
     """The generator's and the vocoder's checkpoint, where they are given, or the shipped ones to speak text with."""
     chosen = {role: chosen_model(args, role) for role in ("generator", "vocoder")}
-    if not any(chosen.values()) and speaks_text(args):
-        vars(args).update(shipped_options(with_sound=not args.no_audio))
-        chosen = {role: chosen_model(args, role) for role in chosen}
-    check_roles(args, parser, **{role: given and given[0] for role, given in chosen.items()})
     ema = True if args.quiet and args.ema is None else args.ema  # the same weights, without the line that says so
     opened = {
         role: open_checkpoint(given[1], model=given[0].name, ema=ema)
         for role, given in chosen.items()
         if given is not None
     }
-    if args.ema:
+    if args.ema and opened:
         check_ema(list(opened.values()))
+    if opened or speaks_text(args):
+        opened = with_shipped(opened, with_sound=may_be_shipped(args) and not args.no_audio)
+    specs = {role: one.spec for role, one in opened.items()}
+    check_roles(args, parser, generator=specs.get("generator"), vocoder=specs.get("vocoder"))
     generator = opened.get("generator")
     return generator and with_text_options(generator, args), opened.get("vocoder")
 
@@ -131,17 +132,18 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     if generator is None:
         contract = None if vocoder is None else contract_of(vocoder, None, accepted=args.accept_audio_differences)
         phrases = read_phrases(args.input)
-        inference = None if vocoder is None or vocoder.exported is not None else vocoder.spec.inference
-        takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
-        items, audio = load_mels_or_recordings(
-            phrases, dataset_path=args.dataset_path, contract=contract, takes_pitch=takes_pitch
-        )
-        warn_unread(phrases, read=("mel", "wav", *["pitch"] * takes_pitch), source=str(args.input))
+        items, audio = load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
         sound = None
+        if vocoder is None and not args.no_audio:
+            vocoder = with_shipped({}, audio=audio, with_sound=may_be_shipped(args)).get("vocoder")
         if vocoder is not None:
             sound = vocoder_from_args(args, vocoder, precision=precision)
         elif not args.no_audio:
             sound = griffin_lim_from_args(args, audio)
+        takes_pitch = sound is not None and sound.takes_pitch
+        if takes_pitch:
+            items = with_frame_pitch(items, dataset_path=args.dataset_path)
+        warn_unread(phrases, read=("mel", "wav", *["pitch"] * takes_pitch), source=str(args.input))
         synthesizer = Synthesizer(
             generator=None,
             vocoder=sound,

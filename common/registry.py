@@ -93,7 +93,8 @@ class VocoderSpec:
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
     has_noise: bool = True  # of its own, a constant one that the denoiser can find and subtract
-    # Whether ``infer`` and ``track`` take the pitch of frames, (B, F) in Hz, 0 where unvoiced, instead of finding it
+    # Whether ``infer`` and ``track`` take a ``pitch`` of frames (B, F) in Hz, and a ``voicing`` (B, F), 0 to 1,
+    # instead of finding them
     takes_pitch: bool = False
     # (config, audio) -> mel frames on each side that a frame's samples depend on, so that long ones are spoken in
     # pieces; None: all of the mel

@@ -173,18 +173,20 @@ class HarmonicVocoder(nn.Module):
         self._noise = SeededNoise(audio.hop_length)
 
     @torch.no_grad()
-    def track(self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None) -> Tensor:
+    def track(
+        self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None, voicing: Tensor | None = None
+    ) -> Tensor:
         """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
         from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
 
-        A ``pitch`` (B, F) in Hz, 0 where unvoiced, is taken instead of the mel's.
+        A ``pitch`` (B, F) in Hz, interpolated where it is 0, and a ``voicing`` (B, F) are taken instead of the mel's.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
-        filled, voicing = found.pitch, torch.sigmoid(found.voicing)
+        filled, voicing = found.pitch, torch.sigmoid(found.voicing) if voicing is None else voicing.float()
         other = torch.zeros_like(voicing)
         if pitch is not None:
-            filled, voicing = fill_unvoiced(pitch.float()), (pitch > 0).float()
+            filled = fill_unvoiced(pitch.float())
             other = ((filled / found.pitch).log().abs() / _OTHER).clamp(max=1).float()
         if valid is not None:
             assert lengths is not None
@@ -248,6 +250,7 @@ class HarmonicVocoder(nn.Module):
         *,
         track: Tensor | None = None,
         pitch: Tensor | None = None,
+        voicing: Tensor | None = None,
         corrections: int = MEL_CORRECTIONS,
         seed: int = 1234,
         first_frame: int = 0,
@@ -255,11 +258,11 @@ class HarmonicVocoder(nn.Module):
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
-        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, or made of ``pitch`` (B, F) in
-        Hz, 0 where unvoiced.
+        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, by ``pitch`` and ``voicing``
+        where they are given.
         """
         if track is None:
-            track = self.track(mel, lengths, pitch=pitch)
+            track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
         noise = draw_noise(self._noise, seed, mel, self.audio, first_frame=first_frame)
         wave = self(mel, track, noise, lengths, corrections=corrections, other_pitch=pitch is not None)
         return self.cut(wave, mel.size(2), lengths)

@@ -10,12 +10,14 @@ use_python
 : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
 : "${HIFIGAN:=}"   # checkpoint of the vocoder
 : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+: "${HARMONIC:=}"  # the same, instead of HIFIGAN
 : "${AMP:=false}" # `true`: mixed precision
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 PHRASES="" find_checkpoint "$@"
 command=("$PYTHON" -m scripts.benchmarks.serve_load)
-add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
+add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW" \
+    --harmonic "$HARMONIC"
 add_flags command
 note_vocoder
 exec_or_print "${command[@]}" "$@"

@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
 : "${MODEL:=Jasper}" # model
-require_model Jasper FastPitch Tacotron2 HiFi-GAN WaveGlow
+require_model Jasper FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic
 source scripts/lib/originals.sh
 take_published evaluation "$@"
 set -- "${arguments[@]}"
@@ -20,16 +20,17 @@ if [ "$MODEL" != Jasper ]; then
     refuse_variables MODEL=Jasper DATASETS MANIFESTS BATCH_SIZE DATASET_PATH
     : "${FASTPITCH:=}" # checkpoint; empty: the newest
     : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
-    : "${HIFIGAN:=}"   # checkpoint of the vocoder; empty: a downloaded one or Griffin-Lim, the newest with MODEL=HiFi-GAN
+    : "${HIFIGAN:=}"   # checkpoint of the vocoder; empty: a downloaded one, that in ./voices or Griffin-Lim, the newest with MODEL=HiFi-GAN
     : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+    : "${HARMONIC:=}"  # the same, instead of HIFIGAN
     : "${PHRASES:=phrases/devset10.tsv}" # list to speak
     find_checkpoint
     note_vocoder
     [ -n "$FASTPITCH$TACOTRON2" ] || find_newest FASTPITCH FastPitch scripts/train.sh # the list gives recordings
-    vocoder=${HIFIGAN:-${WAVEGLOW:-griffin-lim}}
+    vocoder=${HIFIGAN:-${WAVEGLOW:-${HARMONIC:-griffin-lim}}}
     exec bash scripts/evaluate_voice.sh "${TACOTRON2:-$FASTPITCH}" "$vocoder" "$PHRASES" "$@"
 fi
-refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW PHRASES RECORDINGS TRANSCRIPTS
+refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic" FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW HARMONIC PHRASES RECORDINGS TRANSCRIPTS
 : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${DATASETS:=dev-clean dev-other test-clean test-other}" # subsets of LibriSpeech to evaluate
 : "${MANIFESTS:=}" # lists or manifests, instead of DATASETS

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures latency and throughput of MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper), and prints one table.
+# Measures latency and throughput of MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic or Jasper), and prints one table.
 #   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh  # phrases of 128 characters
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=both bash scripts/inference_benchmark.sh --cuda-graphs
 #   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # a laptop
@@ -8,13 +8,14 @@
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh  # the vocoder alone
 #   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # random-v1, and the paper's layers
 #   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh  # the same of WaveGlow with 256 or 512 channels
+#   MODEL=Harmonic NUM_GPUS=0 REPEATS=5 bash scripts/inference_benchmark.sh  # random-256: Harmonic
 #   JASPER=jasper.pt BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
 #       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop
 # The vocoder alone speaks the mels or the recordings of a list with the column mel or wav, or, of random weights, random
 # mels of 8.05 s: they take the same time. A network's first sound of a sentence of 20 s, streamed, is timed too. Recognition is of batches of recordings of up to MAX_DURATION_SEQ, padded.
-# Arguments go to inference.py. Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim. Without a checkpoint of Jasper
-# (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
+# Arguments go to inference.py. Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or that in ./voices,
+# or Griffin-Lim. Without a checkpoint of Jasper (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source scripts/lib/originals.sh
 choose_model
@@ -24,13 +25,13 @@ use_python
 : "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 : "${CUDNN_BENCHMARK:=true}" # `true`: cuDNN tries its algorithms for each shape, on a GPU
-require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper
 take_published inference_benchmark "$@"
 set -- "${arguments[@]}"
 case "$MODEL" in
     Jasper)
-        refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
-            FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
+        refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic" \
+            FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW HARMONIC DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
         : "${JASPER:=}" # checkpoint; empty: random weights for MODEL_CONFIG
         : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}" # YAML file that configures Jasper
         : "${BATCH_SIZE_SEQ:=1 2 4 8 16}" # batch sizes
@@ -48,6 +49,7 @@ case "$MODEL" in
         : "${TACOTRON2:=}"  # checkpoint of a voice, instead of FASTPITCH
         : "${HIFIGAN:=$([ "$MODEL" != HiFi-GAN ] || echo random-v1)}" # checkpoint of the vocoder, or random-v1, -v2, -v3
         : "${WAVEGLOW:=$([ "$MODEL" != WaveGlow ] || echo random-256)}" # the same, or random-256, random-512
+        : "${HARMONIC:=$([ "$MODEL" != Harmonic ] || echo random-256)}" # the same, or random-256, of that many channels
         : "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
         : "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice
         : "${BATCH_SIZE:=1 4 8}" # batch size
@@ -120,7 +122,7 @@ measure_recognition() {
 
 measure_inference() {
     local vocoder name model kind largest precision batch_size options
-    for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
+    for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow HARMONIC=Harmonic; do
         name=${vocoder%=*} model=${vocoder#*=}
         [[ "${!name}" = random-* ]] || continue
         kind=${!name#random-}
@@ -145,8 +147,8 @@ measure_inference() {
     if [ "$AUDIO" != true ]; then
         options+=(--no-audio)
     else
-        add_given options --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
-        [ -z "$HIFIGAN$WAVEGLOW" ] || options+=(--denoising-strength "$DENOISING")
+        add_given options --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW" --harmonic "$HARMONIC"
+        [ -z "$HIFIGAN$WAVEGLOW$HARMONIC" ] || options+=(--denoising-strength "$DENOISING")
     fi
     [ "$TORCHSCRIPT" != true ] || options+=(--torchscript)
     for precision in "${precisions[@]}"; do
@@ -160,7 +162,7 @@ measure_inference() {
 
 # How soon a sentence of 20 s begins that is streamed; Tacotron 2 cannot be told to speak for so long.
 measure_first_sound() {
-    local vocoder="$HIFIGAN$WAVEGLOW" options=(--denoising-strength "$DENOISING")
+    local vocoder="$HIFIGAN$WAVEGLOW$HARMONIC" options=(--denoising-strength "$DENOISING")
     [ "$AUDIO" = true ] && [ -n "$vocoder" ] && [ -z "$TACOTRON2" ] || return 0
     ! uses_gpu || options+=(--cuda --cudnn-benchmark)
     [ "$1" != amp ] || options+=(--amp)

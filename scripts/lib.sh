@@ -235,7 +235,7 @@ gives_sound() {
 }
 
 # find_checkpoint ARGUMENTS...: sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list
-# in PHRASES needs none, and HIFIGAN or WAVEGLOW where MODEL is that vocoder, or else to a vocoder for the voice.
+# in PHRASES needs none, and HIFIGAN, WAVEGLOW or HARMONIC where MODEL is that vocoder, or else to a vocoder for the voice.
 find_checkpoint() {
     vocoder_note=""
     [ "${MODEL:-}" != Tacotron2 ] || find_newest TACOTRON2 Tacotron2 scripts/train_tacotron2.sh
@@ -243,33 +243,34 @@ find_checkpoint() {
         find_newest FASTPITCH FastPitch scripts/train.sh voices/lj-small.pt
     [ "${MODEL:-}" != HiFi-GAN ] || find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
     [ "${MODEL:-}" != WaveGlow ] || find_newest WAVEGLOW WaveGlow scripts/train_waveglow.sh
-    [ -n "$HIFIGAN$WAVEGLOW" ] || [ "${AUDIO:-true}" != true ] || find_vocoder "${TACOTRON2:-$FASTPITCH}" "$@"
+    [ "${MODEL:-}" != Harmonic ] || find_newest HARMONIC Harmonic scripts/train.sh voices/vocoder-small.pt
+    [ -n "$HIFIGAN$WAVEGLOW$HARMONIC" ] || [ "${AUDIO:-true}" != true ] || find_vocoder "${TACOTRON2:-$FASTPITCH}" "$@"
 }
 
-# find_vocoder VOICE ARGUMENTS...: sets HIFIGAN or WAVEGLOW to a downloaded vocoder that reads the voice's mels, and
-# vocoder_note to what makes the sound, unless the arguments say it. The shipped voice speaks through the shipped vocoder.
+# find_vocoder VOICE ARGUMENTS...: sets HIFIGAN, WAVEGLOW or HARMONIC to a downloaded vocoder that reads the voice's mels,
+# or else to the shipped one if it does, and vocoder_note to what makes the sound, unless the arguments say it.
 find_vocoder() {
     local path facts="" others="" found="" candidates
-    [[ -n "$1" && " ${*:2}" != *" --"@(hifigan|waveglow|no-audio|griffin-lim-iters)* ]] || return 0
-    if [[ "$1" = voices/* && -f voices/vocoder-small.pt ]]; then
-        found=voices/vocoder-small.pt
-    else
-        candidates=$(downloaded HiFi-GAN)
-        [[ "${TORCHSCRIPT:-}" = true || " ${*:2} " = *" --torchscript "* ]] || # WaveGlow has none
-            candidates+=$'\n'$(downloaded WaveGlow)
-        while read -r path; do
-            [ -n "$path" ] || continue
-            [ "${DRY_RUN:-0}" = 1 ] || # which reads no checkpoint, and takes the first
-                facts=$("$PYTHON" -m scripts.inspect_checkpoint "$1" --beside "${path%/*}" --json 2>/dev/null </dev/null) || continue
-            if [[ "${DRY_RUN:-0}" = 1 || "$facts" =~ "\"file\": \"$path\", \"model\": \""[A-Za-z-]+"\", \"fits\": true" ]]; then
-                found=$path
-                break
-            fi
-            others="; $path does not fit $1"
-        done <<<"$candidates"
-    fi
-    if [[ "$found" = pretrained_models/waveglow/* ]]; then WAVEGLOW=$found; else HIFIGAN=$found; fi
-    vocoder_note="note: ${found:-Griffin-Lim} makes the sound$others; HIFIGAN or WAVEGLOW names another vocoder"
+    [[ -n "$1" && " ${*:2}" != *" --"@(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)* ]] || return 0
+    candidates=$(downloaded HiFi-GAN)
+    [[ "${TORCHSCRIPT:-}" = true || " ${*:2} " = *" --torchscript "* ]] || # the others have none
+        candidates+=$'\n'$(downloaded WaveGlow)$'\n'voices/vocoder-small.pt
+    while read -r path; do
+        [ -f "$path" ] && [[ "${DRY_RUN:-0} $path" != "1 voices/"* ]] || continue
+        [ "${DRY_RUN:-0}" = 1 ] || # which reads no checkpoint, and takes the first that was downloaded
+            facts=$("$PYTHON" -m scripts.inspect_checkpoint "$1" --beside "${path%/*}" --json 2>/dev/null </dev/null) || continue
+        if [[ "${DRY_RUN:-0}" = 1 || "$facts" =~ "\"file\": \"$path\", \"model\": \""[A-Za-z-]+"\", \"fits\": true" ]]; then
+            found=$path
+            break
+        fi
+        others+="; $path does not fit $1"
+    done <<<"$candidates"
+    case "$found" in
+        pretrained_models/waveglow/*) WAVEGLOW=$found ;;
+        voices/*) HARMONIC=$found ;;
+        *) HIFIGAN=$found ;;
+    esac
+    vocoder_note="note: ${found:-Griffin-Lim} makes the sound$others; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder"
 }
 
 # Says which vocoder was found, if one was looked for.

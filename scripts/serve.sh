@@ -3,7 +3,7 @@
 #   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt AMP=true bash scripts/serve.sh
-# Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim. The
+# Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or that in ./voices, or Griffin-Lim. The
 # address is of this machine alone, unless --host says another.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
@@ -12,6 +12,7 @@ use_python
 : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
 : "${HIFIGAN:=}"   # checkpoint of the vocoder
 : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+: "${HARMONIC:=}"  # the same, instead of HIFIGAN
 : "${JASPER:=}"    # checkpoint of a recognizer; empty: no transcriptions
 : "${SPEECH_API_KEY:=}" # key that clients must send; empty: they need none
 : "${AMP:=false}" # `true`: mixed precision
@@ -20,7 +21,8 @@ use_python
 
 PHRASES="" find_checkpoint "$@"
 command=("$PYTHON" serve.py)
-add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
+add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW" \
+    --harmonic "$HARMONIC"
 add_given command --jasper "$JASPER"
 add_flags command
 note_vocoder

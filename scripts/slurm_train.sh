@@ -2,7 +2,7 @@
 # Trains on several machines under Slurm; arguments go to train.py.
 #   sbatch --nodes 2 scripts/slurm_train.sh
 #   sbatch --nodes 4 --gpus-per-node 4 scripts/slurm_train.sh --ema-decay 0.999
-#   MODEL=HiFi-GAN sbatch --nodes 2 scripts/slurm_train.sh  # or Tacotron2, WaveGlow, Jasper
+#   MODEL=HiFi-GAN sbatch --nodes 2 scripts/slurm_train.sh  # or Tacotron2, WaveGlow, Harmonic, Jasper
 #   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh  # the same, by the script's name
 # sbatch passes variables on. BS is by default what makes the published global batch, or of Tacotron 2 and WaveGlow the
 # published batch of one GPU. Submit it from the project's folder. Before the time limit, or when the job is preempted,

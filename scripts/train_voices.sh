@@ -94,5 +94,5 @@ for stage in "${stages[@]}"; do
         voice) train_voice ;;
     esac
 done
-print_next "to measure them" "$PYTHON" -m scripts.demos.measure_voices -d "$DATASET_PATH" \
-    --vocoder "$VOICES/vocoder-small.pt" --voice "$VOICES/lj-small.pt"
+print_next "to measure the vocoder" bash scripts/evaluate_voice.sh "$VOICES/vocoder-small.pt" "$data/held_back.txt" \
+    --dataset-path "$data"

@@ -71,7 +71,8 @@ def test_a_given_pitch_is_what_is_heard(corrections: int):
     pitch = torch.linspace(110, 260, n_frames)
     network = small_network()
     torch.nn.init.zeros_(network.filter.end.weight)  # phases that vary at random from frame to frame would be heard
-    wave = network.infer(speech_mel(n_frames), pitch=pitch[None], corrections=corrections)[0]
+    given = {"pitch": pitch[None], "voicing": torch.ones(1, n_frames)}
+    wave = network.infer(speech_mel(n_frames), **given, corrections=corrections)[0]
     found = pitch_by(AT_FRAMES, wave.numpy(), AUDIO, n_frames=n_frames)
     heard = found > 0
     assert heard[5:35].all() and heard[65:110].all()

@@ -92,7 +92,10 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
         (["-o", "x", "--torchscript", "--compile"], "--torchscript and --compile both compile the networks"),
         (["-o", "x", "--denoising-strength", "0.1"], "--denoising-strength is for a vocoder's network; give a"),
         (["-o", "x", "--accept-audio-differences", "peak"], "--accept-audio-differences is for a vocoder's network"),
-        (["-o", "x", "--hifigan", "v.pt", "--no-audio", "--save-mels"], "--no-audio leaves no work for a vocoder"),
+        (
+            ["-o", "x", "--vocoder-pitch", "voice"],
+            "--vocoder-pitch is for a vocoder's network; give a vocoder's checkpoint",
+        ),
         (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
     ],
 )

@@ -48,4 +48,4 @@ def test_a_list_of_mels_or_recordings_needs_no_voice(tmp_path, header):
 def test_a_lists_name_may_begin_with_a_hyphen_and_a_digit():
     done = shell("inference_example.sh", DRY_RUN="1", TACOTRON2="t.pt", PHRASES="-1.tsv")
     assert done.returncode == 0 and "/audio_-1_fp32" in done.stdout
-    assert done.stderr == "note: Griffin-Lim makes the sound; HIFIGAN or WAVEGLOW names another vocoder\n"
+    assert done.stderr == "note: Griffin-Lim makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder\n"

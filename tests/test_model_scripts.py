@@ -9,7 +9,8 @@ from subprocess import CompletedProcess
 import pytest
 import tiny_evaluation
 from shell import ROOT, dry_run, run_bash
-from tiny_voice import save_vocoder, save_voice
+from tiny_harmonic import save_harmonic
+from tiny_voice import AUDIO, save_vocoder, save_voice
 
 from common.config import AudioConfig
 
@@ -31,13 +32,14 @@ def project(tmp_path: Path) -> Path:
         ("Tacotron2", "--tacotron2 {Tacotron2}"),
         ("HiFi-GAN", "--fastpitch {FastPitch} --hifigan {HiFi-GAN} --denoising-strength 0.005"),
         ("WaveGlow", "--fastpitch {FastPitch} --waveglow {WaveGlow} --sigma-infer 0.9 --denoising-strength 0.01"),
+        ("Harmonic", "--fastpitch {FastPitch} --harmonic {Harmonic}"),
         ("Jasper", "--jasper {Jasper} --input list.txt --dataset-path voice --output out/transcripts.json"),
     ],
 )
 def test_the_example_takes_the_newest_checkpoints_of_its_model(project: Path, model: str, wanted: str):
     settings = {"MANIFEST": "list.txt", "DATASET_PATH": "voice", "OUTPUT_DIR": "out"} if model == "Jasper" else {}
     (words,) = dry_run(project / "scripts/inference_example.sh", MODEL=model, **settings)
-    models = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Jasper")
+    models = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
     for name in models:
         wanted = wanted.replace(f"{{{name}}}", NEWEST.format(name))
     assert wanted in " ".join(words)
@@ -51,6 +53,7 @@ def test_the_example_takes_the_newest_checkpoints_of_its_model(project: Path, mo
         ("Tacotron2", "Tacotron2", "griffin-lim"),
         ("HiFi-GAN", "FastPitch", NEWEST.format("HiFi-GAN")),
         ("WaveGlow", "FastPitch", NEWEST.format("WaveGlow")),
+        ("Harmonic", "FastPitch", NEWEST.format("Harmonic")),
     ],
 )
 def test_evaluation_of_a_voice_or_a_vocoder_is_evaluate_voice(project: Path, model: str, voice: str, vocoder: str):
@@ -75,7 +78,7 @@ def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: 
     (models / "hifigan" / "hifigan_gen_checkpoint_6500.pt").touch()
     assert "--hifigan pretrained_models/hifigan/hifigan_gen_checkpoint_6500.pt" in words()
     assert "--waveglow" not in words()
-    without_sound = ("--no-audio", "--griffin-lim-iters 9", "--waveglow w.pt", "--hifigan=h.pt")
+    without_sound = ("--no-audio", "--griffin-lim-iters 9", "--waveglow w.pt", "--hifigan=h.pt", "--harmonic h.pt")
     for own in without_sound:
         (shown,) = dry_run(project / "scripts/inference_example.sh", *own.split())
         assert " ".join(shown).endswith(own) and "pretrained_models/hifigan" not in " ".join(shown)
@@ -99,12 +102,22 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
 
     found = run()
     assert "--hifigan pretrained_models/hifigan/fitting.pt --denoising-strength" in found.stdout
-    refused = f"; pretrained_models/hifigan/other.pt does not fit {voice}; HIFIGAN or WAVEGLOW names another vocoder\n"
-    assert found.stderr == f"note: pretrained_models/hifigan/fitting.pt makes the sound{refused}"
+    other_note = f"; pretrained_models/hifigan/other.pt does not fit {voice}"
+    named = "; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder\n"
+    assert found.stderr == f"note: pretrained_models/hifigan/fitting.pt makes the sound{other_note}{named}"
     fitting.unlink()
+    (project / "voices").mkdir()
+    save_harmonic(project / "voices/vocoder-small.pt", AUDIO)
+    ours = run()
+    assert ours.stderr == f"note: voices/vocoder-small.pt makes the sound{other_note}{named}"
+    assert "--harmonic voices/vocoder-small.pt\n" in ours.stdout, "which has no noise to subtract"
+    assert "--harmonic" not in run(TORCHSCRIPT="true").stdout
+    save_harmonic(project / "voices/vocoder-small.pt", AudioConfig())
     none = run()
-    assert none.stderr == f"note: Griffin-Lim makes the sound{refused}"
-    assert none.returncode == 0 and "--hifigan" not in none.stdout and "--waveglow" not in none.stdout
+    ours_note = f"; voices/vocoder-small.pt does not fit {voice}"
+    assert none.stderr == f"note: Griffin-Lim makes the sound{other_note}{ours_note}{named}"
+    assert none.returncode == 0
+    assert not any(option in none.stdout for option in ("--hifigan", "--waveglow", "--harmonic"))
     assert (run(HIFIGAN=str(other)).stderr, run(MODEL="HiFi-GAN").stderr) == ("", ""), "one that is named"
 
 

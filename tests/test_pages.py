@@ -47,7 +47,7 @@ def test_hostile_text_stays_text_wherever_it_stands():
     row = Row(
         (HOSTILE, Number(HOSTILE, 1.0, link="first", hint=HOSTILE), Link(HOSTILE, "first"), Term(HOSTILE, HOSTILE))
     )
-    reader = page(render_table([HOSTILE, *terms, "", ""], [row], foot=row) + glossary(terms), text=HOSTILE)
+    reader = page(render_table([HOSTILE, *terms, "", ""], [row], foot=[row]) + glossary(terms), text=HOSTILE)
     assert "img" not in reader.tags and len(reader.scripts) == 1
     assert reader.tables[0].rows[0][0][0] == HOSTILE == reader.links[0][0]
     assert set(reader.tables[0].hints) == {HOSTILE} and reader.glossary == {f"{HOSTILE} ({HOSTILE})": HOSTILE}
@@ -55,7 +55,7 @@ def test_hostile_text_stays_text_wherever_it_stands():
 
 def test_numbers_sort_as_numbers_and_what_is_missing_comes_last():
     rows = [Row(("a", Number("1 h", 3600.0))), Row(("b", Number("2 min", 120.0))), Row(("c", Number("-", None)))]
-    (table,) = page(render_table(["name", Term("length", "how long", "h")], rows, foot=rows[0])).tables
+    (table,) = page(render_table(["name", Term("length", "how long", "h")], rows, foot=rows[:1])).tables
     assert table.sortable and table.sort == ["none", "none"] and table.headings == ["name", "length (h)"]
     assert [row[1][1] for row in table.rows] == ["3600", "120", "", "3600"]
     assert [row[0] for row in table.rows] == [("a", None), ("b", None), ("c", None), ("a", None)]

@@ -226,6 +226,7 @@ def test_models_and_voices_are_listed(served):
         "speakers": ["ann", "bob"],
         "shapes_prosody": True,
         "has_energy": False,
+        "vocoder_pitch": None,
         "sampling_rate": 22050,
         "hop_length": 256,
         "pitch_mean": 200.0,

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import torch
 from shell import ROOT, dry_run, run_bash
 from tiny_voice import AUDIO, save_vocoder, save_voice
 
 import inference
+from common.config import to_plain
 from common.errors import InputError, OptionError
+from common.files import save_tensor, write_json
 from common.serving.arguments import build_parser, load_models
 from common.synthesis import load_voice, shipped, shipped_vocoder
 
@@ -50,6 +53,9 @@ def test_mels_alone_need_no_vocoder(filled: Path, tmp_path: Path, capsys):
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "m"), "--no-audio", "--save-mels"]) == 0
     assert shipped.VOCODER not in capsys.readouterr().out
     assert list((tmp_path / "m" / "mels").iterdir())
+    with pytest.raises(OptionError, match="--no-audio leaves no work for a vocoder"):
+        words = ["--text", "good day.", "-o", str(tmp_path / "m"), "--fastpitch", str(filled / shipped.VOICE)]
+        inference.main([*words, "--hifigan", str(filled / shipped.VOCODER), "--no-audio", "--save-mels"])
 
 
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
@@ -59,11 +65,36 @@ def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, cap
     assert "Griffin-Lim" in capsys.readouterr().out
 
 
-def test_a_checkpoint_that_is_given_speaks_alone(filled: Path, tmp_path: Path, capsys):
+def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tmp_path: Path, capsys):
     mine = save_voice(tmp_path / "mine.pt")
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]) == 0
-    out = capsys.readouterr().out
-    assert "no checkpoint is given" not in out and "Griffin-Lim" in out
+    words = ["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]
+    assert inference.main(words) == 0
+    line = f"no vocoder checkpoint is given: the sound is made by {filled / shipped.VOCODER}\n"
+    assert line in capsys.readouterr().out
+    for asks in (["--griffin-lim-iters", "60"], ["--torchscript"]):
+        assert inference.main([*words, *asks]) == 0
+        assert "Griffin-Lim" in capsys.readouterr().out
+    parser = build_parser()
+    for asked, name in (([], "hifigan"), (["--griffin-lim-iters", "2"], "griffin_lim")):
+        models = load_models(parser.parse_args(["--cpu", "--fastpitch", str(mine), *asked]), parser)
+        assert models.voice.vocoder.name == load_voice(mine, models.voice.vocoder, device="cpu").vocoder.name == name
+    assert load_voice(mine, device="cpu").vocoder.name == "hifigan"
+
+
+def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(filled: Path, tmp_path: Path, capsys):
+    (tmp_path / "list.tsv").write_text("mel\toutput\nmels/a.pt\ta.wav\n")
+    words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "o")]
+    for channels, made_by in ((16, str(filled / shipped.VOCODER)), (8, "Griffin-Lim")):
+        save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(channels, 30) - 4)
+        write_json(tmp_path / "mels" / "audio.json", to_plain(replace(AUDIO, n_mels=channels)))
+        assert inference.main(words) == 0
+        assert f"the sound is made by {made_by}" in capsys.readouterr().out
+
+
+def test_a_published_voice_is_taken_to_make_what_its_file_does_not_record(filled: Path):
+    other = replace(AUDIO, framing="aligned")
+    assert shipped_vocoder(other, assumed=("framing",)) is not None
+    assert shipped_vocoder(other, assumed=("peak",)) is None
 
 
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
@@ -94,7 +125,7 @@ def test_the_script_speaks_its_first_word():
     assert done.returncode == 2 and "expected: bash scripts/speak.sh" in done.stderr
 
 
-def test_scripts_take_the_shipped_pair_where_there_is_no_checkpoint_of_ones_own(tmp_path: Path):
+def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own(tmp_path: Path):
     for name in ("scripts", "phrases"):
         (tmp_path / name).symlink_to(ROOT / name)
     missing = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0")
@@ -103,10 +134,10 @@ def test_scripts_take_the_shipped_pair_where_there_is_no_checkpoint_of_ones_own(
     for name in (shipped.VOICE, shipped.VOCODER):
         (tmp_path / "voices" / name).touch()
     for script in ("serve.sh", "inference_example.sh"):
-        found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0").stdout
-        assert "--fastpitch voices/lj-small.pt --hifigan voices/vocoder-small.pt" in found
-    other = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0", HIFIGAN="mine.pt").stdout
-    assert "--fastpitch voices/lj-small.pt --hifigan mine.pt" in other
+        found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0", HARMONIC="mine.pt").stdout
+        assert "--fastpitch voices/lj-small.pt --harmonic mine.pt" in found
+    model = run_bash(tmp_path / "scripts/inference_example.sh", PYTHON="echo", NUM_GPUS="0", MODEL="Harmonic").stdout
+    assert "--harmonic voices/vocoder-small.pt" in model
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
     mine = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0").stdout

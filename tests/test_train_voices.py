@@ -1,21 +1,15 @@
-"""The script that trains the shipped voice and vocoder, its lists, and what measures them."""
+"""The script that trains the shipped voice and vocoder, and its data."""
 
-import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import parselmouth
 import pytest
-import soundfile
-import torch
 from shell import ROOT, dry_run, run_bash, training_options
-from tiny_voice import AUDIO, save_vocoder, save_voice
+from tiny_voice import save_voice
 
-from common.config import AudioConfig
 from common.errors import InputError
 from scripts.datasets import make_corpus, voice_data
-from scripts.demos import measure_voices
 
 SCRIPT = "scripts/train_voices.sh"
 
@@ -93,6 +87,7 @@ def test_the_data_leave_out_what_is_held_back_and_are_made_once(
     rows = {"EM-0003": "the boat left the harbor early.", "EM-0004": "it rained."}
     assert lists["lj_train"] == [f"wavs/lj/{name}.wav|{text}|lj" for name, text in rows.items()]
     assert lists["lj_val"] == ["wavs/lj/EM-0001.wav|good day.|lj"]
+    assert lists["held_back"] == ["wavs/lj/EM-0002.wav|good night."]
     assert not any("EM-0002" in line or "EM-0001" in line for line in lists["vocoder_train"] + lists["base_train"])
     assert {line.rpartition("|")[2] for line in lists["base_train"]} == {*voice_data.READERS, "lj"}
     wavs = [tmp_path / line.partition("|")[0] for rows in lists.values() for line in rows]
@@ -112,63 +107,3 @@ def test_a_changed_voice_has_the_pitch_asked_for():
         pitch = parselmouth.Sound(made, 22050).to_pitch_ac().selected_array["frequency"]
         assert np.median(pitch[pitch > 0]) == pytest.approx(expected, rel=0.02)
         assert len(made) == len(wave) and np.abs(made).max() <= 0.96
-
-
-def test_a_copy_that_equals_the_recording_is_perfect_and_a_raised_one_is_off():
-    time = np.arange(22050) / 22050
-    wave, raised = (torch.from_numpy(0.3 * np.sin(2 * np.pi * f * time)).float() for f in (200.0, 212.0))
-    same = measure_voices.compare_copy(wave, wave, AudioConfig(), lambda a, b, rate: 1.0)
-    assert same == measure_voices.Copy(0.0, 1.0, 0.0, 0.0)
-    other = measure_voices.compare_copy(wave, raised[:-100], AudioConfig(), lambda a, b, rate: 0.5)
-    assert other.mel_distance > 0.1 and other.stoi == 0.5
-    assert other.f0_cents == pytest.approx(1200 * math.log2(212 / 200), abs=2)
-
-
-class Echo:
-    """A recognizer that hears the same words in everything, and keeps how many samples it got."""
-
-    def __init__(self, **_: object) -> None:
-        self.samples: list[int] = []
-
-    def start_utt(self) -> None: ...
-
-    def end_utt(self) -> None: ...
-
-    def process_raw(self, data: bytes, *, full_utt: bool) -> None:
-        self.samples.append(len(data) // 2)
-
-    def hyp(self) -> SimpleNamespace:
-        return SimpleNamespace(hypstr="good the(2) boat")
-
-
-def test_word_errors_are_of_16_khz_sound_and_plain_words():
-    decoder = Echo()
-    waves = [torch.ones(22050), torch.zeros(22050)]
-    errors = measure_voices.word_errors(decoder, ["Good, the boat!", "Well-made 2"], waves, sampling_rate=22050)
-    assert (errors.word_errors, errors.n_words) == (3, 6)
-    assert decoder.samples == [16000, 16000]
-
-
-def test_the_command_measures_a_voice_and_keeps_the_sound(
-    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
-):
-    packages = {"pystoi": SimpleNamespace(stoi=lambda a, b, rate: 0.75), "pocketsphinx": SimpleNamespace(Decoder=Echo)}
-    monkeypatch.setattr(measure_voices, "import_module", packages.__getitem__)
-    monkeypatch.setattr(measure_voices, "seconds_to_first_sound", lambda voice, vocoder: 1.25)
-    voice, vocoder = save_voice(tmp_path / "voice.pt"), save_vocoder(tmp_path / "vocoder.pt")
-    words = ["-d", str(corpora / "lj"), "--vocoder", str(vocoder), "--threads", "1"]
-    monkeypatch.setattr(measure_voices, "GRIFFIN_LIM_ITERATIONS", 2)
-    assert measure_voices.main([*words, "--voice", str(voice), "--clips", "EM-0001", "-o", str(tmp_path / "m")]) == 0
-    out = capsys.readouterr().out
-    assert "| Griffin-Lim |" in out and "| 0.750 |" in out
-    assert "| the recordings | 100.0%" in out and "the first sound came 1.2 s" in out
-    assert soundfile.info(tmp_path / "m/the_voice_by_the_vocoder/EM-0001.wav").samplerate == AUDIO.sampling_rate
-    assert measure_voices.main([*words, "--clips", "EM-0001"]) == 0
-    assert "who says it" not in capsys.readouterr().out
-    with pytest.raises(InputError, match="no clip LJ001-0073"):
-        measure_voices.main(words)
-
-
-def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(InputError, match=r"nothing_of_this_name: not installed; .*pip install pocketsphinx pystoi"):
-        measure_voices.needed("nothing_of_this_name")

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
-from common.config import AudioConfig
+from common.checkpoints import Checkpoint, save_checkpoint
+from common.config import AudioConfig, to_plain
 from harmonic.arg_parser import TrainingOptions
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch
@@ -24,6 +25,18 @@ def small_network(audio: AudioConfig = AUDIO, *, seed: int = 0) -> HarmonicVocod
     network = HarmonicVocoder(replace(SMALL, n_mel_channels=audio.n_mels), audio)
     torch.nn.init.normal_(network.filter.end.weight, std=0.05)
     return network.eval()
+
+
+def save_harmonic(path: Path, audio: AudioConfig = AUDIO, *, voiced: bool = False) -> Path:
+    """A checkpoint of `small_network`; if ``voiced`` it takes every frame for such, and makes next to no noise."""
+    network = small_network(audio)
+    if voiced:
+        with torch.no_grad():
+            network.pitch.end.bias[-1] = 20.0
+            network.filter.end.bias[network.filter.n_bins : 2 * network.filter.n_bins] = -9.0
+    networks = {"harmonic": network.state_dict()}
+    save_checkpoint(path, Checkpoint("Harmonic", to_plain(network.config), audio, None, networks))
+    return path
 
 
 def options(folder: Path, **changes: Any) -> TrainingOptions:
@@ -59,6 +72,6 @@ def parts(count: int, audio: AudioConfig, *, n_frames: int = 40) -> HarmonicBatc
         n_samples=((n_frames - 1) * audio.hop_length,) * count,  # those that have the pitch's frames
         pitch=torch.full((count, n_frames), 200.0),
         voicing=(torch.arange(n_frames) % 4 < 2).float().expand(count, -1).clone(),
-        noise=torch.randn(count, n_segment, generator=generator),
+        noise=torch.randn(count, 2, n_segment, generator=generator),
         mel_noise=torch.zeros(count, audio.n_mels, n_frames),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -13,31 +13,36 @@ from common.audio import check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import compare_speech_frames, speech_frames
+from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
 from common.evaluation.page import save_page
 from common.evaluation.plots import plot_alone, plot_comparison
 from common.evaluation.results import (
     JOURNAL,
     PAGE,
+    RECORDING,
     RESULTS,
     WAVES,
     Extent,
     Journal,
     Result,
     averages,
+    averages_beside,
     columns_of,
     figures_of,
     files_of,
     save_results,
     table_row,
 )
+from common.evaluation.sound import measure_sound
 from common.files import check_apart, write_text, writing
 from common.pages.charts import to_svg
 from common.progress import print_line
-from common.recognition import ErrorCounts, Recognizer, error_counts
+from common.recognition import Recognizer, error_counts
 from common.signals import StopSignals
 from common.synthesis import OutputFolder, Voice
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
+AnyRecognizer = Recognizer | Pocketsphinx
 
 
 def check_files(
@@ -54,10 +59,26 @@ def check_files(
     check_apart(written, [*read, *own])
 
 
-class Evaluator:
-    """Synthesizes and measures single utterances."""
+class AnyEvaluator(Protocol):
+    """What `run_evaluation` needs: `Evaluator`, or `common.evaluation.copies.CopyEvaluator`."""
 
-    def __init__(self, voice: Voice, folder: Path, *, recognizer: Recognizer | None) -> None:
+    folder: Path
+    recognizer: AnyRecognizer | None
+    measures: frozenset[str]  # what can be measured beside recordings, as `Column.needs` has it
+
+    def warm_up(self, item: EvaluationItem) -> None:
+        """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
+
+    def evaluate(self, item: EvaluationItem) -> Result:
+        """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
+
+
+class Evaluator:
+    """Synthesizes and measures single utterances of a voice."""
+
+    measures = frozenset({"recordings", "alignment"})
+
+    def __init__(self, voice: Voice, folder: Path, *, recognizer: AnyRecognizer | None) -> None:
         """Without a ``recognizer`` nothing is transcribed."""
         self.folder = folder
         self.recognizer = recognizer
@@ -67,12 +88,12 @@ class Evaluator:
         self._output.prepare()
 
     def warm_up(self, item: EvaluationItem) -> None:
-        """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
+        """As `AnyEvaluator.warm_up`."""
         with suppress(InputError):  # reported when it is evaluated
             self._voice.speak_inputs(item.inputs)
 
     def evaluate(self, item: EvaluationItem) -> Result:
-        """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
+        """As `AnyEvaluator.evaluate`."""
         result = Result(item.name, item.text, item.key)
         try:
             synthesizer = self._voice.synthesizer
@@ -84,55 +105,57 @@ class Evaluator:
             wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))
-            text, errors = self._transcribe(wave, self._rate, result.reference)
-            result = replace(result, heard=text, errors=errors)
+            result = transcribed(result, wave, self._rate, result.reference, by=self.recognizer)
             return self._compare(item, result, wave)
         except OutputError:  # the next one would fail too
             raise
         except InputError as error:
             return replace(result, error=str(error))
 
-    def _transcribe(self, wave: Tensor, rate: int, reference: str | None) -> tuple[str | None, ErrorCounts | None]:
-        """The transcript, and its errors if there is a ``reference``."""
-        if self.recognizer is None:
-            return None, None
-        text = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
-        return text, None if reference is None else error_counts([reference], [text])
-
     def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
         """Compare with the recording, if there is one, and plot."""
         files = files_of(self.folder, item.name)
         if item.recording is None:
-            _save_plot(plot_alone(speech_frames(wave.numpy(), sampling_rate=self._rate)), files["plot"])
-            return result
+            frames = speech_frames(wave.numpy(), sampling_rate=self._rate)
+            save_plot(plot_alone(frames), files["plot"])
+            return replace(result, sound=measure_sound(wave.numpy(), frames, sampling_rate=self._rate, recording=None))
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
         save_wav(files["recorded"], recorded, sampling_rate=rate)
-        text, errors = self._transcribe(recorded, rate, result.reference)
-        result = replace(result, heard_recording=text, recording_errors=errors)
+        own = transcribed(Result(RECORDING, item.text), recorded, rate, result.reference, by=self.recognizer)
+        result = replace(result, beside=(own,))
         seconds = max(len(recorded) / rate, len(wave) / self._rate)
         if seconds > _LONGEST:
             raise InputError(
                 f"{item.where}: a clip of {seconds:.0f} s, too long to align; the longest is {_LONGEST:.0f} s"
             )
         common = min(rate, self._rate)  # compared in the band that both can hold
-        comparison = compare_speech_frames(
-            resample(recorded, ratio=common / rate).numpy(),
-            resample(wave, ratio=common / self._rate).numpy(),
-            sampling_rate=common,
-        )
-        _save_plot(plot_comparison(comparison), files["plot"])
-        return replace(result, distance=comparison.distance)
+        waves = [resample(one, ratio=common / its).numpy() for one, its in ((recorded, rate), (wave, self._rate))]
+        comparison = compare_speech_frames(*waves, sampling_rate=common)
+        save_plot(plot_comparison(comparison), files["plot"])
+        real = waves[0], comparison.reference
+        own = replace(own, sound=measure_sound(*real, sampling_rate=common, recording=None))
+        sound = measure_sound(waves[1], comparison.synthesized, sampling_rate=common, recording=real)
+        return replace(result, distance=comparison.distance, sound=sound, beside=(own,))
 
 
-def _save_plot(figure: Figure, path: Path) -> None:
+def transcribed(result: Result, wave: Tensor, rate: int, reference: str | None, *, by: AnyRecognizer | None) -> Result:
+    """A result with the transcript of its wave (T,), and with its errors if there is a ``reference``."""
+    if by is None:
+        return result
+    text = by.transcribe(wave, sampling_rate=rate)[0].text
+    return replace(result, heard=text, errors=None if reference is None else error_counts([reference], [text]))
+
+
+def save_plot(figure: Figure, path: Path) -> None:
+    """Write a plot as SVG."""
     write_text(path, to_svg(figure))
 
 
 def run_evaluation(
     items: Sequence[EvaluationItem],
-    evaluator: Evaluator,
+    evaluator: AnyEvaluator,
     *,
     settings: dict[str, Any],
     facts: dict[str, str],
@@ -152,12 +175,16 @@ def run_evaluation(
     journal.start(list(kept.values()))
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
-    words = evaluator.recognizer is not None and any(item.words is not None for item in items)
-    columns = columns_of(words=words, recordings=any(item.recording is not None for item in items))
+    available = set(evaluator.measures) if any(item.recording is not None for item in items) else set()
+    if evaluator.recognizer is not None and any(item.words is not None for item in items):
+        available.add("words")
+    columns = columns_of(available - (PACKAGES.keys() - installed()))
 
     def show(result: Result) -> None:
         row = table_row(columns, result.name.removesuffix(".wav"), figures_of(result))
         print_line(f"{row}  {result.error}" if result.error else row)
+        for one in result.beside:
+            print_line(table_row(columns, f"  {one.name}", figures_of(one)))
 
     print_line(table_row(columns, "utterance"))
     for result in kept.values():
@@ -177,8 +204,10 @@ def run_evaluation(
                 show(results[-1])
     extent = Extent(len(results), len(items))
     print_line(table_row(columns, str(extent), averages(results)))
+    for name, means in averages_beside(results).items():
+        print_line(table_row(columns, f"  {name}", means))
     save_results(folder / RESULTS, results, extent=extent, settings=facts | settings)
-    title = f"{Path(facts['generator']).name} through {Path(facts['vocoder']).name}"
+    title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
     save_page(folder, results, extent=extent, title=title, facts=facts | settings["options"])
     print_line(f"report: {folder / PAGE}; figures: {folder / RESULTS}")
     n_failed = sum(result.error is not None for result in results)

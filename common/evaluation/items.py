@@ -44,7 +44,7 @@ class EvaluationItem:
     @property
     def key(self) -> str:
         """A digest of what its results depend on besides the models."""
-        tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations)]
+        tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
         values = (None if tensor is None else tensor.tolist() for tensor in tensors)
         facts = [self.text, self.words, self.inputs[0].speaker, *values]
         if self.recording is not None:
@@ -75,7 +75,7 @@ def read_items(
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
-    phrases = _read_texts(path)
+    phrases = read_texts(path)
     texts = {one.output: one.text or "" for one in phrases}
     unread = {"pitch", "duration"} - set(voice.phrase_columns)
     if any(getattr(phrases[0], column) is not None for column in unread):
@@ -93,41 +93,27 @@ def read_items(
     text = voice.front_end.config
     reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
     words = {name: plain_text(one) for name, one in texts.items()} if reads_text else {}
-    words = words | _read_transcripts(transcripts, phrases)
-    needs_folder = any(phrase.wav is None for phrase in phrases)
-    if recordings is not None and not needs_folder:
-        raise OptionError(
-            f"--recordings {recordings}: {path} names a recording of each utterance; leave one of them out"
-        )
-    if transcripts is not None and not needs_words:
-        raise OptionError("--transcripts are for a recognizer to be measured by, and none is given; leave them out")
-    folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
-    items = []
+    words |= read_transcripts(transcripts, phrases, needs_words=needs_words)
+    found = find_recordings(path, phrases, dataset_path=dataset_path, recordings=recordings)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
-    for (_, inputs), phrase in zip(parts, phrases):
-        recording = dataset_path / phrase.wav if phrase.wav is not None else _find_recording(phrase, folder)
-        items.append(EvaluationItem(tuple(inputs), texts[phrase.output], words.get(phrase.output), recording))
-    for item in items:
-        if item.recording is not None:  # its header alone
-            check_wav(item.recording, sampling_rate=None, where=item.where)
-    if recordings is not None and all(item.recording is None for item in items):
-        raise InputError(
-            f"{recordings}: holds no recording of any of the {len(items)} utterances; expected files such as "
-            f"{recordings / items[0].name} (--recordings)"
-        )
+    items = [
+        EvaluationItem(tuple(inputs), texts[phrase.output], words.get(phrase.output), recording)
+        for (_, inputs), phrase, recording in zip(parts, phrases, found)
+    ]
     if needs_words and all(item.words is None for item in items):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return items
 
 
-def _read_texts(path: Path) -> list[Phrase]:
+def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
+    """A list's phrases, whose sounds are WAV files; InputError if there is no text and ``needs_text``."""
     phrases = [
         # The sounds are measured as their files have them, which therefore lose nothing.
         one if one.output.suffix.lower() == ".wav" else replace(one, output=one.output.with_suffix(".wav"))
-        for one in read_phrases(path, optional=("wav",))
+        for one in read_phrases(path, optional=("wav",) if needs_text else ("wav", "text"))
     ]
-    if phrases[0].text is None:
+    if needs_text and phrases[0].text is None:
         raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
     return phrases
 
@@ -147,17 +133,41 @@ def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Iterable[str]) -> 
     return kind == _ESPEAK_SYMBOLS and not any(set(front_end.clean(text).split()) <= symbols for text in texts)
 
 
-def _read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[PurePosixPath, str]:
+def read_transcripts(path: Path | None, phrases: Sequence[Phrase], *, needs_words: bool) -> dict[PurePosixPath, str]:
     """Words by the utterances' names; raises InputError if the list has words of none of ``phrases``."""
     if path is None:
         return {}
-    words = {one.output: one.text or "" for one in _read_texts(path)}
+    words = {one.output: one.text or "" for one in read_texts(path)}
     if words.keys().isdisjoint(one.output for one in phrases):
         raise InputError(
             f"{path}: has no words of any of the {len(phrases)} utterances, the first of which is "
             f"{phrases[0].output} (--transcripts)"
         )
+    if not needs_words:
+        raise OptionError("--transcripts are for a recognizer, and there is none: give --jasper, or leave them out")
     return words
+
+
+def find_recordings(
+    path: Path, phrases: Sequence[Phrase], *, dataset_path: Path, recordings: Path | None
+) -> list[Path | None]:
+    """The recording of each phrase of list ``path``, whose header is checked; None where there is none."""
+    needs_folder = any(phrase.wav is None for phrase in phrases)
+    if recordings is not None and not needs_folder:
+        raise OptionError(
+            f"--recordings {recordings}: {path} names a recording of each utterance; leave one of them out"
+        )
+    folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
+    found = [dataset_path / one.wav if one.wav is not None else _find_recording(one, folder) for one in phrases]
+    for phrase, recording in zip(phrases, found):
+        if recording is not None:
+            check_wav(recording, sampling_rate=None, where=phrase.where)
+    if recordings is not None and not any(found):
+        raise InputError(
+            f"{recordings}: holds no recording of any of the {len(phrases)} utterances; expected files such as "
+            f"{recordings / phrases[0].output} (--recordings)"
+        )
+    return found
 
 
 def _recordings_folder(recordings: Path | None, dataset_path: Path) -> Path | None:

@@ -5,6 +5,8 @@ Both are measured after alignment by dynamic time warping, so a different pace d
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import librosa
 import numpy as np
@@ -47,12 +49,25 @@ class SpeechFrames:
 
 @dataclass(frozen=True)
 class SpeechComparison:
-    """Two waves, their aligned frames, and the distance of these."""
+    """Two waves, and which of their frames are compared."""
 
     reference: SpeechFrames
     synthesized: SpeechFrames
     pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
-    distance: SpeechDistance
+
+    @cached_property
+    def distance(self) -> SpeechDistance:
+        """How far the frames of the pairs are from each other."""
+        left, right = self.reference, self.synthesized
+        first, second = left.f0[self.pairs[:, 0]], right.f0[self.pairs[:, 1]]
+        both = (first > 0) & (second > 0)
+        return SpeechDistance(
+            mcd_db=mean_distortion(left.log_mel, right.log_mel, self.pairs),
+            f0_rmse_hz=_root_mean_square(first[both] - second[both]),
+            f0_rmse_cents=_root_mean_square(1200 * np.log2(first[both] / second[both])),
+            voicing_error=float(np.mean((first > 0) != (second > 0))),
+            n_pairs=len(self.pairs),
+        )
 
 
 def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
@@ -67,19 +82,7 @@ def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_r
 def compare_speech_frames(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
     """`compare_speech` with the frames and pairs that it is computed from."""
     left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
-    pairs = speech_pairs(left.log_mel, right.log_mel)
-    first, second = left.f0[pairs[:, 0]], right.f0[pairs[:, 1]]
-    both = (first > 0) & (second > 0)
-    hz = first[both] - second[both]
-    cents = 1200 * np.log2(first[both] / second[both])
-    distance = SpeechDistance(
-        mcd_db=mean_distortion(left.log_mel, right.log_mel, pairs),
-        f0_rmse_hz=_root_mean_square(hz),
-        f0_rmse_cents=_root_mean_square(cents),
-        voicing_error=float(np.mean((first > 0) != (second > 0))),
-        n_pairs=len(pairs),
-    )
-    return SpeechComparison(left, right, pairs, distance)
+    return SpeechComparison(left, right, speech_pairs(left.log_mel, right.log_mel))
 
 
 def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
@@ -115,16 +118,18 @@ def align(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
 def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarray:
     """F0 in Hz by Praat's autocorrelation at frames ``HOP_S`` apart from 0 s: (T,) -> (n_frames,), 0 if unvoiced."""
     hop_s = round(HOP_S * sampling_rate) / sampling_rate
-    f0 = np.zeros(n_frames)
     if len(wave) / sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-        return f0
+        return np.zeros(n_frames)
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), sampling_frequency=sampling_rate)
     pitch = sound.to_pitch_ac(time_step=hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
-    values = pitch.selected_array["frequency"]
-    nearest = np.rint((np.arange(n_frames) * hop_s - pitch.x1) / pitch.dx).astype(int)
+    return values_at_frames(pitch, pitch.selected_array["frequency"], n_frames=n_frames, hop_s=hop_s, outside=0.0)
+
+
+def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: float, outside: float) -> np.ndarray:
+    """The values (N,) of Praat's ``track`` that are nearest to frames ``hop_s`` apart from 0 s: (n_frames,)."""
+    nearest = np.rint((np.arange(n_frames) * hop_s - track.x1) / track.dx).astype(int)
     inside = (nearest >= 0) & (nearest < len(values))
-    f0[inside] = values[nearest[inside]]
-    return f0
+    return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
 
 
 def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:

@@ -14,7 +14,18 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import PAGE, Column, Extent, Result, averages, columns_with_values, figures_of, files_of
+from common.evaluation.results import (
+    GRIFFIN_LIM,
+    PAGE,
+    Column,
+    Extent,
+    Result,
+    averages,
+    averages_beside,
+    columns_with_values,
+    figures_of,
+    files_of,
+)
 from common.files import write_text
 from common.pages import Cell, Link, Number, Row, Section, Term, glossary, render_cell, render_page, render_table
 from common.pages.charts import data_url
@@ -34,12 +45,11 @@ def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title:
     columns = columns_with_values(results)
     anchors = {result.name: f"u{number}" for number, result in enumerate(results)}
     address = partial(_address, folder=folder, embed=not linked)
-    articles = (
-        _article(
-            anchors[one.name], one, columns, {kind: address(path) for kind, path in files_of(folder, one.name).items()}
-        )
-        for one in results
-    )
+    articles = []
+    for one in results:
+        own = set(one.files(folder))
+        addresses = {kind: address(path) for kind, path in files_of(folder, one.name).items() if path in own}
+        articles.append(_article(anchors[one.name], one, columns, addresses))
     settings = [Row((name.replace("_", " "), _plain(value))) for name, value in facts.items()]
     sections = [
         Section("averages", "Averages", _averages(results, columns, anchors)),
@@ -99,14 +109,20 @@ def _link(result: Result, anchors: dict[str, str]) -> str:
 
 
 def _table(results: Sequence[Result], columns: Sequence[Column], anchors: dict[str, str], extent: Extent) -> str:
-    """A row for each utterance, averages below."""
+    """A row for each utterance and for what it is shown beside, averages below."""
 
     def row(first: Cell, values: dict[str, float | None]) -> Row:
         return Row((first, *(Number(column.shown(values[column.key]), values[column.key]) for column in columns)))
 
-    rows = [row(Link(one.name, anchors[one.name]), figures_of(one)) for one in results]
+    rows = []
+    for result in results:
+        anchor = anchors[result.name]
+        rows.append(row(Link(result.name, anchor), figures_of(result)))
+        rows += [row(Link(f"{result.name}, {one.name}", anchor), figures_of(one)) for one in result.beside]
+    foot = [row(str(extent), averages(results))]
+    foot += [row(f"{extent}, {name}", means) for name, means in averages_beside(results).items()]
     headings: list[str | Term] = ["utterance", *(column.term for column in columns)]
-    return render_table(headings, rows, foot=row(str(extent), averages(results)))
+    return render_table(headings, rows, foot=foot)
 
 
 def _address(path: Path, *, folder: Path, embed: bool) -> str | None:
@@ -145,18 +161,18 @@ def _article(anchor: str, result: Result, columns: Sequence[Column], addresses: 
     players = "".join(
         f'<figure><audio controls preload="none" src="{addresses[kind]}"></audio>'
         f"<figcaption>{kind}</figcaption></figure>"
-        for kind in ("recorded", "synthesized")
-        if addresses[kind] and (kind == "synthesized" or result.recording is not None)
+        for kind in ("recorded", GRIFFIN_LIM, "synthesized")
+        if addresses.get(kind)
     )
     parts.append(f'<div class="players">{players}</div>')
     texts = {
         "reference": None if result.reference is None else escape(result.reference),
         "recognized": marked(result.heard, result.reference),
-        "recognized in the recording": marked(result.heard_recording, result.reference),
     }
+    texts |= {f"recognized, {one.name}": marked(one.heard, result.reference) for one in result.beside}
     rows = [f"<dt>{kind}</dt><dd>{text or '(nothing)'}</dd>" for kind, text in texts.items() if text is not None]
     parts += [f'<dl class="words-of">{"".join(rows)}</dl>'] if rows else []
-    if plot := addresses["plot"]:
+    if plot := addresses.get("plot"):
         image = f'<img class="chart tall" loading="lazy" alt="spectrograms and pitch of {name}" src="{plot}">'
         parts.append(f'<div class="scroll" tabindex="0" role="region" aria-label="plot of {name}">{image}</div>')
     return "\n".join([*parts, "</article>"])

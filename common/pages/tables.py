@@ -56,13 +56,13 @@ def render_table(
     headings: Sequence[str | Term],
     rows: Sequence[Row],
     *,
-    foot: Row | None = None,
+    foot: Sequence[Row] = (),
     words: Sequence[int] = (),
     one_line: bool = False,
 ) -> str:
     """A table that sorts by any column, each row on ``one_line`` or broken at the page's width.
 
-    ``foot`` stays below; columns ``words`` hold long text.
+    Rows of ``foot`` stay below; columns ``words`` hold long text.
     """
     numeric = {column for row in rows for column, cell in enumerate(row.cells) if isinstance(cell, Number)}
     titles = []
@@ -71,7 +71,7 @@ def render_table(
         kind = f' class="{kind}"' if kind else ""
         titles.append(f'<th scope="col" aria-sort="none"{kind}>{render_cell(heading)}</th>')
     body = "\n".join(map(_row, rows))
-    end = "" if foot is None else f"\n<tfoot>{_row(foot)}</tfoot>"
+    end = f"\n<tfoot>{''.join(map(_row, foot))}</tfoot>" if foot else ""
     kind = "sortable lines" if one_line else "sortable"
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table class="{kind}">\n'

@@ -91,9 +91,9 @@ class Service:
     async def _speak(self, request: Request) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
         wanted = await self._bodies.read_json(request, SpeechRequest)
-        models = self._models
-        check_model(wanted.model, models.voice_name, aliases=VOICE_MODELS)
-        voice = models.seeded_voice(wanted.seed)
+        check_model(wanted.model, self._models.voice_name, aliases=VOICE_MODELS)
+        models = self._models.of_request(seed=wanted.seed, vocoder_pitch=wanted.vocoder_pitch)
+        voice = models.voice
         form = wanted.response_format or "wav"
         encoder = Encoder(form, sampling_rate=voice.sampling_rate)
         plan = partial(speaking.plan, wanted, models, max_characters=self._limits.max_characters)

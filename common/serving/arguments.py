@@ -22,11 +22,12 @@ from common.errors import OptionError
 from common.recognition import load_recognizer
 from common.serving.limits import Limits
 from common.serving.models import ServedModels, model_name
-from common.synthesis import check_ema, shipped_options
+from common.synthesis import check_ema, with_shipped
 from common.synthesis.arguments import (
     add_speaking_arguments,
     check_roles,
     chosen_model,
+    may_be_shipped,
     specs_of,
     voice_from_args,
     with_text_options,
@@ -65,7 +66,11 @@ def build_parser() -> ArgumentParser:
         "--seed", type=seed_number, default=SEED, help="of everything random, the same for every request"
     )
     group = parser.add_argument_group("models")
-    purposes = {"generator": "to speak with", "vocoder": "without one: Griffin-Lim", "recognizer": "to transcribe with"}
+    purposes = {
+        "generator": "to speak with",
+        "vocoder": "without one: that in voices/, or Griffin-Lim",
+        "recognizer": "to transcribe with",
+    }
     for spec in specs_of(*purposes):
         text = f"checkpoint of a {spec.name} model; {purposes[spec.role]}"
         group.add_argument(f"--{spec.option}", type=Path, metavar="FILE", help=text)
@@ -121,29 +126,27 @@ def load_models(args: argparse.Namespace, parser: ArgumentParser) -> ServedModel
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
     precision = precision_from_args(args)
     chosen = {role: chosen_model(args, role) for role in ("generator", "vocoder", "recognizer")}
-    if not (chosen["generator"] or chosen["vocoder"]):
-        vars(args).update(shipped_options())
-        chosen |= {role: chosen_model(args, role) for role in ("generator", "vocoder")}
-    generator, vocoder, recognizer = chosen.values()
+    opened = {role: open_checkpoint(one[1], model=one[0].name, ema=args.ema) for role, one in chosen.items() if one}
+    if args.ema and opened:
+        check_ema(list(opened.values()))
+    recognizer = opened.pop("recognizer", None)
+    opened = with_shipped(opened, with_sound=may_be_shipped(args))
+    generator, vocoder = opened.get("generator"), opened.get("vocoder")
     if generator is None:
         options = ", ".join(f"--{spec.option}" for spec in specs_of("generator"))
         raise OptionError(f"no voice to speak with; give one of {options}")
-    check_roles(args, parser, generator=generator[0], vocoder=vocoder and vocoder[0])
+    check_roles(args, parser, generator=generator.spec, vocoder=None if vocoder is None else vocoder.spec)
     precision.prepare_process()
-    opened = {role: open_checkpoint(one[1], model=one[0].name, ema=args.ema) for role, one in chosen.items() if one}
-    if args.ema:
-        check_ema(list(opened.values()))
-    generator_checkpoint = with_text_options(opened["generator"], args)
-    voice = voice_from_args(args, generator_checkpoint, opened.get("vocoder"), precision=precision)
+    voice = voice_from_args(args, with_text_options(generator, args), vocoder, precision=precision)
     if args.speaker is not None:
         voice.speaker_id(args.speaker, "--speaker")
     return ServedModels(
         voice=voice,
-        voice_name=model_name(generator[1]),
+        voice_name=model_name(generator.path),
         speaker=args.speaker,
         phones_seed=None if args.p_arpabet is None else args.seed,
-        recognizer=load_recognizer(opened["recognizer"], precision=precision) if recognizer else None,
-        recognizer_name=model_name(recognizer[1]) if recognizer else "",
+        recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
+        recognizer_name=model_name(recognizer.path) if recognizer else "",
     )
 
 

@@ -37,9 +37,19 @@ class ServedModels:
         """What decides which words become phones; the same numbers for every request."""
         return None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=0)
 
-    def seeded_voice(self, seed: int | None) -> Voice:
-        """The voice, with another seed of what its text-to-mel model draws at random."""
-        return self.voice if seed is None else replace(self.voice, controls=replace(self.voice.controls, seed=seed))
+    def of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> "ServedModels":
+        """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
+
+        Raises:
+            ApiError: the vocoder cannot be told the voice's pitch.
+        """
+        voice = self.voice
+        if seed is not None:
+            voice = replace(voice, controls=replace(voice.controls, seed=seed))
+        if vocoder_pitch == "voice" and not voice.can_tell_pitch:
+            message = f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out"
+            raise ApiError(400, message, param="vocoder_pitch")
+        return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
     def warm_up(self) -> Speech | None:
         """Run every network once, as the first time takes longer; returns what was spoken, None if nothing could be."""
@@ -75,6 +85,7 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
         "has_energy": output is not None and output.energy is not None,
+        "vocoder_pitch": voice.vocoder_pitch if voice.can_tell_pitch else None,
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }

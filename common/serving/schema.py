@@ -33,6 +33,9 @@ class SpeechRequest(BaseModel):
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
+    vocoder_pitch: Literal["mel", "voice"] | None = Field(
+        None, description="voice: the vocoder follows the given pitch"
+    )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
     timings: bool | None = Field(None, description="true: answer with JSON that has sound, words, prosody and mel")
 

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
+from common.audio import SOUND_SUFFIXES
 from common.checkpoints import LoadedCheckpoint, add_ema_argument
 from common.cli import (
     ArgumentParser,
@@ -28,15 +28,16 @@ from common.precision import Precision
 from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.synthesis.captions import SUBTITLES
-from common.synthesis.command import STREAM_FORMATS, SpeakingOptions
+from common.synthesis.command import STREAM_FORMATS, SpeakingOptions, names_sound
 from common.synthesis.compile import accelerated
+from common.synthesis.controls import VOCODER_PITCHES
 from common.synthesis.cuda_graphs import CudaGraphRecorder
 from common.synthesis.engine import ENGINE_OPTION, check_engine, load_in_engine
-from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED, Accelerate, contract_of, load_vocoder, load_voice
+from common.synthesis.loading import SEED, Accelerate, contract_of, load_vocoder, load_voice
 from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.padding import LENGTHS, PaddedShapes
 from common.synthesis.synthesizer import FADE_OUT
-from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, GriffinLimVocoder, Vocoder
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS, GriffinLimVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.arguments import add_phoneme_overrides, override_phonemes, with_phone_features
@@ -48,11 +49,11 @@ WARMUP_STEPS = 3  # batches of --include-warmup
 _GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols", "speaker"),
     *("phone_features", "p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language", "lexicon"),
-    *("text", "prosody", "subtitles", "timings", "save_prosody", "engine"),
+    *("text", "prosody", "subtitles", "timings", "save_prosody", "engine", "vocoder_pitch"),
 )
 _KEPT = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 STANDARD = Path("-")  # standard input and output
-_VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
+_VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs", "vocoder_pitch")
 _MODEL_DESTINATIONS = "model_destinations"  # default of the parser that holds which options are which model's
 
 
@@ -97,7 +98,7 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("models")
     for spec in specs_of("generator", "vocoder"):
         purpose = ", to speak from text; without it the list's mel or wav column becomes sound"
-        purpose = purpose if spec.role == "generator" else "; without one: Griffin-Lim"
+        purpose = purpose if spec.role == "generator" else "; without one: that in voices/, or Griffin-Lim"
         group.add_argument(f"--{spec.option}", type=Path, help=f"checkpoint of a {spec.name} model{purpose}")
     group.add_argument("--engine", **ENGINE_OPTION)
     group.add_argument("--torchscript", action="store_true", help="compile the networks to TorchScript")
@@ -115,8 +116,12 @@ def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsConta
     add_ema_argument(group)
     text = "number or name of the speaker, where neither the list nor the prosody says it; the first if not given"
     group.add_argument("--speaker", help=text)
-    text = "iterations of Griffin-Lim"
-    group.add_argument("--griffin-lim-iters", type=positive_int, default=GRIFFIN_LIM_ITERATIONS, help=text)
+    text = (
+        f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})"
+    )
+    group.add_argument("--griffin-lim-iters", type=positive_int, help=text)
+    text = "whose pitch a vocoder that takes one speaks with: the mel's, or the voice's, as predicted, changed or given"
+    group.add_argument("--vocoder-pitch", choices=VOCODER_PITCHES, default="mel", help=text)
     text = "how much of a vocoder's own noise is subtracted; 0.005 is a little"
     group.add_argument("--denoising-strength", type=real_number(0, 100), default=0.0, help=text)
     group.add_argument(
@@ -201,7 +206,7 @@ def check_options(args: argparse.Namespace) -> None:
     if len(sources) != 1:
         got = " and ".join(map(option_of, sources)) or "none of them"
         raise OptionError(f"give one of --input, --text and --prosody, not {got}")
-    if not speaks_one_text(args) and args.output is not None and _names_sound(args.output):
+    if not speaks_one_text(args) and args.output is not None and names_sound(args.output):
         raise OptionError(
             f"--output {args.output}: expected a folder; files are named in the list: {args.output.name}|text"
         )
@@ -237,10 +242,6 @@ def speaks_one_text(args: argparse.Namespace) -> bool:
     return args.input is None or args.input == STANDARD
 
 
-def _names_sound(path: Path) -> bool:
-    return path.suffix.lower() in SOUND_FORMATS and not path.is_dir()
-
-
 def read_text(args: argparse.Namespace) -> "tuple[str | Prosody, str]":
     """The one text or prosody table that is given, and where it comes from, for messages.
 
@@ -259,13 +260,6 @@ def read_text(args: argparse.Namespace) -> "tuple[str | Prosody, str]":
 def speaking_options(args: argparse.Namespace) -> SpeakingOptions:
     """How a list is spoken and measured."""
     return SpeakingOptions(**values_of(args, SpeakingOptions))
-
-
-def output_of_text(output: Path | None) -> tuple[Path | None, PurePosixPath]:
-    """The folder and the name of the sound of one text."""
-    if output is None or not _names_sound(output):
-        return output, PurePosixPath("speech.wav")
-    return output.parent, PurePosixPath(output.name)
 
 
 def check_roles(
@@ -309,6 +303,11 @@ def check_roles(
         raise OptionError("--griffin-lim-iters is for Griffin-Lim, and a vocoder is given; leave it out")
 
 
+def may_be_shipped(args: argparse.Namespace) -> bool:
+    """Whether the shipped vocoder may make the sound where none is given; it has no TorchScript."""
+    return args.griffin_lim_iters is None and not args.torchscript
+
+
 def parse_model_options(args: argparse.Namespace, spec: ModelSpec) -> Any:
     """The model's own inference options, as its package parses them."""
     return None if spec.inference.parse is None else spec.inference.parse(args)
@@ -342,6 +341,7 @@ def voice_from_args(
             unknown_symbols=args.unknown_symbols,
             lexicon=args.lexicon,
             fade_out=args.fade_out,
+            vocoder_pitch=args.vocoder_pitch,
             accelerate=_accelerate_from_args(args),
             shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
         )

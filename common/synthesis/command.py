@@ -5,12 +5,12 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
 from torch import Tensor
 
-from common.audio import pcm16, wav_header
+from common.audio import SOUND_FORMATS, pcm16, wav_header
 from common.config import AudioConfig
 from common.errors import OutputError
 from common.logger import Logger
@@ -33,6 +33,18 @@ class SpeakingOptions:
     warmup_steps: int
     benchmark: bool  # print latencies and throughput
     quiet: bool
+
+
+def names_sound(path: Path) -> bool:
+    """Whether an output is a file of sound, not a folder."""
+    return path.suffix.lower() in SOUND_FORMATS and not path.is_dir()
+
+
+def output_of_text(output: Path | None) -> tuple[Path | None, PurePosixPath]:
+    """The folder and the name of the sound of one text."""
+    if output is None or not names_sound(output):
+        return output, PurePosixPath("speech.wav")
+    return output.parent, PurePosixPath(output.name)
 
 
 def speak_into_folder(

@@ -20,11 +20,9 @@ from common.synthesis.vocoder import AudioContract, mismatch_message
 
 
 def load_mels_or_recordings(
-    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None, takes_pitch: bool = False
+    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
-
-    A vocoder that ``takes_pitch`` gets that of a column ``pitch``: tensors with the pitch of each frame.
 
     ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json``
     in their folder says, or the default; of recordings the usual mels at their sampling rate are computed.
@@ -36,10 +34,7 @@ def load_mels_or_recordings(
     first = phrases[0]
     source, load = ("wav", _load_recordings) if first.wav is not None else ("mel", _load_mels)
     if getattr(first, source) is not None:
-        items, audio = load(phrases, [dataset_path / str(getattr(phrase, source)) for phrase in phrases], contract)
-        if takes_pitch and first.pitch is not None:
-            items = [replace(item, frame_pitch=_load_pitch(item, dataset_path)) for item in items]
-        return items, audio
+        return load(phrases, [dataset_path / str(getattr(phrase, source)) for phrase in phrases], contract)
     voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
     corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
     corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
@@ -47,6 +42,17 @@ def load_mels_or_recordings(
         f"{first.where}: no column mel or wav, and no voice for text ({voices}); a list of recordings: "
         f"bash scripts/copy_list.sh {shlex.quote(corpus)} copy.tsv"
     )
+
+
+def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:
+    """The utterances with the pitch of each frame, of the list's column ``pitch``, if it has one.
+
+    Raises:
+        InputError: a file is missing, of another length, or beyond `PITCH_LIMITS`; names the list's line.
+    """
+    if items[0].phrase.pitch is None:
+        return list(items)
+    return [replace(item, frame_pitch=_load_pitch(item, dataset_path)) for item in items]
 
 
 def _load_mels(

@@ -12,7 +12,7 @@ from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.padding import PaddedShapes
-from common.synthesis.shipped import shipped_voice
+from common.synthesis.shipped import shipped_vocoder, shipped_voice
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
@@ -21,7 +21,6 @@ from common.text import TextFrontEnd, read_lexicon
 Accelerate = Callable[[Any, LoadedCheckpoint], Any]  # a network and what it is of -> the network, compiled
 Checkpoint = LoadedCheckpoint | Path | str
 SEED = 1234
-GRIFFIN_LIM_ITERATIONS = 60
 
 
 def load_voice(
@@ -35,29 +34,31 @@ def load_voice(
     unknown_symbols: str = "drop",
     lexicon: Path | str | None = None,
     fade_out: int = FADE_OUT,
+    vocoder_pitch: str = "mel",
     accelerate: Accelerate | None = None,
     shapes: PaddedShapes | None = None,
 ) -> Voice:
-    """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
+    """A voice that speaks: a text-to-mel checkpoint, by default the shipped one, and a vocoder's.
 
-    Without a checkpoint it is the shipped voice, through the shipped vocoder where none is given (`shipped_voice`).
+    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim.
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
     more, instead. ``options`` are the model's inference options (`GeneratorSpec.parse`), by default its own;
-    ``lexicon`` is a file of words and their phones (`read_lexicon`); batches are padded to ``shapes``. Of checkpoints
+    ``lexicon`` is a file of words and their phones (`read_lexicon`); batches are padded to ``shapes``. With
+    ``vocoder_pitch`` "voice" a vocoder that can is told the pitch of the symbols, instead of the mel's. Of checkpoints
     with EMA weights these are used.
 
     Raises:
         InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
             or the vocoder reads other mels than the voice makes, with each field that differs.
-        OptionError: there is no such device.
+        OptionError: there is no such device, or one of the two has nothing to do with ``vocoder_pitch``.
     """
-    if checkpoint is None:
-        if (shipped := shipped_voice()) is None:
-            raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
-        checkpoint, vocoder = shipped[0], vocoder or shipped[1]
-    loaded = _open(checkpoint, role="generator")
+    loaded = shipped_voice() if checkpoint is None else _open(checkpoint, role="generator")
+    if loaded is None:
+        raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     if isinstance(vocoder, Path | str):
         vocoder = _open(vocoder, role="vocoder")
+    elif vocoder is None:
+        vocoder = shipped_vocoder(loaded.checkpoint.audio, assumed=loaded.checkpoint.assumed)
     opened = [one for one in (loaded, vocoder) if isinstance(one, LoadedCheckpoint)]
     precision = precision or precision_for(opened, device)
     inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
@@ -66,7 +67,7 @@ def load_voice(
     options = inference.default_options if options is None else options
     controls = replace(inference.controls(options, network, config, where=loaded.path), seed=seed)
     if vocoder is None:
-        vocoder = GriffinLimVocoder(loaded.checkpoint.audio, seed=seed, n_iter=GRIFFIN_LIM_ITERATIONS)
+        vocoder = GriffinLimVocoder(loaded.checkpoint.audio, seed=seed)
     elif isinstance(vocoder, LoadedCheckpoint):
         contract_of(vocoder, loaded, accepted=())
         vocoder = load_vocoder(vocoder, precision=precision, seed=seed)
@@ -83,6 +84,7 @@ def load_voice(
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         precision=precision,
         vocoder=vocoder,
+        vocoder_pitch=vocoder_pitch,
         fade_out=fade_out,
         path=loaded.path,
         shapes=shapes,
@@ -135,6 +137,7 @@ def load_vocoder(
         denoising_strength=denoising_strength,
         settings=settings,
         context=context,
+        takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
         graph_recorder=graph_recorder,
         shapes=shapes,
     )

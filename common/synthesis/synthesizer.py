@@ -53,12 +53,14 @@ class Synthesizer:
         device: torch.device,
         autocast: Autocast,
         fade_out: int = FADE_OUT,
+        voice_pitch: bool = False,
         shapes: PaddedShapes | None = None,
         path: Path | None = None,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself.
 
-        ``fade_out`` frames at the end of each utterance fade to silence; the generator's batches are padded to
+        ``fade_out`` frames at the end of each utterance fade to silence; with ``voice_pitch`` the vocoder is told the
+        generator's pitch. The generator's batches are padded to
         ``shapes``, the vocoder's by itself. ``path`` is that of the generator's checkpoint, for errors.
         """
         self.unfinished: set[Phrase] = set()  # that the generator did not end
@@ -71,6 +73,7 @@ class Synthesizer:
         self._autocast = autocast
         self._shapes = shapes
         self._path = path
+        self._voice_pitch = voice_pitch
         self._fade_out = fade_out * audio.hop_length  # samples
         self.times: list[BatchTimes] = []  # of the batches so far
 
@@ -156,9 +159,12 @@ class Synthesizer:
             yield replace(one, wave=wave if factors is None else wave * factors)
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
-        """The pitch of frames that is given for a vocoder, as its argument."""
+        """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
+        if self._voice_pitch:
+            curves = [one.pitch_of_frames() for one in results]
+            return {"pitch": pad_sequence(curves, batch_first=True).to(self._device)}
         pitch = _pad_column("frame_pitch", [one.item for one in results], 0, self._device)
-        return {} if pitch is None else {"pitch": pitch}
+        return {} if pitch is None else {"pitch": pitch, "voicing": (pitch > 0).float()}
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
         return envelope(result, hop_length=self._hop_length, fade_out=self._fade_out)

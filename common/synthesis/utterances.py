@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from common.audio import PITCH_LIMITS
+from common.errors import InputError
 from common.synthesis.controls import MelOutput
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import SymbolStyles
@@ -92,6 +95,22 @@ class SynthesisResult:
             return None
         weights = output.alignments[self.row, : self.mel.size(1), : len(tokens)].cpu()
         return torch.bincount(weights.argmax(1).cummax(0).values, minlength=len(tokens))
+
+    def pitch_of_frames(self) -> Tensor:
+        """The pitch that its symbols were said with, in Hz of each frame (F,), within `PITCH_LIMITS`: the logarithm is
+        interpolated between the centers of symbols that have one.
+
+        Raises:
+            InputError: no symbol has a pitch in Hz.
+        """
+        frames, pitch = self.frames_of_symbols(), self.of_symbols("pitch_hz")
+        if frames is None or pitch is None or not (has_pitch := (frames > 0) & (pitch > 0)).any():
+            raise InputError(
+                f"{self.phrase.where}: --vocoder-pitch voice: the voice gives no pitch in Hz; leave it out"
+            )
+        centers = (frames.cumsum(0) - (frames + 1) / 2)[has_pitch]
+        log_pitch = pitch[has_pitch].clamp(*PITCH_LIMITS).log()
+        return torch.from_numpy(np.exp(np.interp(np.arange(self.mel.size(1)), centers, log_pitch))).float()
 
     def of_symbols(self, name: str) -> Tensor | None:
         """A field (B, L) of the generator's output, of this utterance's symbols (L,) on the CPU."""

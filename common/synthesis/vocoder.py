@@ -17,6 +17,7 @@ from common.synthesis.cuda_graphs import BucketedGraphs, Infer, Recorder
 from common.synthesis.padding import PaddedShapes, padded_inference
 from common.synthesis.streaming import plan_pieces
 
+GRIFFIN_LIM_ITERATIONS = 60
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 
 
@@ -33,13 +34,17 @@ class Vocoder(Protocol):
     def max_batch(self) -> int | None:
         """Utterances that are worth giving it at once; None: any number."""
 
-    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
+    @property
+    def takes_pitch(self) -> bool:
+        """Whether it can be told the ``pitch`` of frames (B, F) in Hz, and their ``voicing`` (B, F), 0 to 1."""
+
+    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
 
-        A ``pitch`` (B, F) in Hz, 0 where unvoiced, is only for networks whose `VocoderSpec.takes_pitch`.
+        Without ``voicing`` it is the mel's.
         """
 
-    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
         """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU as they are made: together, the wave of `speak`."""
 
 
@@ -48,20 +53,21 @@ class GriffinLimVocoder:
 
     name = "griffin_lim"
     max_batch = 1
+    takes_pitch = False
 
-    def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int) -> None:
+    def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int | None = None) -> None:
         self.audio = audio
         self._seed = seed
-        self._n_iter = n_iter
+        self._n_iter = n_iter or GRIFFIN_LIM_ITERATIONS
 
-    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
         """As `Vocoder.speak`."""
         return [
             griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
-    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
         """As `Vocoder.stream`, in one piece: every iteration changes all of the sound."""
         yield from self.speak(mel[None], [mel.size(1)])
 
@@ -76,7 +82,7 @@ class VocoderNetwork(Protocol):
         """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
 
     def track(self, mel: Tensor, **pitch: Tensor) -> Tensor:
-        """mel (B, n_mels, F), with or without a pitch (B, F) -> (B, C, F), where `VocoderSettings.tracked`."""
+        """mel (B, n_mels, F), maybe pitch and voicing (B, F) -> (B, C, F), where `VocoderSettings.tracked`."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,7 @@ class NetworkVocoder:
         denoising_strength: float = 0.0,
         settings: VocoderSettings = NO_SETTINGS,
         context: int | None = None,
+        takes_pitch: bool = False,
         graph_recorder: Recorder | None = None,
         shapes: PaddedShapes | None = None,
     ) -> None:
@@ -131,6 +138,7 @@ class NetworkVocoder:
         self.name = name
         self.path = path
         self.audio = audio
+        self.takes_pitch = takes_pitch
         self.max_batch = 1 if device.type == "cpu" else None
         self._network = network
         self._autocast = autocast
@@ -151,29 +159,27 @@ class NetworkVocoder:
                 self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
 
     @torch.inference_mode()
-    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
         """As `Vocoder.speak`."""
         is_padded = min(lengths) < mel.size(2)
         frames = torch.tensor(lengths, device=mel.device) if is_padded else None
-        if pitch is None:
-            waves = self._run(mel.contiguous(), frames)
-        else:
-            waves = self._infer(mel.contiguous(), frames, pitch=pitch)
+        run = self._infer if pitch else self._run
+        waves = run(mel.contiguous(), frames, **pitch)
         if self._denoiser is not None:
             waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
         return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
 
     @torch.inference_mode()
-    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
         """As `Vocoder.stream`; a piece is computed when it is asked for, in memory that a piece's length bounds."""
         n_frames, hop = mel.size(1), self.audio.hop_length
         context = n_frames if self._context is None else self._context
         context += self._settings.windows * -(-self.audio.filter_length // hop)
         if self._denoiser is not None:
             context += self._denoiser.context
-        whole: dict[str, Tensor] = {} if pitch is None else {"pitch": pitch}
+        whole = pitch
         if self._settings.tracked:
-            whole["track"] = self._network.track(mel[None].to(self._device), **whole)
+            whole = pitch | {"track": self._network.track(mel[None].to(self._device), **pitch)}
         for piece in plan_pieces(n_frames, context=context):
             read = mel[None, :, piece.first : piece.last].to(self._device).contiguous()
             # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They

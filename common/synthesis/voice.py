@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from common.audio import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
-from common.errors import InputError, shown
+from common.errors import InputError, OptionError, shown
 from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.controls import MAX_FRAMES, Controls
+from common.synthesis.controls import MAX_FRAMES, VOCODER_PITCHES, Controls
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
@@ -58,9 +59,18 @@ class Voice:
     n_speakers: int
     precision: Precision
     vocoder: Vocoder | None = None  # None: mels alone
+    vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
     fade_out: int = FADE_OUT  # frames
     path: Path | None = None  # of its checkpoint, for errors
     shapes: PaddedShapes | None = None  # that batches of mels are padded to; None: to their longest utterance
+
+    def __post_init__(self) -> None:
+        if self.vocoder_pitch not in VOCODER_PITCHES:
+            wanted = " or ".join(VOCODER_PITCHES)
+            raise OptionError(f"--vocoder-pitch {shown(self.vocoder_pitch)}: expected {wanted}")
+        if self.vocoder_pitch == "voice" and self.vocoder is not None and not self.can_tell_pitch:
+            why = f"{self.vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
+            raise OptionError(f"--vocoder-pitch voice: {why} pitch; leave it out")
 
     @property
     def sampling_rate(self) -> int:
@@ -83,6 +93,11 @@ class Voice:
         """Whether pace, pitch and energy of single symbols can be set."""
         return {"pitch", "duration"} <= set(self.phrase_columns)
 
+    @property
+    def can_tell_pitch(self) -> bool:
+        """Whether its vocoder can be told the pitch of its symbols."""
+        return self.shapes_prosody and getattr(self.vocoder, "takes_pitch", False)
+
     @cached_property
     def synthesizer(self) -> Synthesizer:
         """What synthesizes its utterances, by batches."""
@@ -94,6 +109,7 @@ class Voice:
             device=self.precision.device,
             autocast=self.precision.autocast,
             fade_out=self.fade_out,
+            voice_pitch=self.vocoder_pitch == "voice",
             shapes=self.shapes,
             path=self.path,
         )
@@ -189,6 +205,8 @@ class Voice:
             items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
             if not items:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
+        if self.vocoder_pitch == "voice":
+            _check_pitch(items)
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(
@@ -327,6 +345,15 @@ def _check_style(style: Style, *, where: str) -> None:
         if not low <= value <= high:
             word = {"rate": "pace"}.get(name, name)
             raise InputError(f"{where}: {word} {value}: expected a factor from {low:g} to {high:g}")
+
+
+def _check_pitch(items: Sequence[SynthesisInput]) -> None:
+    low, high = PITCH_LIMITS
+    for item in items:
+        given = () if item.pitch_hz is None else item.pitch_hz.tolist()
+        if wrong := [value for value in given if value != 0 and not low <= value <= high]:
+            where = item.phrase.where
+            raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, the vocoder expects 0 or {low:g} to {high:g}")
 
 
 def _with_given(items: Sequence[SynthesisInput], phrase: Phrase, dataset_path: Path) -> SynthesisInput:

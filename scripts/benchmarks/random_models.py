@@ -26,7 +26,11 @@ from common.registry import get_model
 from scripts.benchmarks.subjects import configure, durations, make_corpus
 
 # The option of train.py that chooses a vocoder's kind, and the published ones.
-KINDS = {"HiFi-GAN": ("--preset", ("v1", "v2", "v3")), "WaveGlow": ("--wn-channels", ("256", "512"))}
+KINDS = {
+    "HiFi-GAN": ("--preset", ("v1", "v2", "v3")),
+    "WaveGlow": ("--wn-channels", ("256", "512")),
+    "Harmonic": ("--channels", ("256",)),
+}
 RECOGNIZER = "Jasper"
 VOICE = "FastPitch"
 _FRAMES_A_LETTER = 6
@@ -97,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
     parser.add_argument("folder", type=Path, help="where all of it goes")
     parser.add_argument("--model", choices=(*KINDS, VOICE, RECOGNIZER), default="HiFi-GAN", help="what to make")
-    parser.add_argument("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow (256, 512)")
+    parser.add_argument("--kind", help="HiFi-GAN (v1, v2, v3), or channels: WaveGlow (256, 512), Harmonic (256)")
     parser.add_argument("--count", type=positive_int, default=8, help="mels or recordings")
     parser.add_argument("--model-config", help="YAML file of Jasper and its features; as published if not given")
     parser.add_argument("--max-duration", type=positive_float, default=16.7, help="s, of the longest recording")

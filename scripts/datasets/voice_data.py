@@ -3,8 +3,9 @@
     python -m scripts.datasets.voice_data -o output/voices/data --recordings LJSpeech-1.1
 
 The vocoder learns from the recordings, their copies with another pitch and other formants, and ten embedded speakers;
-the voice's base from the recordings and three embedded speakers, who read the recordings' transcripts too. Each seventh
-sentence of the quickstart's is left out, to compare voices by. Run again after a stop, it keeps what is there.
+the voice's base from the recordings and three embedded speakers, who read the recordings' transcripts too. Clips that
+are held back are in `held_back.txt` alone, for ``scripts/evaluate_voice.sh``. Each seventh sentence of the quickstart's
+is left out, to compare voices by. Run again after a stop, it keeps what is there.
 """
 
 import io
@@ -88,16 +89,10 @@ def _save(path: Path, samples: np.ndarray, sampling_rate: int) -> None:
     write_atomically(path, lambda file: file.write(wav.getbuffer()), durable=False)
 
 
-def transcripts(folder: Path, *, held_back: Sequence[str]) -> dict[str, str]:
-    """Clips of a corpus in LJSpeech's layout with their texts, normalized ones where there are any.
-
-    Raises InputError if nothing is left.
-    """
+def transcripts(folder: Path) -> dict[str, str]:
+    """Clips of a corpus in LJSpeech's layout with their texts, normalized ones where there are any."""
     rows = [line.split("|") for line in read_lines(folder / "metadata.csv")]
-    clips = {row[0]: row[-1] for row in rows if len(row) > 1 and row[0] not in held_back}
-    if len(clips) < 2:
-        raise InputError(f"{folder}/metadata.csv: {len(clips)} clips besides those held back, expected 2 or more")
-    return clips
+    return {row[0]: row[-1] for row in rows if len(row) > 1}
 
 
 def repeated(recordings: Sequence[str], *, share: float, others: Sequence[str]) -> list[str]:
@@ -156,7 +151,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--recordings", type=Path, required=True, help="corpus in LJSpeech's layout: wavs/ and metadata.csv")
     add("--held-back", nargs="*", default=HELD_BACK, help="recordings for measuring (default: LJ001-0073 to 0080)")
     args = parser.parse_args(argv)
-    clips = transcripts(args.recordings, held_back=args.held_back)
+    every = transcripts(args.recordings)
+    clips = {name: text for name, text in every.items() if name not in args.held_back}
+    if len(clips) < 2:
+        raise InputError(f"{args.recordings}: {len(clips)} clips besides those held back, expected 2 or more")
     link = args.output / "wavs" / "lj"
     with writing(link):
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -165,6 +163,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     validation = {name: text for name, text in clips.items() if name in VALIDATION} or dict([*clips.items()][:2])
     training = {name: text for name, text in clips.items() if name not in validation} or clips
     lists = voice_lists(args.output, training, validation)
+    lists["held_back"] = [f"wavs/lj/{name}.wav|{text}" for name, text in every.items() if name in args.held_back]
     for name, rows in (lists | vocoder_lists(args.output, list(training), list(validation))).items():
         write_text(args.output / f"{name}.txt", "".join(f"{row}\n" for row in rows))
 

@@ -28,7 +28,7 @@ from common.errors import InputError, OptionError, shown
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
 from common.signals import STOPS, heeded
-from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases, shipped_vocoder
+from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,10 +112,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def vocoder_options(args: argparse.Namespace) -> list[str]:
-    """Options of inference.py for the vocoder; raises InputError unless it fits the mels that the voice will make."""
+    """Options of inference.py for a given vocoder; raises InputError unless it fits the voice's mels."""
     if args.hifigan is None:
-        shipped = shipped_vocoder(AUDIO)
-        return [] if shipped is None else [f"--{shipped.spec.option}", str(shipped.path)]
+        return []
     path = args.hifigan.resolve()
     checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
     accepted = tuple(args.accept_audio_differences)

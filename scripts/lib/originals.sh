@@ -26,16 +26,16 @@ NUM_WARMUP_STEPS|inference_benchmark|Jasper|WARMUP
 RESUME|train||--resume
 LOG_FILE|train inference_example||--log-file VALUE
 EPOCHS_THIS_JOB|train||--epochs-this-job COUNT
-PHONE|train inference_example|FastPitch HiFi-GAN WaveGlow Tacotron2|--p-arpabet SWITCH
+PHONE|train inference_example|FastPitch HiFi-GAN WaveGlow Harmonic Tacotron2|--p-arpabet SWITCH
 KL_LOSS_WARMUP|train|FastPitch|--kl-loss-warmup-epochs VALUE
 LOAD_PITCH_FROM_DISK|train|FastPitch|--load-pitch-from-disk
 APPEND_SPACES|train|FastPitch Tacotron2|--prepend-space-to-text --append-space-to-text
 FINE_TUNE_DIR|train|HiFi-GAN|--fine-tuning --input-mels-dir VALUE
 CHECKPOINT|train train_benchmark|Jasper|--checkpoint-path VALUE
 CUDNN_BENCHMARK|inference_example evaluation||--cudnn-benchmark
-TORCHSCRIPT|inference_example|FastPitch HiFi-GAN WaveGlow Tacotron2|--torchscript
-REPEATS|inference_example|FastPitch HiFi-GAN WaveGlow Tacotron2|--repeats VALUE
-WARMUP|inference_example|FastPitch HiFi-GAN WaveGlow Tacotron2|--warmup-steps COUNT
+TORCHSCRIPT|inference_example|FastPitch HiFi-GAN WaveGlow Harmonic Tacotron2|--torchscript
+REPEATS|inference_example|FastPitch HiFi-GAN WaveGlow Harmonic Tacotron2|--repeats VALUE
+WARMUP|inference_example|FastPitch HiFi-GAN WaveGlow Harmonic Tacotron2|--warmup-steps COUNT
 NUM_WARMUP_STEPS|inference_example evaluation|Jasper|--warmup-steps COUNT
 MAX_DURATION|inference_example evaluation|Jasper|--max-duration VALUE
 PAD_LEADING|inference_example inference_benchmark evaluation|Jasper|--pad-leading VALUE

@@ -78,6 +78,16 @@ function showSpeakers() {
     $("speaker").value,
   );
   $("speaker-field").hidden = speakers.length < 2;
+  const pitch = voiceOf($("voice").value)?.vocoder_pitch;
+  $("vocoder-pitch-field").hidden = !pitch;
+  $("vocoder-pitch").value = pitch ?? "mel";
+}
+
+// What was spoken with the other pitch is to be spoken again.
+function changeVocoderPitch() {
+  state.request?.abort();
+  player.pause();
+  render();
 }
 
 // ---- colors: as the system has them, light, or dark
@@ -140,6 +150,7 @@ const CLICKS = {
 for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener("click", act);
 document.addEventListener("keydown", pressAnywhere);
 $("voice").addEventListener("change", showSpeakers);
+$("vocoder-pitch").addEventListener("change", changeVocoderPitch);
 $("theme").addEventListener("change", (event) => setTheme(event.target.value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.recolor());
 $("file").addEventListener("change", (event) => {

@@ -40,5 +40,7 @@ async function ask(path, { body, signal } = {}) {
 
 const askVoices = async () => (await ask("v1/voices")).data;
 
-const askSpeech = (fields, signal) =>
-  ask("v1/audio/speech", { body: { ...fields, response_format: "wav", timings: true }, signal });
+const askSpeech = (fields, signal) => {
+  const pitch = $("vocoder-pitch-field").hidden ? {} : { vocoder_pitch: $("vocoder-pitch").value };
+  return ask("v1/audio/speech", { body: { ...fields, ...pitch, response_format: "wav", timings: true }, signal });
+};

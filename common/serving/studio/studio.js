@@ -70,7 +70,7 @@ function clearError() {
 
 const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
 const clipsOf = (version, table) => table.utterances.map((one) => state.clips.get(soundKey(version, one)) ?? null);
-const soundKey = (version, utterance) => `${version.voice}\n${keyOf(utterance)}`;
+const soundKey = (version, utterance) => `${version.voice}\n${$("vocoder-pitch").value}\n${keyOf(utterance)}`;
 const isSpoken = () => state.version !== null && clipsOf(state.version, shownTable()).every(Boolean);
 
 function render() {

@@ -1,0 +1,268 @@
+"""A vocoder alone is measured by copies of recordings, beside these and Griffin-Lim, by measures that hold."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from page_reader import PageReader
+from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordings
+
+from common.audio import MelExtractor
+from common.errors import CheckpointError, InputError, OptionError
+from common.evaluation import packages
+from common.evaluation.metrics import speech_frames
+from common.evaluation.sound import SoundFigures, measure_copy, measure_sound, pulse_strength
+from scripts import evaluate_voice
+
+RATE = 22050  # Hz
+LINES = ("output\twav\ttext", "a.wav\ta.wav\tGo on.", "b.wav\tb.wav\tNot so long.")
+
+
+def voiced(f0: float, *, seconds: float = 2.0) -> np.ndarray:
+    """Harmonics of pitch ``f0``, weaker as they are higher, with a pause in the middle."""
+    t = np.arange(round(seconds * RATE)) / RATE
+    wave = sum(np.cos(2 * np.pi * k * f0 * t) / k for k in range(1, int(10_000 / f0)))
+    wave[len(wave) // 2 : len(wave) // 2 + RATE // 5] = 0
+    return (0.05 * wave + 1e-5 * noise(len(wave))).astype(np.float32)
+
+
+def noise(n_samples: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(n_samples).astype(np.float32)
+
+
+def copied(copy: np.ndarray, recording: np.ndarray) -> SoundFigures:
+    frames = (speech_frames(wave, sampling_rate=RATE) for wave in (copy, recording))
+    made, real = frames
+    return measure_copy(copy, made, (recording, real), extractor=MelExtractor(AUDIO))
+
+
+def strength(wave: np.ndarray, band: tuple[float, float] = (4000, 8000)) -> float:
+    times = np.arange(0.1, len(wave) / RATE - 0.1, 0.01)
+    return float(np.mean(pulse_strength(wave, noise(len(wave)), times=times, sampling_rate=RATE, band=band)[5:-5]))
+
+
+def test_a_recording_is_a_perfect_copy_of_itself():
+    found = copied(voiced(140), voiced(140))
+    assert found.harmonicity_bias_db == found.f0_median_cents == found.f0_mean_cents == 0
+    assert found.voicing_error == found.mel_distance == 0
+
+
+@pytest.mark.parametrize("band", [(1500, 4000), (4000, 8000)])
+def test_pulses_have_a_strength_near_1_and_noise_has_not(band):
+    pulses = np.zeros(2 * RATE)
+    pulses[:: RATE // 120] = 1
+    assert strength(pulses, band) > 0.97
+    assert 0.2 < strength(noise(2 * RATE), band) < 0.35
+
+
+def test_pulse_strength_is_measured_in_loud_frames_that_lie_in_the_sound_alone():
+    wave = noise(RATE)
+    recording = np.where(np.arange(RATE) < RATE // 2, 1.0, 0.1) * wave
+    times = np.array([0.0, 0.2, 0.8, 1.0])
+    found = pulse_strength(wave, recording, times=times, sampling_rate=RATE, band=(4000, 8000))
+    assert np.isnan(found).tolist() == [True, False, True, True]
+    low = pulse_strength(wave, recording, times=times, sampling_rate=16000, band=(4000, 8000))
+    assert np.isnan(low).all()  # 16,000 Hz hold nothing above 8 kHz
+
+
+@pytest.mark.parametrize("cents", [30, -100])
+def test_a_copy_of_another_pitch_is_so_many_cents_away(cents):
+    found = copied(voiced(140 * 2 ** (cents / 1200)), voiced(140))
+    assert found.f0_median_cents == pytest.approx(abs(cents), abs=3)
+    assert found.f0_mean_cents == pytest.approx(abs(cents), abs=5) and found.voicing_error < 0.05
+
+
+def test_voicing_that_a_copy_lacks_is_counted():
+    recording = voiced(140)
+    copy = np.where(np.arange(len(recording)) < len(recording) // 2, recording, 0.02 * noise(len(recording)))
+    assert copied(copy.astype(np.float32), recording).voicing_error == pytest.approx(0.4, abs=0.05)
+
+
+def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
+    wave = voiced(140)
+    level = float(np.sqrt(np.mean(wave**2)))
+    cleaner, noisier = ((wave + 10 ** (-snr / 20) * level * noise(len(wave))).astype(np.float32) for snr in (20, 10))
+    assert copied(noisier, cleaner).harmonicity_bias_db == pytest.approx(-10, abs=1)
+    half = noisier[: len(noisier) // 2]
+    frames = {name: speech_frames(one, sampling_rate=RATE) for name, one in (("half", half), ("all", cleaner))}
+    found = measure_sound(half, frames["half"], sampling_rate=RATE, recording=(cleaner, frames["all"]))
+    assert found.harmonicity_bias_db == pytest.approx(-10, abs=1) and np.isnan(found.voicing_error)
+
+
+def test_a_copy_without_speech_has_no_pesq_nor_stoi():
+    for name in ("pesq", "pystoi"):
+        pytest.importorskip(name)
+    short = voiced(140, seconds=0.1)
+    assert np.isnan(packages.pesq(short, short, sampling_rate=RATE))
+    assert np.isnan(packages.stoi(short, short, sampling_rate=RATE))
+
+
+class Echo:
+    """A decoder of pocketsphinx that hears the same words in everything, and keeps how many samples it got."""
+
+    def __init__(self, **_: object) -> None:
+        self.samples: list[int] = []
+
+    def start_utt(self) -> None: ...
+
+    def end_utt(self) -> None: ...
+
+    def process_raw(self, data: bytes, *, full_utt: bool) -> None:
+        self.samples.append(len(data) // 2)
+
+    def hyp(self) -> SimpleNamespace:
+        return SimpleNamespace(hypstr="go the(2) <sil> boat")
+
+
+def test_pocketsphinx_gets_16_khz_and_gives_plain_words():
+    recognizer = packages.Pocketsphinx(Echo())
+    (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
+    assert found.text == "go the sil boat" and recognizer.decoder.samples == [16000]
+    assert recognizer.normalize("Well-made, Dr. O'Neil: 2!") == "well made doctor o'neil two"
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch):
+    """Let there be no other packages than these, of which pocketsphinx is `Echo`."""
+
+    def only(*names: str) -> None:
+        found = {"pocketsphinx": SimpleNamespace(Decoder=Echo)}
+        found |= {"pesq": SimpleNamespace(pesq=lambda rate, a, b, kind: 3.5, PesqError=RuntimeError)}
+        found |= {"pystoi": SimpleNamespace(stoi=lambda a, b, rate: 0.75)}
+        monkeypatch.setattr(packages, "find_spec", lambda name: name if name in names else None)
+        monkeypatch.setattr(packages, "import_module", found.__getitem__)
+
+    return only
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, only):
+    """Evaluate a vocoder on the lines of a list of two recordings, into tmp_path/out; without packages."""
+    only()
+    write_recordings(tmp_path, ["a.wav", "b.wav"])
+    save_vocoder(tmp_path / "vocoder.pt", AUDIO)
+
+    def evaluate(*words: object, vocoder: object = tmp_path / "vocoder.pt", lines: tuple[str, ...] = LINES) -> int:
+        (tmp_path / "list.tsv").write_text("".join(f"{line}\n" for line in lines))
+        argv = [vocoder, *words, tmp_path / "list.tsv", "-o", tmp_path / "out", "--dataset-path", tmp_path]
+        return evaluate_voice.main([str(word) for word in argv])
+
+    return evaluate
+
+
+def results(folder: Path) -> dict:
+    return json.loads((folder / "out/evaluation.json").read_text(), parse_constant=pytest.fail)  # strict JSON
+
+
+def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, tmp_path, capsys):
+    only("pesq", "pystoi", "pocketsphinx")
+    assert evaluate() == 0
+    header, *rows = capsys.readouterr().out.splitlines()[:10]
+    names = [row[:24].strip() for row in rows]
+    assert names == [name for first in ("a", "b", "all 2") for name in (first, "recording", "griffin-lim")]
+    assert {len(line) for line in rows} == {len(header)} and "MCD" not in header
+    found = results(tmp_path)
+    means = {"vocoder": found["averages"], **found["averages_beside"]}
+    own = means["recording"]
+    assert own["mel_distance"] == own["f0_mean_cents"] == own["voicing_error"] == own["harmonicity_bias_db"] == 0
+    assert own["real_time_factor"] is None and all(one["stoi"] == 0.75 for one in means.values())
+    assert 0 < means["griffin-lim"]["mel_distance"] < means["vocoder"]["mel_distance"]
+    assert means["griffin-lim"]["real_time_factor"] > 0 and means["vocoder"]["wer"] > 0
+    first = found["utterances"][0]
+    assert first["beside"]["griffin-lim"]["heard"] == "go the sil boat" and first["reference"] == "go on"
+    page = PageReader((tmp_path / "out/index.html").read_text())
+    assert len(page.sources["audio"]) == 6 and len(page.sources["img"]) == 2
+    assert [row[0][0] for row in page.tables[0].rows][-3:] == ["all 2", "all 2, recording", "all 2, griffin-lim"]
+    frames = {soundfile.info(tmp_path / "out" / name / "a.wav").frames for name in ("griffin-lim", "synthesised")}
+    assert len(frames) == 1
+    assert evaluate() == 0
+    assert "2 of 2 utterances are from an earlier run" in capsys.readouterr().out
+    assert results(tmp_path)["utterances"] == found["utterances"]
+
+
+def test_griffin_lim_alone_stands_beside_the_recordings(evaluate, tmp_path, capsys):
+    assert evaluate(vocoder="griffin-lim", lines=("output\twav", "a.wav\ta.wav")) == 0
+    (found,) = results(tmp_path)["utterances"]
+    assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
+    assert "note: without columns PESQ, STOI; for them: .venv/bin/pip install pesq pystoi\n" in capsys.readouterr().out
+
+
+def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
+    assert evaluate() == 0
+    note, header = capsys.readouterr().out.splitlines()[:2]
+    assert note == (
+        "note: without columns PESQ, STOI, WER and CER; for them: .venv/bin/pip install pesq pystoi pocketsphinx"
+    )
+    assert not any(name in header for name in ("PESQ", "STOI", "WER")) and "F0 mean" in header
+    only("pesq", "pystoi", "pocketsphinx")
+    assert evaluate() == 0  # what was measured without them is measured again
+    out = capsys.readouterr().out
+    assert "note:" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
+
+
+def test_pocketsphinx_hears_a_voice_too_and_its_recording(evaluate, only, tmp_path, capsys):
+    only("pocketsphinx")
+    assert evaluate(tmp_path / "vocoder.pt", vocoder=make_checkpoints(tmp_path).voice, lines=LINES[:2]) == 0
+    assert "note:" not in capsys.readouterr().out
+    (found,) = results(tmp_path)["utterances"]
+    assert found["wer"] == found["beside"]["recording"]["wer"] == 1.5 and found["mcd_db"] > 0
+
+
+def test_words_between_options_are_told_apart(evaluate, tmp_path):
+    voice = make_checkpoints(tmp_path).voice
+    assert evaluate("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2", vocoder=voice, lines=LINES[:2]) == 0
+    assert results(tmp_path)["settings"]["generator"] == str(voice)
+
+
+def test_recordings_are_found_by_name_and_words_in_metadata(evaluate, only, tmp_path):
+    only("pocketsphinx")
+    assert evaluate(vocoder="griffin-lim", lines=("a|G. on|Go on.", "b|2|Two.")) == 0
+    assert [one["reference"] for one in results(tmp_path)["utterances"]] == ["go on", "two"]
+
+
+def test_mistakes_of_copies_are_one_line(evaluate, tmp_path):
+    for lines, words, error, message in (
+        (("output\twav", "a.wav\tno.wav"), (), InputError, r"no\.wav: no such file .*list\.tsv:2"),
+        (("x.wav|Go on.",), (), InputError, r"list\.tsv:1: no recording to copy; give a column wav, or --recordings"),
+        (("output\tmel", "x.wav\ta.pt"), (), InputError, r"list\.tsv:2: no recording to copy"),
+        (LINES, ("--reader", "none"), OptionError, "--reader is for speaking from text"),
+        (LINES, ("--pace", "2"), OptionError, "--pace is for FastPitch; give a checkpoint of it"),
+        (LINES, ("--speaker", "2"), OptionError, "--speaker is for speaking from text"),
+        (LINES, ("--recordings", tmp_path), OptionError, "--recordings .* names a recording of each"),
+        (LINES, ("--transcripts", tmp_path / "list.tsv"), OptionError, "--transcripts are for a recognizer"),
+    ):
+        with pytest.raises(error, match=message):
+            evaluate(*words, lines=lines)
+    with pytest.raises(CheckpointError, match="a checkpoint of FastPitch, expected one of"):
+        evaluate(vocoder=make_checkpoints(tmp_path).voice)
+    write_recordings(tmp_path, ["a.wav"], rate=16000)
+    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected 22050, what .*vocoder\.pt reads .*list\.tsv:2"):
+        evaluate()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(RATE), RATE)
+    assert evaluate() == 1
+    first, second = results(tmp_path)["utterances"]
+    assert "silent" in first["error"] and second["error"] is None and second["mel_distance"] > 0
+
+
+def test_real_clips_through_griffin_lim_keep_their_pitch_and_lose_their_pulses(shared_data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("pesq", "pystoi"):
+        pytest.importorskip(name)
+    names = ("LJ001-0002", "LJ001-0008")  # the shortest
+    (tmp_path / "list.txt").write_text("".join(f"{name}.wav|\n" for name in names).replace("|", "|Words."))
+    words = ["griffin-lim", "list.txt", "-o", "out", "--recordings", str(shared_data / "LJSpeech-sample/wavs")]
+    assert evaluate_voice.main(words) == 0
+    found = results(tmp_path)
+    copies, own = found["averages"], found["averages_beside"]["recording"]
+    assert own["pesq"] == pytest.approx(4.64, abs=0.01) and own["stoi"] == pytest.approx(1)
+    assert 3 < copies["pesq"] < 4.2 and 0.95 < copies["stoi"] < 1
+    assert copies["f0_median_cents"] < 10 and copies["voicing_error"] < 0.06
+    assert own["pulses_high"] > 0.6 and copies["pulses_high"] < 0.45
