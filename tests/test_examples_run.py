@@ -23,6 +23,7 @@ from sung_words import CONFIG
 from test_help_examples import SCRIPTS, examples
 from test_jasper_manifest import make_librispeech
 from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_recordings
+from tiny_harmonic import save_harmonic
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import TextConfig
@@ -133,6 +134,8 @@ def make_project(folder: Path) -> None:
         shutil.copytree(folder / corpus / "mels", folder / f"data/mels-{name}")
     mels = [f"LJSpeech-1.1/mels/{path.name}\t{path.stem}.wav" for path in (folder / "LJSpeech-1.1/mels").glob("*.pt")]
     (folder / "mels.tsv").write_text("\n".join(["mel\toutput", *mels]) + "\n")
+    save_harmonic(folder / "output/Harmonic_checkpoint_100.pt", AUDIO)
+    project.replay("bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv --n-clips 2")
     (folder / "few.txt").write_text("A few words.\nSome more.\nThe last ones.\n")
     add_recordings(folder)
 
