@@ -15,6 +15,7 @@ CHART_STYLE: dict[Any, Any] = {  # within `matplotlib.rc_context`
     "axes.titlelocation": "left",
     "axes.titlesize": "medium",
     "font.size": 10.5,  # units of an SVG that a page shows at about one pixel a unit
+    "grid.color": "lightgray",
     "grid.linewidth": 0.7,
     "legend.fontsize": "medium",
     "legend.frameon": False,

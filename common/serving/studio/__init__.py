@@ -28,7 +28,7 @@ def page() -> str:
     policy += f"; form-action 'none'; script-src {digest(script)}"
     style = Markup(stylesheet() + _chosen_colors() + _read("studio.css"))
     template = "serving/studio/studio.html"
-    return render_template(template, policy=policy, product=NAME, style=style, script=Markup(script))
+    return render_template(template, policy=Markup(policy), product=NAME, style=style, script=Markup(script))
 
 
 def _chosen_colors() -> str:
