@@ -230,6 +230,8 @@ WRONG_GRIDS = {
     "NaN": (HEAD + '0\nnan\n"AA1"\n1\n2\n"K"\n', "an interval begins at 0 s and ends at nan"),
     "backwards": (HEAD + '0\n1\n"AA1"\n2\n1\n"K"\n', "Start time 2.0 after end time 1.0"),
     "overlapping": (HEAD + '0\n1.2\n"AA1"\n1\n2\n"K"\n', "not a readable TextGrid: .*Overlap"),
+    "a tier without end": (HEAD.replace("0\n2\n2\n", "0\ninf\n1\n") + '0\n1\n"K"\n', "the phones tier ends at inf s"),
+    "a count that is none": (HEAD.replace("0\n2\n2\n", f"0\n2\n{'9' * 5000}\n") + '0\n1\n"K"\n', TRUNCATED),
     "another class": (HEAD.replace("TextGrid", "Pitch"), "no TextGrid; expected File type"),
     "long, no quotes": (LONG.replace('"AA1"', "AA1"), TRUNCATED),
     "points": (LONG.replace("phones", "words").replace("events", "phones"), "the phones tier holds points"),

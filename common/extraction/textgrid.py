@@ -16,7 +16,7 @@ TIER = "phones"
 _HEADER = re.compile(r'File type = "ooTextFile(?: short)?"\n(?:Object class = )?"TextGrid"\n')
 # The head of a tier, in the long format and in the short one, with the number of labels that it announces.
 _TIER_HEAD = re.compile(
-    r'"(?:IntervalTier|TextTier)"\n(?:name = )?".*"\n(?:xmin = )?\S+\n(?:xmax = )?\S+\n(?:\w+: size = )?(\d+)\n'
+    r'"(?:IntervalTier|TextTier)"\n(?:name = )?".*"\n(?:xmin = )?\S+\n(?:xmax = )?\S+\n(?:\w+: size = )?(\d{1,9})\n'
 )
 _QUOTED = re.compile(r'(?:^|= )"(?:[^"\n]|"")*"$', re.MULTILINE)
 SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silence; spn is an unknown word
@@ -65,6 +65,8 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     if not labels:
         raise InputError(f"{path}: the {TIER} tier is empty")
     end_time, tier_end = float(tier[-1].end_time), float(tier.end_time)
+    if not math.isfinite(tier_end):
+        raise InputError(f"{path}: not a readable TextGrid: the {TIER} tier ends at {tier_end:g} s")
     # times are rounded in the file, so the tier may seem to end after its last interval
     if math.ceil(round(tier_end * frames_per_second, 3)) > reached + 1:
         labels.append("")
