@@ -31,7 +31,7 @@ import torch
 from common.cli import ArgumentParser, positive_float, run
 from common.errors import InputError
 from common.files import read_json, write_json, write_text
-from common.pages.shell import ROOT, commit
+from common.pages.render import ROOT, commit
 from common.registry import available_models, get_model
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.table import Row, markdown
