@@ -32,7 +32,7 @@ from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
 from hifigan.model import build_networks
 from jasper.model import Jasper
-from scripts import export_model, inspect_checkpoint, make_triton_repository
+from scripts import export_model, inspect_checkpoint
 from waveglow.model import WaveGlow
 
 CPU = torch.device("cpu")
@@ -339,17 +339,13 @@ def redescribed(source: Path, path: Path, **changed) -> Path:
     return path
 
 
-def test_what_inspects_and_serves_graphs_of_strangers_says_one_line(folder: Path, tmp_path: Path):
+def test_inspecting_graphs_of_strangers_says_one_line(folder: Path, tmp_path: Path):
     other = redescribed(folder / "vocoder.onnx", tmp_path / "a.onnx", outputs={"sound": ["batch"]})
     with pytest.raises(CheckpointError, match=r"a\.onnx: its description is of other outputs than its graph has"):
         inspect_checkpoint.main([str(other)])
     other = redescribed(folder / "vocoder.onnx", tmp_path / "a.onnx", network="evil")
     with pytest.raises(CheckpointError, match=r"a\.onnx: of a network 'evil', which no HiFi-GAN has"):
         inspect_checkpoint.main([str(other)])
-    other.write_bytes(with_output(folder / "vocoder.onnx", "wave", node("ReduceSum", "old", keepdims=0)))
-    words = [str(tmp_path / "models"), "--fastpitch", str(folder / "voice.onnx"), "--hifigan", str(other)]
-    with pytest.raises(CheckpointError, match=r"model\.onnx: 'wave' is no tensor of a batch"):
-        make_triton_repository.main(words)
 
 
 @pytest.mark.parametrize("name", [b'"HiFi-GAN"', b"wave", b"mel"])
