@@ -28,9 +28,7 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import TextConfig
 
 NOT_RUN = {  # words of examples -> why
-    "scripts/align_accuracy.sh": "trains for minutes; tests/test_align_accuracy.py runs its parts",
     "scripts/quickstart.sh": "trains for minutes; tests/test_quickstart.py runs it with tiny networks",
-    "scripts/two_speakers.sh": "trains for minutes; a slow test of tests/test_voice_scripts.py runs it",
     "scripts/train_voices.sh": "trains for hours; tests/test_train_voices.py runs its parts",
     "scripts/benchmark_train.sh": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
     "LARGEST_BATCH": "measures the published sizes; tests/test_benchmark_scripts.py searches with tiny ones",
