@@ -100,7 +100,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
         ("train_benchmark.sh", {"NUM_GPUS_SEQ": "1", "MODEL": "HiFi-GAN"}, "MODEL=Jasper"),
         ("train_benchmark_jasper.sh", {"CLIPS": "1"}, "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2"),
         ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1", "MODEL": "FastPitch"}, "MODEL=Jasper"),
-        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow"),
+        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic"),
     ],
 )
 def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(

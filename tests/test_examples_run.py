@@ -66,6 +66,7 @@ TINY = {  # program -> options
     "scripts.benchmarks.first_sound": "--repeats 1 --seconds 2",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
+    "scripts.benchmarks.vocoder": "--repeats 1",
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",
