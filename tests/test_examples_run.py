@@ -29,9 +29,7 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import TextConfig
 
 NOT_RUN = {  # words of examples -> why
-    "scripts/align_accuracy.sh": "trains for minutes; tests/test_align_accuracy.py runs its parts",
     "scripts/quickstart.sh": "trains for minutes; tests/test_quickstart.py runs it with tiny networks",
-    "scripts/two_speakers.sh": "trains for minutes; a slow test of tests/test_voice_scripts.py runs it",
     "scripts/train_voices.sh": "trains for hours; tests/test_train_voices.py runs its parts",
     "scripts/benchmark_train.sh": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
     "LARGEST_BATCH": "measures the published sizes; tests/test_benchmark_scripts.py searches with tiny ones",
@@ -40,8 +38,9 @@ NOT_RUN = {  # words of examples -> why
     "scripts/benchmarks/gpu.sh": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "--cuda-graphs": "needs a GPU",
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
-    "scripts/benchmark_serve.sh": "starts a server; tests/test_serve_load.py loads one",
-    "scripts/make_triton_repository.sh": "needs exported networks; tests/test_triton.py makes repositories of them",
+    "benchmark.sh serving": "starts a server; tests/test_serve_load.py loads one",
+    "benchmark.sh train": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
+    "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
     "scripts/test.sh": "runs these tests",
@@ -62,13 +61,13 @@ NETWORKS: dict[str, Sequence[str]] = {
 }
 ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-interval 9 --num-workers 0".split()
 TINY = {  # program -> options
-    "scripts.benchmarks.aligner": "--batch-size 1 --frames 20 --tokens 5",
-    "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4 --repeats 1",
+    "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4",
     "scripts.benchmarks.extract": "--dataset-path my_voice --repeat 1 --num-workers 1",
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
     "scripts.benchmarks.first_sound": "--repeats 1 --seconds 2",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
+    "scripts.benchmarks.vocoder": "--repeats 1",
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",

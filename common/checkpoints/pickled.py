@@ -61,13 +61,10 @@ def stored_weights(network: StoredObject) -> dict[str, Tensor]:
     waiting = [("", network)]
     while waiting:
         prefix, one = waiting.pop()
-        values = children = one.state  # TorchScript has all of an object's attributes side by side
-        transient: Any = ()
-        if "_modules" in one.state:
-            values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
-            children = _container(one, "_modules")
-            transient = one.state.get("_non_persistent_buffers_set")
-            transient = transient if isinstance(transient, set) else ()
+        values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
+        children = _container(one, "_modules")
+        transient: Any = one.state.get("_non_persistent_buffers_set")
+        transient = transient if isinstance(transient, set) else ()
         for name in (*values, *children):
             if not isinstance(name, str) or len(prefix) + len(name) > _LONGEST_NAME:
                 raise UnreadableError(f"a network with a part called {shown(name)}")

@@ -5,8 +5,6 @@ import os
 import stat
 import struct
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -17,15 +15,7 @@ from torch import Tensor
 from common.errors import shown
 from common.formats.unpickler import LARGEST_PICKLE, RefusedNameError, StoredObject, Unpickler, UnreadableError
 
-__all__ = [
-    "RefusedNameError",
-    "StoredObject",
-    "UnreadableError",
-    "archive_records",
-    "inflated_record",
-    "is_archive",
-    "read_torch_file",
-]
+__all__ = ["RefusedNameError", "StoredObject", "UnreadableError", "archive_records", "is_archive", "read_torch_file"]
 
 _MAGIC_NUMBER = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # after the protocol: opens files before version 1.6
 _ARCHIVE = b"PK\x03\x04"  # opens the others
@@ -62,18 +52,12 @@ class Record(NamedTuple):
 
 
 def read_torch_file(
-    path: Path,
-    *,
-    mapped: bool = False,
-    values: bool = True,
-    networks: bool = False,
-    expanded: bool = False,
-    scripted: bool = False,
+    path: Path, *, mapped: bool = False, values: bool = True, networks: bool = False, expanded: bool = False
 ) -> Any:
     """What torch.save has written: tensors, numbers, text and plain containers of them.
 
     ``mapped`` maps the storages of an archive, so that they are read when they are used; without ``values`` tensors
-    have shapes alone; ``networks``, ``expanded`` and ``scripted`` as for `Unpickler`.
+    have shapes alone; ``networks`` and ``expanded`` as for `Unpickler`.
 
     Raises:
         UnreadableError: the file holds anything else, or is damaged.
@@ -81,7 +65,7 @@ def read_torch_file(
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnreadableError("a folder, a pipe or a device")
-    form = {"networks": networks, "expanded": expanded, "scripted": scripted}
+    form = {"networks": networks, "expanded": expanded}
     with path.open("rb") as file:
         try:
             if file.read(len(_ARCHIVE)) == _ARCHIVE:
@@ -116,28 +100,6 @@ def archive_records(path: Path) -> dict[str, Record]:
             return _directory(file)
         except _DAMAGED as error:
             raise UnreadableError("an archive with a damaged directory") from error
-
-
-def inflated_record(path: Path, name: str) -> bytes:
-    """A file of an archive that is compressed, or not, of at most `LARGEST_PICKLE` bytes.
-
-    Raises:
-        UnreadableError: it is damaged, larger, or compressed by another method than torch.jit.save's.
-        OSError: the archive cannot be opened.
-    """
-    record = archive_records(path)[name]
-    with path.open("rb") as file:
-        head = _read_at(file, record.header, _LOCAL.size)
-        if len(head) < _LOCAL.size or record.method not in (0, zipfile.ZIP_DEFLATED) or record.packed > LARGEST_PICKLE:
-            raise UnreadableError(f"an archive whose {shown(name)} cannot be read")
-        data = _read_at(file, record.header + _LOCAL.size + sum(_LOCAL.unpack(head)[1:]), record.packed)
-    try:
-        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, LARGEST_PICKLE) if record.method else data
-    except zlib.error as error:
-        raise UnreadableError(f"an archive whose {shown(name)} cannot be read") from error
-    if len(data) != record.size:
-        raise UnreadableError(f"an archive whose {shown(name)} has {len(data)} bytes, expected {record.size}")
-    return data
 
 
 def _directory(file: BinaryIO) -> dict[str, Record]:

@@ -81,8 +81,7 @@ class Unpickler:
     """Reads a pickle from a place of ``data`` on.
 
     ``load_storage`` makes a flat tensor of what the pickle says of a storage, ``networks`` lets it hold objects of
-    networks' classes, ``expanded`` float32 tensors and integers with more elements than their storage, ``scripted``
-    objects of the classes whose code TorchScript stores.
+    networks' classes, ``expanded`` float32 tensors and integers with more elements than their storage.
     """
 
     def __init__(
@@ -93,9 +92,7 @@ class Unpickler:
         load_storage: Callable[..., Tensor] | None = None,
         networks: bool = False,
         expanded: bool = False,
-        scripted: bool = False,
     ) -> None:
-        self._scripted = scripted
         self._data, self._start, self.place = data, place, place
         self._load_storage, self._networks, self._expanded = load_storage, networks, expanded
         self._stack: list[Any] = []
@@ -208,8 +205,6 @@ class Unpickler:
         if found is None and self._networks:
             is_network = module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES
             found = _STORED_CLASS if is_network else None
-        if found is None and self._scripted:
-            found = _scripted(f"{module}.{name}")
         if found is None and module == "torch._utils" and name in _OTHER_TENSORS:
             raise UnreadableError(f"a tensor that is {_OTHER_TENSORS[name]}, expected dense ones of usual numbers")
         if found is None:
@@ -312,17 +307,7 @@ def _encoded(reader: Unpickler, text: str, encoding: str) -> bytes:
     return reader.copied(text).encode("latin-1")  # bytes, as Python 3 writes them for Python 2
 
 
-def _scripted(name: str) -> Any:
-    """What stands for a name in TorchScript's pickles."""
-    return _STORED_CLASS if name.startswith("__torch__.") else _KNOWN_SCRIPTED.get(name)
-
-
 _STORED_CLASS = _StoredClass()
-# Of TorchScript: lists, and values with their types.
-_KNOWN_SCRIPTED = {
-    f"torch.jit._pickle.{name}": _Function(lambda reader, value, *_: value)
-    for name in ("build_intlist", "build_tensorlist", "build_doublelist", "build_boollist", "restore_type_tag")
-}
 _KNOWN = {
     "collections.OrderedDict": _Function(_ordered),
     "builtins.set": _Function(lambda reader, values=(): set(map(_key, reader.copied(values)))),

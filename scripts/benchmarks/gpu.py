@@ -127,8 +127,6 @@ def steps_of(folder: Path, *, cuda: bool) -> list[Step]:
         steps.append(Step(f"training {model}", (*command, "--settings", *settings.split(), *on), 60, figures))
     sizes = "--batch-sizes 1 8 --steps 400" if cuda else "--batch-sizes 1 --steps 2 --symbols 4"
     steps.append(Step("decoder", ("scripts.benchmarks.decoder", *sizes.split(), *on), 40))
-    sizes = "" if cuda else "--batch-size 1 --frames 20 --tokens 5"
-    steps.append(Step("aligner", ("scripts.benchmarks.aligner", *sizes.split(), *on), 30))
     return [*steps, *_inference(folder, on), *_recognition(folder, on), *_extraction(folder, on)]
 
 
