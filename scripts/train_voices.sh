@@ -80,7 +80,7 @@ train_voice() {
         VALIDATION_INTERVAL=1 bash scripts/train.sh --optimizer adam --g2p espeak --g2p-language en-us "${size[@]}" --resume \
         --kl-loss-start-epoch 2 --kl-loss-warmup-epochs 2 --pitch-cache "$OUTPUT_DIR/pitch_cache"
     run_once "$voice" env SPEAKER=lj TRAIN_FILELIST="$data/lj_train.txt" VAL_FILELIST="$data/lj_val.txt" \
-        OUTPUT_DIR="$OUTPUT_DIR/lj" AMP=true BS=4 EPOCHS="$VOICE_EPOCHS" LEARNING_RATE=1.4e-2 WARMUP_STEPS=100 GRAD_CLIP=5 \
+        OUTPUT_DIR="$OUTPUT_DIR/lj" AMP=true BS=4 EPOCHS="$VOICE_EPOCHS" LEARNING_RATE=7e-3 WARMUP_STEPS=100 GRAD_CLIP=5 \
         EMA=0.99 EPOCHS_PER_CHECKPOINT=10 KEEP_CHECKPOINTS=2 VALIDATION_INTERVAL=10 KL_LOSS_START_EPOCH=0 \
         KL_LOSS_WARMUP_EPOCHS=1 bash scripts/finetune_voice.sh "$base" "$data" \
         --optimizer adam --pitch-cache "$OUTPUT_DIR/pitch_cache"
