@@ -19,7 +19,7 @@ from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, 
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError
 from common.synthesis import load_voice
-from scripts import export_model, make_triton_repository
+from scripts import export_model
 from scripts.inspect_checkpoint import main as inspect
 
 CPU = torch.device("cpu")
@@ -159,7 +159,4 @@ def test_what_cannot_be_made_of_it_is_refused(folder: Path, tmp_path: Path):
     checkpoint = str(folder / "harmonic.pt")
     with pytest.raises(OptionError, match="--format torchscript: TorchScript cannot compile Harmonic's network"):
         export_model.main([checkpoint, "--format", "torchscript", "-o", str(tmp_path / "a.ts")])
-    with pytest.raises(OptionError, match="Harmonic takes noise besides mels"):
-        words = ["--fastpitch", str(folder / "voice.onnx"), "--harmonic", str(folder / "harmonic.onnx")]
-        make_triton_repository.main([str(tmp_path / "models"), *words])
     assert list(tmp_path.iterdir()) == []

@@ -52,7 +52,7 @@ ALLOWED = {
         --kl-loss-weight --kl-loss-start-epoch --kl-loss-warmup-epochs --anneal-steps --attention-warning-epochs
         --guided-attention-weight --fade-out --denoising-strength --sigma-infer --mel-corrections --port --iterations
         --max-utterances --pad-leading --trim-silence --report-min-seconds --report-max-clipping --report-min-level
-        --max-queue-delay --pitch --n-clips --n-val --n-test --threads""".split()
+        --pitch --n-clips --n-val --n-test --threads""".split()
     },
 }
 TEXTS = ("", "a\0b", "\udcff")

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ import torch
 from limits import HANG_LIMIT, wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from shell import ROOT
+from tiny_voice import save_vocoder, save_voice
 from torch import Tensor
 
 import serve
@@ -494,13 +496,17 @@ def test_work_that_ends_after_the_server_is_for_nobody():
         ("--fastpitch a --tacotron2 b", {}, "--fastpitch and --tacotron2 do the same job"),
         ("--fastpitch a --api-key-env NOT_SET", {}, "NOT_SET: the environment variable is not set"),
         ("--fastpitch a", {"SPEECH_API_KEY": ""}, "SPEECH_API_KEY: the environment variable is empty"),
-        ("--fastpitch a --hifigan b --sigma-infer 1", {}, "--sigma-infer is for WaveGlow"),
+        ("--fastpitch voice.pt --hifigan vocoder.pt --sigma-infer 1", {}, "--sigma-infer is for WaveGlow"),
         ("--fastpitch a --cuda-graphs", {}, "--cuda-graphs needs --cuda"),
-        ("--fastpitch a --denoising-strength 0.1", {}, "--denoising-strength is for a vocoder's network"),
+        ("--fastpitch voice.pt --denoising-strength 0.1", {}, "--denoising-strength is for a vocoder's network"),
     ],
 )
-def test_wrong_options_end_before_a_model_is_loaded(options: str, variables, message: str, monkeypatch):
+def test_wrong_options_end_before_a_model_is_loaded(options: str, variables, message: str, monkeypatch, tmp_path: Path):
     monkeypatch.delenv("SPEECH_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    if ".pt" in options:
+        save_voice(tmp_path / "voice.pt")
+        save_vocoder(tmp_path / "vocoder.pt")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(OptionError) as caught:
