@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +17,9 @@ from common.checkpoints.fields import Description, check_checkpoint, read_descri
 from common.checkpoints.pickled import stored_weights
 from common.checkpoints.running import Shape, Signature, open_session
 from common.config import to_plain
-from common.errors import CheckpointError
-from common.formats.torch_file import StoredObject, UnreadableError, archive_records, inflated_record, read_torch_file
+from common.errors import CheckpointError, reason
 from common.text import TextFrontEnd
+from common.torch_file import read_torchscript
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
@@ -199,11 +201,12 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
 
 def _description_in_archive(path: Path) -> bytes:
     """The description in a TorchScript archive, which is compressed there."""
-    try:
-        name = next(name for name in archive_records(path) if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
-        return inflated_record(path, name)
-    except UnreadableError as error:
-        raise CheckpointError(f"{path}: damaged, {error}") from error
+    with zipfile.ZipFile(path) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
+        try:
+            return archive.read(name)
+        except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, OSError) as error:
+            raise CheckpointError(f"{path}: damaged ({reason(error)})") from error
 
 
 def scripted_weights(path: Path) -> dict[str, Tensor]:
@@ -213,10 +216,9 @@ def scripted_weights(path: Path) -> dict[str, Tensor]:
         CheckpointError: it is damaged, or holds more than a module.
     """
     try:
-        module = read_torch_file(path, mapped=True, scripted=True)
-        return stored_weights(module) if isinstance(module, StoredObject) else {}
-    except UnreadableError as error:
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
+        return stored_weights(read_torchscript(path))
+    except Exception as error:  # a damaged file may raise anything in torch
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({reason(error)})") from error
 
 
 def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
