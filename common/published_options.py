@@ -123,7 +123,7 @@ RECOGNITION = {
     "--dali-device": "recordings are read without DALI; leave it out",
     **_each(
         "--torchscript --torchscript-export",
-        "scripts/export_model.sh writes TorchScript, and such a file is given as the checkpoint; leave it out",
+        "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint, and leave it out",
     ),
 }
 

@@ -15,8 +15,7 @@ import torch
 
 from common.errors import InputError, at, shown
 
-_NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers __torch__".split()
-_TORCHSCRIPT_VALUES = ("build_intlist", "build_tensorlist", "build_doublelist", "build_boollist", "restore_type_tag")
+_NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
 _REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
 
 # Of other versions of pickles, TorchScript and networks' source code, all of which end in an error or do not matter.
@@ -48,15 +47,6 @@ def read_torch_file(
         sentence = shown(re.split(r"\. |\n", str(failure))[0])[1:-1]
         damaged = f"{path}: cannot be read, damaged or truncated ({type(failure).__name__}: {sentence})"
         raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
-
-
-def read_torchscript(path: Path) -> Any:
-    """The module of a TorchScript archive as `StoredObject`; its code is not read.
-
-    Raises:
-        Exception: the file is damaged; whatever torch makes of that.
-    """
-    return torch.serialization._load(torch._C.PyTorchFileReader(str(path)), "cpu", _PICKLE_MODULE)
 
 
 def _can_be_mapped(path: Path) -> bool:
@@ -108,7 +98,6 @@ _ALLOWED: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2,
     "torch._utils._rebuild_parameter": lambda data, *_: data,
-    **{f"torch.jit._pickle.{name}": lambda value, *_: value for name in _TORCHSCRIPT_VALUES},
 }
 
 

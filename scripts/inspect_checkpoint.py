@@ -21,7 +21,7 @@ _FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
 # Of files of torch.save, an archive or a pickle; and of ONNX, which is protocol buffers of its version first.
 _FIRST_BYTES = (b"PK\x03\x04", b"\x80", b"\x08")
-_FORMATS = {"onnx": "ONNX", "torchscript": "TorchScript", "safetensors": "safetensors"}
+_FORMATS = {"onnx": "ONNX", "safetensors": "safetensors"}
 
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -110,7 +110,7 @@ def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
     yield from _graph(facts)
     yield "EMA weights", "yes" if facts["ema"] else "no"
-    if facts["layout"] in ("onnx", "torchscript"):
+    if facts["layout"] == "onnx":
         yield "training", "none: it serves inference alone"
     else:
         yield "training", _training(facts["training"])

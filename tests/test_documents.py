@@ -168,9 +168,7 @@ def test_each_option_named_in_a_document_exists(name: str):
     named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
     programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
     programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh", "benchmark_train.sh")}
-    programs |= {
-        module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "make_triton_repository.sh")
-    } | {module_of("copy_list.sh")}
+    programs |= {module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "copy_list.sh")}
     assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
 
 

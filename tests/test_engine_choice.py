@@ -159,14 +159,6 @@ def test_amp_is_no_obstacle_on_a_processor_that_computes_in_float32(folder: Path
     assert engines_of(served_models(folder, *"--engine onnx --amp".split())) == (True, True)
 
 
-def test_a_torchscript_file_is_not_run_in_onnxruntime(folder: Path, tmp_path: Path):
-    words = [str(folder / "voice.pt"), "--format", "torchscript", "-o", str(tmp_path / "voice.pt")]
-    export_model.main(words)
-    (tmp_path / "vocoder.pt").write_bytes((folder / "vocoder.pt").read_bytes())
-    with pytest.raises(OptionError, match=r"--engine onnx: .*voice\.pt is a torchscript file; give the checkpoint"):
-        served_models(tmp_path, "--engine", "onnx")
-
-
 def test_inference_speaks_in_onnxruntime_too(folder: Path, tmp_path: Path):
     sounds = []
     for name in ("pytorch", "onnx"):

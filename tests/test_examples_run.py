@@ -40,7 +40,6 @@ NOT_RUN = {  # words of examples -> why
     "--cuda-graphs": "needs a GPU",
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
     "scripts/benchmark_serve.sh": "starts a server; tests/test_serve_load.py loads one",
-    "scripts/make_triton_repository.sh": "needs exported networks; tests/test_triton.py makes repositories of them",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
     "scripts/test.sh": "runs these tests",

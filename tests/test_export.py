@@ -28,14 +28,13 @@ from scripts import export_model
 from scripts.benchmarks import exported as benchmark
 
 CPU = torch.device("cpu")
-SUFFIXES = export_model.SUFFIXES
-RUN_FORMATS = ("onnx", "torchscript")
+SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
 VOICE = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A voice and a vocoder, each as checkpoint and in every format."""
+    """A voice and a vocoder, each as checkpoint and in every format that is read."""
     made = tmp_path_factory.mktemp("exported")
     tiny_voice.save_voice(made / "voice.pt", model=VOICE)
     tiny_voice.save_vocoder(made / "vocoder.pt")
@@ -79,12 +78,11 @@ CONTROLS = {
 }
 
 
-@pytest.mark.parametrize("kind", RUN_FORMATS)
 @pytest.mark.parametrize("name", CONTROLS)
-def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder: Path, kind: str, name: str):
+def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder: Path, name: str):
     tokens, lengths = batch()
     expected = network(folder / "voice.pt").infer(tokens, lengths, CONTROLS[name])
-    made = network(folder / f"voice{SUFFIXES[kind]}").infer(tokens, lengths, CONTROLS[name])
+    made = network(folder / "voice.onnx").infer(tokens, lengths, CONTROLS[name])
     assert torch.equal(made.lengths, expected.lengths) and torch.equal(made.frames, expected.frames)
     torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
     torch.testing.assert_close(made.durations, expected.durations, atol=1e-4, rtol=0)
@@ -93,10 +91,9 @@ def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder:
     torch.testing.assert_close(made.decoded_energy[valid], expected.decoded_energy[valid], atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("kind", RUN_FORMATS)
-def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path, kind: str):
+def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path):
     tokens, lengths = batch()
-    voice, vocoder = (network(folder / f"{name}{SUFFIXES[kind]}") for name in ("voice", "vocoder"))
+    voice, vocoder = (network(folder / f"{name}.onnx") for name in ("voice", "vocoder"))
     together = voice.infer(tokens, lengths)
     waves = vocoder.infer(together.mel, together.lengths)
     for row, length in enumerate(lengths):
@@ -147,10 +144,9 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
     assert any("hifigan_samples/s" in log.get("data", {}) for log in logs)
 
 
-@pytest.mark.parametrize("kind", RUN_FORMATS)
-def test_the_server_speaks_exported_files(folder: Path, kind: str):
+def test_the_server_speaks_exported_files(folder: Path):
     voices = []
-    for suffix in (".pt", SUFFIXES[kind]):
+    for suffix in (".pt", ".onnx"):
         parser = build_parser()
         words = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
         voices.append(load_models(parser.parse_args(words), parser).voice)
@@ -183,9 +179,8 @@ def test_a_process_is_measured_by_its_time_and_its_peak_memory():
         benchmark.measure_process([*python, "raise SystemExit(3)"])
 
 
-@pytest.mark.parametrize("kind", RUN_FORMATS)
-def test_an_exported_voice_streams_what_it_speaks(folder: Path, kind: str):
-    paths = [folder / f"{name}{SUFFIXES[kind]}" for name in ("voice", "vocoder")]
+def test_an_exported_voice_streams_what_it_speaks(folder: Path):
+    paths = [folder / f"{name}.onnx" for name in ("voice", "vocoder")]
     voice = load_voice(*paths, device="cpu")
     text = "one word after the other, and then many more of them, until pieces are needed for all of it. " * 3
     pieces = list(voice.stream(text))
@@ -207,13 +202,12 @@ def test_a_file_says_what_its_symbols_mels_and_pitch_are(folder: Path):
         assert read.checkpoint.audio == checkpoint.checkpoint.audio
 
 
-@pytest.mark.parametrize("kind", RUN_FORMATS)
 @pytest.mark.parametrize("energy, n_speakers", [(False, 1), (True, 1), (False, 2)])
-def test_voices_without_energy_or_speakers_have_no_such_input(tmp_path: Path, kind: str, energy: bool, n_speakers: int):
+def test_voices_without_energy_or_speakers_have_no_such_input(tmp_path: Path, energy: bool, n_speakers: int):
     model = replace(VOICE, energy_conditioning=energy, n_speakers=n_speakers)
     path = tiny_voice.save_voice(tmp_path / "voice.pt", model=model)
     exported = tmp_path / "e"
-    export_model.main([str(path), "--format", kind, "-o", str(exported)])
+    export_model.main([str(path), "-o", str(exported)])
     opened = open_checkpoint(exported)  # by its content, whatever its name
     assert ("energy" in opened.exported.description["inputs"]) == energy
     assert ("speaker" in opened.exported.description["inputs"]) == (n_speakers > 1)

@@ -32,7 +32,6 @@ from tacotron2.inference import Inference
 
 CPU = torch.device("cpu")
 PARTS = ("encoder", "decoder", "postnet")
-SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts"}
 N_SYMBOLS = TextFrontEnd(TextConfig()).n_symbols
 BATCH = tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
 TEXT = "Hello."
@@ -40,19 +39,18 @@ SEED = 12  # of a network whose utterances of BATCH end at different frames
 OTHER_SEED = 7  # of dropout masks
 
 
-def export(folder: Path, kind: str, **options) -> None:
-    """A speaking network as checkpoint and in a format, both named ``voice``."""
+def export(folder: Path, **options) -> None:
+    """Write a speaking network as checkpoint and in ONNX, both named ``voice``."""
     if not (folder / "voice.pt").is_file():
         save_voice(folder / "voice.pt", speaking_network(**{"seed": SEED, "n_symbols": N_SYMBOLS, **options}))
-    export_model.main([str(folder / "voice.pt"), "--format", kind])
+    export_model.main([str(folder / "voice.pt")])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A voice as checkpoint and in both formats."""
+    """A voice as checkpoint and in ONNX."""
     made = tmp_path_factory.mktemp("exported")
-    for kind in SUFFIXES:
-        export(made, kind)
+    export(made)
     return made
 
 
@@ -90,21 +88,18 @@ CONTROLS = {
 }
 
 
-@pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("name", CONTROLS)
-def test_exported_parts_speak_as_the_network_does(folder: Path, kind: str, name: str):
+def test_exported_parts_speak_as_the_network_does(folder: Path, name: str):
     tokens, lengths = BATCH.tokens, BATCH.token_lengths
     expected, made = (
-        network(folder / one).infer(tokens, lengths, CONTROLS[name])
-        for one in ("voice.pt", f"voice.encoder{SUFFIXES[kind]}")
+        network(folder / one).infer(tokens, lengths, CONTROLS[name]) for one in ("voice.pt", "voice.encoder.onnx")
     )
     assert len(set(expected.lengths.tolist())) > 2 or name == "few steps"
     assert_same_speech(made, expected)
 
 
-@pytest.mark.parametrize("kind", SUFFIXES)
-def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(folder: Path, kind: str):
-    voice, expected = network(folder / f"voice.decoder{SUFFIXES[kind]}"), network(folder / "voice.pt")
+def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(folder: Path):
+    voice, expected = network(folder / "voice.decoder.onnx"), network(folder / "voice.pt")
     together = voice.infer(BATCH.tokens, BATCH.token_lengths)
     for row, length in enumerate(BATCH.token_lengths.tolist()):
         alone = voice.infer(BATCH.tokens[row : row + 1, :length], BATCH.token_lengths[row : row + 1])
@@ -133,11 +128,9 @@ def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path
     torch.testing.assert_close(out.mel, mel, atol=5e-5, rtol=0)
 
 
-@pytest.mark.parametrize("kind", SUFFIXES)
-def test_an_architecture_that_sees_padding_and_never_stops_speaks_as_well(tmp_path: Path, kind: str):
+def test_an_architecture_that_sees_padding_and_never_stops_speaks_as_well(tmp_path: Path):
     export(
         tmp_path,
-        kind,
         seed=10,
         mask_convolutions=False,
         decoder_no_early_stopping=True,
@@ -146,8 +139,7 @@ def test_an_architecture_that_sees_padding_and_never_stops_speaks_as_well(tmp_pa
         max_decoder_steps=9,
     )
     expected, made = (
-        network(tmp_path / one).infer(BATCH.tokens, BATCH.token_lengths)
-        for one in ("voice.pt", f"voice.postnet{SUFFIXES[kind]}")
+        network(tmp_path / one).infer(BATCH.tokens, BATCH.token_lengths) for one in ("voice.pt", "voice.postnet.onnx")
     )
     assert_same_speech(made, expected)
     assert len(set(expected.lengths.tolist())) > 2
@@ -189,9 +181,8 @@ def test_every_part_is_compared_for_several_sizes_and_a_wrong_file_is_told(folde
     other = speaking_network(seed=1, n_symbols=N_SYMBOLS)
     others = MODEL.exports(other, other.config, None).parts
     for part, wrong in zip(parts, others):
-        for suffix in SUFFIXES.values():
-            run = exported_runners(open_checkpoint(folder / f"voice.{part.name}{suffix}"), device=CPU)[part.name]
-            assert largest_difference(run, part) < 1e-5
+        run = exported_runners(open_checkpoint(folder / f"voice.{part.name}.onnx"), device=CPU)[part.name]
+        assert largest_difference(run, part) < 1e-5
         assert largest_difference(run, wrong) > 1e-3
     (outputs,) = {
         tuple(one.shape) for one in run(dict(zip(part.inputs, part.examples(2, 9, torch.Generator())))).values()
@@ -201,7 +192,7 @@ def test_every_part_is_compared_for_several_sizes_and_a_wrong_file_is_told(folde
 
 def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
     runs = []
-    for name in ("voice.pt", "voice.encoder.onnx", "voice.postnet.onnx", "voice.decoder.ts"):
+    for name in ("voice.pt", "voice.encoder.onnx", "voice.postnet.onnx", "voice.decoder.onnx"):
         for options in (f"--seed {OTHER_SEED}", "--max-decoder-steps 12 --gate-threshold 0.9"):
             words = ["--tacotron2", str(folder / name), "--text", TEXT, *options.split(), "--griffin-lim-iters", "2"]
             status = inference.main([*words, "--timings", "-o", str(tmp_path)])
@@ -213,12 +204,11 @@ def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Pat
         np.testing.assert_allclose(sound, expected[2], atol=1e-3)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES.values())
-def test_voices_and_the_server_speak_exported_parts(folder: Path, suffix: str):
+def test_voices_and_the_server_speak_exported_parts(folder: Path):
     parser = build_parser()
-    words = ["--tacotron2", str(folder / f"voice.encoder{suffix}"), "--max-decoder-steps", "20"]
+    words = ["--tacotron2", str(folder / "voice.encoder.onnx"), "--max-decoder-steps", "20"]
     served = load_models(parser.parse_args(words), parser).voice
-    voices = [load_voice(folder / name, device="cpu") for name in ("voice.pt", f"voice.decoder{suffix}")]
+    voices = [load_voice(folder / name, device="cpu") for name in ("voice.pt", "voice.decoder.onnx")]
     expected, made = (voice.speak(TEXT) for voice in voices)
     torch.testing.assert_close(made.mel, expected.mel, atol=1e-4, rtol=0)
     assert 1 < served.speak(TEXT).mel.size(1) <= 20 * len(expected.mel)
@@ -239,10 +229,9 @@ def error_of(path: Path) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES.values())
-def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: Path, suffix: str):
+def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: Path):
     copies(folder, tmp_path)
-    encoder, decoder, postnet = (tmp_path / f"voice.{part}{suffix}" for part in PARTS)
+    encoder, decoder, postnet = (tmp_path / f"voice.{part}.onnx" for part in PARTS)
     content = decoder.read_bytes()
     decoder.unlink()
     assert error_of(encoder).startswith(f"{decoder}: no such file, expected the decoder that belongs to {encoder}")
@@ -253,7 +242,7 @@ def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: 
     decoder.write_bytes(content)
     renamed = tmp_path / "my_encoder"
     encoder.rename(renamed)
-    assert error_of(renamed).startswith(f"{renamed}: the encoder of a Tacotron2, whose name must end in .encoder")
+    assert error_of(renamed).startswith(f"{renamed}: the encoder of a Tacotron2; its name must end in .encoder")
     assert error_of(decoder).startswith(f"{encoder}: no such file")
 
 
@@ -261,7 +250,7 @@ def test_parts_of_another_checkpoint_are_refused_and_of_the_same_one_taken(folde
     copies(folder, tmp_path)
     (tmp_path / "again").mkdir()
     shutil.copy(folder / "voice.pt", tmp_path / "again")
-    export(tmp_path / "again", "onnx")
+    export(tmp_path / "again")
     for part in ("decoder", "postnet"):
         shutil.copy(tmp_path / "again" / f"voice.{part}.onnx", tmp_path)
     expected = network(folder / "voice.encoder.onnx").infer(BATCH.tokens, BATCH.token_lengths)
@@ -269,7 +258,7 @@ def test_parts_of_another_checkpoint_are_refused_and_of_the_same_one_taken(folde
     for change in ({"seed": 1}, {"gate_threshold": 0.6}):  # other weights; the same weights, which speak otherwise
         other = tmp_path / str(*change)
         other.mkdir()
-        export(other, "onnx", **change)
+        export(other, **change)
         shutil.copy(other / "voice.postnet.onnx", tmp_path)
         said = f"{tmp_path}/voice.postnet.onnx: of another checkpoint than {tmp_path}/voice.encoder.onnx; give parts of"
         assert error_of(tmp_path / "voice.encoder.onnx").startswith(said)

@@ -182,8 +182,11 @@ def test_what_no_training_can_begin_with_is_one_line(
 ):
     (tmp_path / "a.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
-    for name, what in (("a.onnx", "an ONNX file, which is for inference"), ("a.ts", "a TorchScript archive")):
-        with pytest.raises(CheckpointError, match=rf"{name}: {what}.*; give the checkpoint that it was made of, or "):
+    for name, what in (
+        ("a.onnx", "an ONNX file, which is for inference"),
+        ("a.ts", "TorchScript files are written, not read"),
+    ):
+        with pytest.raises(CheckpointError, match=rf"{name}: {what}.*; give the checkpoint that it was made of"):
             begin(corpus, tmp_path / "out", model, option, tmp_path / name)
     if model != "HiFi-GAN":
         with pytest.raises(CheckpointError, match=f"a checkpoint of HiFi-GAN, expected one of {model}$"):

@@ -15,7 +15,7 @@ from common.checkpoints.checkpoint import (
 )
 from common.checkpoints.conversion import Conversion, convert_checkpoint
 from common.checkpoints.exported import ExportedFile, Exports, OnnxForm, Part, Quantization
-from common.checkpoints.inspection import inspect_checkpoint, read_onnx_graph
+from common.checkpoints.inspection import inspect_checkpoint
 from common.checkpoints.layout import as_float32, optimizer_by_name, published_state, training_state
 from common.checkpoints.loading import (
     NO_EMA,

@@ -93,8 +93,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
         CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
     check_file(path, kind="checkpoint file", error=CheckpointError)
-    if (kind := _graph_format(path)) is not None:
-        raise CheckpointError(f"{path}: {kind}; give the checkpoint that it was made of, or its safetensors")
+    _refuse_graph(path)
     if safetensors_header(path) is not None:
         return read_safetensors_weights(path)[0]
     return read_pickled(path, on_demand=on_demand)
@@ -131,21 +130,19 @@ def is_onnx(path: Path) -> bool:
         return file.read(1) == b"\x08" and safetensors_header(path) is None
 
 
-def _graph_format(path: Path) -> str | None:
-    """What a file is that holds a network's operations, which are code, with its weights."""
+def _refuse_graph(path: Path) -> None:
+    """Raise CheckpointError for a file that holds a network's operations, which are code, with its weights."""
     if is_onnx(path):
-        return "an ONNX file, which is for inference alone"
-    is_script = any(name.endswith("/constants.pkl") for name in names_in_archive(path))
-    return "a TorchScript archive, which holds code" if is_script else None
-
-
-def names_in_archive(path: Path) -> list[str]:
-    """Names of the files in an archive; none of a file that is no archive, or a damaged one."""
+        wanted = "give the checkpoint that it was made of, or its safetensors"
+        raise CheckpointError(f"{path}: an ONNX file, which is for inference alone; {wanted}")
     try:
         with zipfile.ZipFile(path) as archive:
-            return archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
-        return []
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):  # reading it says so
+        return
+    if any(name.endswith("/constants.pkl") for name in names):
+        wanted = "give the checkpoint that it was made of"
+        raise CheckpointError(f"{path}: TorchScript files are written, not read; {wanted}")
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:

@@ -1,9 +1,7 @@
-"""Exported files, ONNX and TorchScript: what they hold and say of it, and how they are recognized and run."""
+"""Exported files: what ONNX and TorchScript hold and say of it, and how ONNX files are opened."""
 
 import hashlib
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_in_archive
+from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx
 from common.checkpoints.fields import Description, check_checkpoint, read_description
-from common.checkpoints.pickled import stored_weights
 from common.checkpoints.running import Shape, Signature, open_session
 from common.config import to_plain
-from common.errors import CheckpointError, reason
+from common.errors import CheckpointError
 from common.text import TextFrontEnd
-from common.torch_file import read_torchscript
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
@@ -125,24 +121,13 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
     }
 
 
-def exported_format(path: Path) -> str | None:
-    """``onnx`` or ``torchscript`` by the content of a file that `scripts/export_model.sh` writes; None for another."""
-    if not path.is_file():
-        return None
-    if is_onnx(path):
-        return "onnx"
-    is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in names_in_archive(path))
-    return "torchscript" if is_script else None
-
-
 @dataclass(frozen=True)
 class ExportedFile:
-    """An ONNX or TorchScript file that has been opened."""
+    """An ONNX file that has been opened."""
 
     path: Path
-    format: str
     description: dict[str, Any]
-    session: Any = None  # of an ONNX file, that of `open_session`
+    session: Any  # that of `open_session`
 
     def parts(self) -> dict[str, "ExportedFile"]:
         """All files of its network, by the names of their parts: itself, and those that lie beside it.
@@ -156,8 +141,8 @@ class ExportedFile:
         stem, _, suffix = self.path.name.rpartition(f".{own}")
         if not stem or suffix not in ("", self.path.suffix):
             raise CheckpointError(
-                f"{self.path}: the {own} of a {self.description['model']}, whose name must end in .{own} and the "
-                f"format's suffix, as scripts/export_model.sh has it, so that the other parts are found beside it"
+                f"{self.path}: the {own} of a {self.description['model']}; its name must end in "
+                f".{own}{self.path.suffix}, as export_model.sh has it, for the other parts to be found beside it"
             )
         return {
             name: self if name == own else self._other_part(self.path.with_name(f"{stem}.{name}{suffix}"), name)
@@ -168,10 +153,9 @@ class ExportedFile:
         needed = f"the {name} that belongs to {self.path}"
         if not path.is_file():
             raise CheckpointError(f"{path}: no such file, expected {needed}; export the checkpoint again")
-        format = exported_format(path)
-        if format is None:
+        if not is_onnx(path):
             raise CheckpointError(f"{path}: not an exported file, expected {needed}")
-        other, checkpoint = open_exported(path, format)
+        other, checkpoint = open_exported(path)
         if (part := other.description["part"]) != name:
             raise CheckpointError(f"{path}: holds the {part or 'whole'} of a {checkpoint.model}, expected {needed}")
         if other.description["fingerprint"] != self.description["fingerprint"]:
@@ -179,46 +163,18 @@ class ExportedFile:
         return other
 
 
-def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
-    """An exported file, and the checkpoint that it is of, which has no weights.
+def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
+    """Open an ONNX file, and the checkpoint that it is of, which has no weights.
 
     Raises:
         CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
-    session = None
-    stored: str | bytes | None
-    if format == "onnx":
-        session, metadata = open_session(path)
-        stored = metadata.get(METADATA_KEY)
-    else:
-        stored = _description_in_archive(path)
-    if stored is None:
+    session, metadata = open_session(path)
+    if (stored := metadata.get(METADATA_KEY)) is None:
         raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
     description, known = read_description(stored, version=EXPORT_VERSION, where=str(path))
     description = to_plain(known) | description  # what it leaves out has its default
-    return ExportedFile(path, format, description, session), checkpoint_of(known, networks={}, where=str(path))
-
-
-def _description_in_archive(path: Path) -> bytes:
-    """The description in a TorchScript archive, which is compressed there."""
-    with zipfile.ZipFile(path) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
-        try:
-            return archive.read(name)
-        except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, OSError) as error:
-            raise CheckpointError(f"{path}: damaged ({reason(error)})") from error
-
-
-def scripted_weights(path: Path) -> dict[str, Tensor]:
-    """Parameters and buffers of a TorchScript file, by the names that its module has them by; its code is not read.
-
-    Raises:
-        CheckpointError: it is damaged, or holds more than a module.
-    """
-    try:
-        return stored_weights(read_torchscript(path))
-    except Exception as error:  # a damaged file may raise anything in torch
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({reason(error)})") from error
+    return ExportedFile(path, description, session), checkpoint_of(known, networks={}, where=str(path))
 
 
 def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:

@@ -9,8 +9,15 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint, PartialFileError, read_payload
-from common.checkpoints.exported import ExportedFile, exported_format, open_exported
+from common.checkpoints.checkpoint import (
+    OWN_LAYOUT,
+    SAFETENSORS_LAYOUT,
+    Checkpoint,
+    PartialFileError,
+    is_onnx,
+    read_payload,
+)
+from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import load_checkpoint
@@ -69,32 +76,30 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     Raises:
         CheckpointError: it is none, damaged, another program's, or a part of one whose other file is not there.
     """
-    if (kind := exported_format(path)) is None:
+    if not (path.is_file() and is_onnx(path)):
         return _inspected(path, *_loaded(path), dtypes=_stored_dtypes(path))
-    exported, checkpoint = open_exported(path, kind)
+    exported, checkpoint = open_exported(path)
     # Its network's name, whose weights the checkpoint does not have.
     checkpoint = replace(checkpoint, networks={exported.description["network"]: {}})
     return _inspected(path, checkpoint, None, **_facts_of_exported(exported))
 
 
 def _facts_of_exported(exported: ExportedFile) -> dict[str, Any]:
-    """What only an ONNX or TorchScript file has; the code of the latter is not read."""
-    said = exported.description
+    """Say what only an ONNX file has."""
+    said, graph = exported.description, read_onnx_graph(exported.path)
     facts: dict[str, Any] = {
-        "layout": exported.format,
+        "layout": "onnx",
         "part": said["part"],
         "context_frames": said["context_frames"],
-        "dtypes": {},
+        "opset": graph.opset,
+        "dtypes": graph.dtypes,
         **{key: {name: {"shape": shape} for name, shape in said[key].items()} for key in ("inputs", "outputs")},
     }
-    if exported.format == "onnx":
-        graph = read_onnx_graph(exported.path)
-        for key, found in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-            if found.keys() != facts[key].keys():
-                raise CheckpointError(f"{exported.path}: its description is of other {key} than its graph has")
-            for name, value in facts[key].items():
-                value["type"] = found[name]["type"]  # the graph has made-up names for some sizes of outputs
-        facts |= {"opset": graph.opset, "dtypes": graph.dtypes}
+    for key, found in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+        if found.keys() != facts[key].keys():
+            raise CheckpointError(f"{exported.path}: its description is of other {key} than its graph has")
+        for name, value in facts[key].items():
+            value["type"] = found[name]["type"]  # the graph has made-up names for some sizes of outputs
     return facts
 
 

@@ -1,8 +1,8 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.exported import ExportedFile, exported_format, open_exported, scripted_weights
-from common.checkpoints.fields import check_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, is_onnx
+from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.reading import load_checkpoint
-from common.checkpoints.running import ModuleRunner, OnnxRunner, Runner
+from common.checkpoints.running import OnnxRunner, Runner
 from common.checkpoints.weights import Weights, check_values, check_weights, differences, refuse
 from common.config import from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason, shown
@@ -37,7 +36,7 @@ class LoadedCheckpoint:
     path: Path
     checkpoint: Checkpoint
     ema: bool  # infer with its EMA weights
-    exported: ExportedFile | None = None  # an ONNX or TorchScript file, which runs in the network's place
+    exported: ExportedFile | None = None  # an ONNX file, which runs in the network's place
 
 
 def open_checkpoint(
@@ -65,14 +64,14 @@ def open_checkpoint(
 
 
 def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
-    """A checkpoint without its training state; of an ONNX or TorchScript file of ours the file, and what it says of it.
+    """A checkpoint without its training state; of an ONNX file of ours the file, and what it says of it.
 
     Raises:
         CheckpointError: it is none, damaged, or not ours.
     """
     check_file(path, kind="checkpoint file", error=CheckpointError)
-    if kind := exported_format(path):
-        return open_exported(path, kind)
+    if is_onnx(path):
+        return open_exported(path)
     return None, load_checkpoint(path, training=False)
 
 
@@ -156,7 +155,7 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tup
 
 def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
     """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
-    runs_on_cpu = any(one.exported is not None and one.exported.format == "onnx" for one in opened)
+    runs_on_cpu = any(one.exported is not None for one in opened)
     return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
 
 
@@ -185,11 +184,11 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
 
 
 def exported_runners(loaded: LoadedCheckpoint, *, device: torch.device) -> dict[str, Runner]:
-    """What runs each part of an exported network, by name: onnxruntime, or PyTorch with TorchScript's weights.
+    """What runs each part of an exported network, by name, in onnxruntime.
 
     Raises:
         CheckpointError: the files are not what the description of such a network says.
-        OptionError: they do not run on such a device.
+        OptionError: the device is not the CPU.
     """
     spec, checkpoint, exported = loaded.spec, loaded.checkpoint, loaded.exported
     assert exported is not None
@@ -202,30 +201,9 @@ def exported_runners(loaded: LoadedCheckpoint, *, device: torch.device) -> dict[
     for name, file in files.items():
         if {key: file.description[key] for key in ("inputs", "outputs")} != signatures[name].plain():
             raise CheckpointError(f"{file.path}: its description is of other inputs or outputs than {spec.name} has")
-    if exported.format == "onnx":
-        if device.type != "cpu":
-            raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-        return {name: OnnxRunner(file.path, signatures[name], file.session) for name, file in files.items()}
-    modules = _scripted_modules(loaded, {name: file.path for name, file in files.items()})
-    return {name: ModuleRunner(modules[name].to(device), list(signatures[name].outputs)) for name in files}
-
-
-def _scripted_modules(loaded: LoadedCheckpoint, paths: Mapping[str, Path]) -> Networks:
-    """The parts of a network as they were compiled to TorchScript: of our own code, with the files' weights."""
-    spec, where = loaded.spec, str(loaded.path)
-    weights = {name: scripted_weights(path) for name, path in paths.items()}
-    checkpoint = check_checkpoint(replace(loaded.checkpoint, networks=weights), where=where)
-    build, config = _builder(checkpoint, where=where, inference=True)
-
-    def build_parts() -> Networks:
-        network: Any = next(iter(build().values()))
-        network.prepare_for_inference()
-        assert spec.exports is not None
-        return {part.name: part.module for part in spec.exports(network, config, checkpoint.audio).parts}
-
-    modules = _built(build_parts, checkpoint, where=where)
-    load_weights(modules, weights, where=where)
-    return {name: module.eval() for name, module in modules.items()}
+    if device.type != "cpu":
+        raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
+    return {name: OnnxRunner(file.path, signatures[name], file.session) for name, file in files.items()}
 
 
 def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:

@@ -41,12 +41,9 @@ def stored_weights(network: StoredObject) -> dict[str, Tensor]:
     waiting = [("", network)]
     while waiting:
         prefix, one = waiting.pop()
-        values = children = one.state  # TorchScript has all of an object's attributes side by side
-        transient: Any = ()
-        if "_modules" in one.state:
-            values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
-            children = _container(one, "_modules")
-            transient = one.state.get("_non_persistent_buffers_set") or ()
+        values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
+        children = _container(one, "_modules")
+        transient = one.state.get("_non_persistent_buffers_set") or ()
         weights |= {prefix + name: v for name, v in values.items() if isinstance(v, Tensor) and name not in transient}
         found = [(f"{prefix}{name}.", child) for name, child in children.items() if isinstance(child, StoredObject)]
         waiting += reversed(found)

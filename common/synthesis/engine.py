@@ -62,7 +62,7 @@ def load_in_engine(
     they are.
 
     Raises:
-        OptionError: "onnx" for a model that has no ONNX form to speak with, or for a TorchScript file.
+        OptionError: "onnx" for a model that has no ONNX form to speak with.
     """
     if engine == "pytorch":
         return load(generator, vocoder)
@@ -88,8 +88,6 @@ def _has_onnx(loaded: LoadedCheckpoint) -> bool:
 
 
 def _check_onnx(loaded: LoadedCheckpoint) -> None:
-    if loaded.exported is not None and loaded.exported.format != "onnx":
-        raise OptionError(f"--engine onnx: {loaded.path} is a {loaded.exported.format} file; give the checkpoint")
     if loaded.exported is None and not _has_onnx(loaded):
         raise OptionError(f"--engine onnx: {loaded.spec.name} has no ONNX form to speak with; use pytorch or auto")
 
@@ -105,7 +103,7 @@ def _in_onnxruntime(
     path = folder / f"{loaded.spec.option}.onnx"
     for part in exports.parts:
         write(part_path(path, part), part, description | describe_part(exports, part))
-    exported, _ = open_exported(part_path(path, exports.parts[0]), "onnx")
+    exported, _ = open_exported(part_path(path, exports.parts[0]))
     return replace(loaded, exported=exported)
 
 

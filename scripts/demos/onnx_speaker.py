@@ -17,26 +17,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 
 METADATA_KEY = "speech_toolkit"
 FADE_OUT = 10  # mel frames at the end that fade to silence
 MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
 
 
-class Speaker:
-    """A voice and a vocoder, wherever they run: `OnnxSpeaker`, or one that derives from this class."""
+class OnnxSpeaker:
+    """A voice and a vocoder in onnxruntime."""
 
-    def __init__(self, about: dict[str, Any]) -> None:
-        """``about`` is what the voice's file says of itself."""
-        self.about, self.audio, self._inputs = about, about["config"]["audio"], about["inputs"]
+    def __init__(self, voice: str | Path, vocoder: str | Path, *, threads: int = 0) -> None:
+        """``threads`` 0: as many as onnxruntime sees fit.
+
+        Raises:
+            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
+        """
+        self._voice, self.about = _open(voice, threads, wanted="FastPitch")
+        self._vocoder, sound = _open(vocoder, threads, wanted="HiFi-GAN")
+        self.audio, self._inputs = self.about["config"]["audio"], self.about["inputs"]
+        if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
+            raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
 
     def run_voice(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The voice's outputs of one utterance by their names, with a batch of one."""
-        raise NotImplementedError
+        """Return the voice's outputs of one utterance by their names, with a batch of one."""
+        return dict(zip(self.about["outputs"], self._voice.run(None, inputs)))
 
     def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """The voice's inputs of one utterance -> samples (T,) float32."""
-        raise NotImplementedError
+        """Make samples (T,) float32 of the voice's inputs of one utterance."""
+        made = self.run_voice(inputs)
+        return self._vocoder.run(None, {"mel": made["mel"], "lengths": made["mel_lengths"]})[0][0]
 
     @property
     def speakers(self) -> list[str]:
@@ -149,31 +159,6 @@ class Speaker:
         return self.speakers.index(name)
 
 
-class OnnxSpeaker(Speaker):
-    """A voice and a vocoder in onnxruntime."""
-
-    def __init__(self, voice: str | Path, vocoder: str | Path, *, threads: int = 0) -> None:
-        """``threads`` 0: as many as onnxruntime sees fit.
-
-        Raises:
-            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
-        """
-        self._voice, about = _open(voice, threads, wanted="FastPitch")
-        self._vocoder, sound = _open(vocoder, threads, wanted="HiFi-GAN")
-        super().__init__(about)
-        if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
-            raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
-
-    def run_voice(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """As `Speaker.run_voice`."""
-        return dict(zip(self.about["outputs"], self._voice.run(None, inputs)))
-
-    def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """As `Speaker.make_sound`."""
-        made = self.run_voice(inputs)
-        return self._vocoder.run(None, {"mel": made["mel"], "lengths": made["mel_lengths"]})[0][0]
-
-
 def _row(values: float | list[float] | None, length: int) -> np.ndarray:
     """Values of tokens (1, L) float32; None: NaN, which stands for what the voice predicts."""
     row = np.asarray(np.nan if values is None else values, np.float32)
@@ -182,10 +167,8 @@ def _row(values: float | list[float] | None, length: int) -> np.ndarray:
     return np.broadcast_to(row, (1, length)).copy()
 
 
-def _open(path: str | Path, threads: int, *, wanted: str) -> tuple:
-    """A session, and what the file says of itself."""
-    import onnxruntime  # scripts/demos/triton_client.py, which uses this file, does without
-
+def _open(path: str | Path, threads: int, *, wanted: str) -> tuple[onnxruntime.InferenceSession, dict[str, Any]]:
+    """Open a session, and read what the file says of itself."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -220,8 +203,11 @@ def number(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
     return read
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `speak_to_file`."""
+def main(argv: list[str] | None = None) -> int:
+    """Speak one text into a WAV file; the exit status is 1, with a line on stderr, for what cannot be spoken."""
+    parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("voice", help="FastPitch in ONNX")
+    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
     parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
     parser.add_argument("--pace", type=number(0.1, 10), default=1.0, help="2 speaks twice as fast")
@@ -229,22 +215,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pitch-shift", type=number(-500, 500), default=0.0, help="add so many Hz to the pitch")
     parser.add_argument("--energy-shift", type=number(-100, 100), default=0.0, help="add to the energy; less is louder")
     parser.add_argument("--speaker", help="name or number of the speaker")
-
-
-def speak_to_file(
-    parser: argparse.ArgumentParser, args: argparse.Namespace, make_speaker: Callable[[], Speaker]
-) -> int:
-    """Speak as the options say; returns the exit status: 1, with a line on stderr, for what cannot be spoken."""
+    parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
+    args = parser.parse_args(argv)
+    if Path(args.output).resolve() in (Path(args.voice).resolve(), Path(args.vocoder).resolve()):
+        parser.error(f"{args.output}: is read as a network; give another --output")
+    names = ("pace", "pitch_factor", "pitch_shift", "energy_shift", "speaker")
+    controls = {name: getattr(args, name) for name in names}
     try:
-        speaker = make_speaker()
-        samples = speaker.speak(
-            args.text,
-            pace=args.pace,
-            pitch_factor=args.pitch_factor,
-            pitch_shift=args.pitch_shift,
-            energy_shift=args.energy_shift,
-            speaker=args.speaker,
-        )
+        speaker = OnnxSpeaker(args.voice, args.vocoder, threads=args.threads)
+        samples = speaker.speak(args.text, **controls)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -254,19 +233,6 @@ def speak_to_file(
         print(f"error: {args.output}: cannot be written ({error.strerror})", file=sys.stderr)
         return 1
     return 0
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Speak one text into a WAV file."""
-    parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("voice", help="FastPitch in ONNX")
-    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
-    add_arguments(parser)
-    parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
-    args = parser.parse_args(argv)
-    if Path(args.output).resolve() in (Path(args.voice).resolve(), Path(args.vocoder).resolve()):
-        parser.error(f"{args.output}: is read as a network; give another --output")
-    return speak_to_file(parser, args, lambda: OnnxSpeaker(args.voice, args.vocoder, threads=args.threads))
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def make_world(folder: Path, server: ForkServer) -> None:
     payload = torch.load(folder / "voice.pt", weights_only=True)
     payload["networks"]["fastpitch"]["pitch_std"].zero_()
     torch.save(payload, folder / "without_pitch.pt")
-    for name, kind in (("vocoder", "safetensors"), ("vocoder", "torchscript"), ("vocoder", "onnx"), ("voice", "onnx")):
+    for name, kind in (("vocoder", "safetensors"), ("vocoder", "onnx"), ("voice", "onnx")):
         export_model.main([str(folder / f"{name}.pt"), "--format", kind])
     tiny.make_corpus(folder / "features", count=6, val=2)
     corpus.make_corpus(folder / "wavs", 2, seconds=0.5)
