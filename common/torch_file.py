@@ -16,10 +16,11 @@ import torch
 from common.errors import InputError, at, shown
 
 _NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
+_SENTENCE_END = re.compile(r"\. |\n")
 _REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
 
-# Of other versions of pickles, TorchScript and networks' source code, all of which end in an error or do not matter.
-warnings.filterwarnings("ignore", module=r"torch\.serialization|common\.torch_file")
+# Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
+warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights_only_unpickler")
 
 
 def read_torch_file(
@@ -44,8 +45,10 @@ def read_torch_file(
             refused = "objects other than networks, tensors and plain types are refused"
             named = f"{path}: holds {shown(name[1])[1:-1]}"
             raise error(f"{named}, and {refused}, since loading them could run code{at(where)}") from failure
-        sentence = shown(re.split(r"\. |\n", str(failure))[0])[1:-1]
-        damaged = f"{path}: cannot be read, damaged or truncated ({type(failure).__name__}: {sentence})"
+        reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
+        if isinstance(failure, MemoryError):
+            reason = "larger than this machine's memory"
+        damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
         raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
 
 
