@@ -48,6 +48,8 @@ def read_torch_file(
         reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
         if isinstance(failure, MemoryError):
             reason = "larger than this machine's memory"
+        elif isinstance(failure, LookupError):  # of bytes that are no pickle's
+            reason = "not a file of torch.save"
         damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
         raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
 
