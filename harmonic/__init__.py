@@ -1,7 +1,7 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, data_function, loss_function, model
+from harmonic import arg_parser, data_function, export, loss_function, model
 
 MODEL = ModelSpec(
     name="Harmonic",
@@ -24,4 +24,7 @@ MODEL = ModelSpec(
         takes_pitch=True,
         context=model.context_frames,
     ),
+    exports=export.exports,
+    signatures=export.signatures,
+    from_exported=export.from_exported,
 )

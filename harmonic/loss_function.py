@@ -23,7 +23,7 @@ _FAINTEST = 1e-3  # of the magnitudes whose logarithms are compared
 _QUIETEST = 1e-2  # norm of a segment's spectrum that errors are divided by, at least
 # Weight of the distance between two sounds of a mel. With 0.5, of the energy distance, the noise covers the pulses
 # of voiced sounds above 4 kHz; without, they are stronger than in recordings.
-_REPULSION = 0.25
+_REPULSION = 0.15
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
 _NEAR = 2  # frames around voiced ones in which pitch is learned too
 _WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0, "pitch_loss": 0.2, "voicing_loss": 0.2}
@@ -116,7 +116,7 @@ class HarmonicObjective(AdversarialObjective):
         targets = torch.softmax(-0.5 * (distances / _BLUR).square(), dim=1)
         errors = F.cross_entropy(found.scores, targets, reduction="none")
         voicing = F.binary_cross_entropy_with_logits(found.voicing, batch.voicing, reduction="sum")
-        cents = 1200 / math.log(2) * (found.log_pitch.detach() - log_pitch).abs()
+        cents = 1200 / math.log(2) * (found.pitch.detach().float().log() - log_pitch).abs()
         return {
             "pitch_loss": (errors * _near_voiced(batch.voicing)).sum(),
             "voicing_loss": voicing,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_
 __all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
+_BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # between two pitches, logarithm
 _NEIGHBORS = 3  # bins of pitch on each side of the highest score that pitch is averaged over
 _KERNEL = 7  # frames
 _MIDDLE = 200.0  # Hz
@@ -32,9 +34,9 @@ _TINY = torch.finfo(torch.float32).tiny
 
 @dataclass(frozen=True)
 class PitchOutput:
-    """What the first network finds in a mel, float32."""
+    """What the first network finds in a mel, float32 where nothing else is said."""
 
-    log_pitch: Tensor  # (B, F) natural logarithm of Hz, everywhere
+    pitch: Tensor  # (B, F) float64 Hz, everywhere
     voicing: Tensor  # (B, F) logit
     scores: Tensor  # (B, N_PITCHES, F) logits of the pitches `pitch_grid`
 
@@ -75,9 +77,10 @@ class PitchNetwork(nn.Module):
             scores, voicing = x[:, :N_PITCHES], x[:, N_PITCHES]
             place = torch.arange(N_PITCHES, device=mel.device).unsqueeze(1)
             far = (place - scores.argmax(1, keepdim=True)).abs() > _NEIGHBORS
-            shares = torch.softmax(scores.masked_fill(far, -torch.inf), dim=1)
-            log_pitch = (shares * pitch_grid(mel.device).unsqueeze(1)).sum(1)
-        return PitchOutput(log_pitch, voicing, scores)
+            # In float64, as errors of rounding would add up in the phase, others in each engine.
+            shares = torch.softmax(scores.masked_fill(far, -torch.inf).double(), dim=1)
+            pitch = LOWEST * ((shares * place).sum(1) * _BIN).exp()
+        return PitchOutput(pitch, voicing, scores)
 
 
 class Block(nn.Module):
@@ -124,6 +127,26 @@ class FilterNetwork(nn.Module):
         return first, second, third
 
 
+class Fourier(nn.Module):
+    """Fourier transforms of frames of a wave; `harmonic.export` has others, for ONNX."""
+
+    def __init__(self, audio: AudioConfig) -> None:
+        super().__init__()
+        self.size, self.hop = audio.filter_length, audio.hop_length
+
+    def forward(self, wave: Tensor, window: Tensor) -> Any:
+        """wave (B, T) -> (B, F, bins) complex, of frames times ``window``."""
+        return torch.fft.rfft(wave.unfold(1, self.size, self.hop) * window)
+
+    def inverse(self, spectrum: Any) -> Tensor:
+        """spectrum (B, F, bins) complex -> frames (B, F, filter_length)."""
+        return torch.fft.irfft(spectrum, n=self.size)
+
+    def polar(self, magnitude: Tensor, phase: Tensor) -> Any:
+        """Complex numbers of magnitudes and phases."""
+        return torch.polar(magnitude, phase)
+
+
 class HarmonicVocoder(nn.Module):
     """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
     kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
@@ -146,6 +169,7 @@ class HarmonicVocoder(nn.Module):
         sums = self.mel.mel_basis.sum(1, keepdim=True)
         self.register_buffer("channel_weights", sums.clamp(min=1e-8).log(), persistent=False)
         self.register_buffer("interpolation", _interpolation(self.mel.mel_basis, n_bins), persistent=False)
+        self.fourier = Fourier(audio)
         self._noise = SeededNoise(audio.hop_length)
 
     @torch.no_grad()
@@ -159,11 +183,11 @@ class HarmonicVocoder(nn.Module):
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
-        filled, voicing = found.log_pitch.exp(), torch.sigmoid(found.voicing) if voicing is None else voicing.float()
+        filled, voicing = found.pitch, torch.sigmoid(found.voicing) if voicing is None else voicing.float()
         other = torch.zeros_like(voicing)
         if pitch is not None:
             filled = fill_unvoiced(pitch.float())
-            other = ((filled.log() - found.log_pitch).abs() / _OTHER).clamp(max=1)
+            other = ((filled / found.pitch).log().abs() / _OTHER).clamp(max=1).float()
         if valid is not None:
             assert lengths is not None
             # Frames past an utterance's end are as its last, of which windows and smoothing read a few.
@@ -174,7 +198,7 @@ class HarmonicVocoder(nn.Module):
 
     def track_of(self, pitch: Tensor, voicing: Tensor) -> Tensor:
         """The first three rows of `track`, of pitch (B, F) in Hz everywhere, and voicing (B, F)."""
-        return torch.stack([pitch, _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
+        return torch.stack([pitch.float(), _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
 
     def forward(
         self,
@@ -202,19 +226,20 @@ class HarmonicVocoder(nn.Module):
                 pulses = harmonics(track[:, 0], track[:, 2], self.audio) * (2 / window.sum())
                 source = self._spectrum(pulses) * track[:, 1].unsqueeze(2)
                 breath = self._spectrum(noise / window.square().sum().sqrt())
-            filters = torch.polar((envelope + gain).clamp(_FAINTEST, _LOUDEST).exp(), phase)
+            filters = self.fourier.polar((envelope + gain).clamp(_FAINTEST, _LOUDEST).exp(), phase)
             noise_filters = (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
             n_draws = len(noise) // len(mel)
             mel = mel.repeat(n_draws, 1, 1)
             spectrum = (source * filters).repeat(n_draws, 1, 1) + breath * noise_filters.repeat(n_draws, 1, 1)
-            wave = self._sound(spectrum, valid)
+            windows = self._windows(mel.size(2), valid)
+            wave = self._sound(spectrum, *windows)
             for _ in range(corrections):
                 spectrum = self._spectrum(wave)
                 missing = (mel - self.mel.of_spectrum(spectrum)).clamp(-_MOST_CORRECTED, _MOST_CORRECTED)
                 if other_pitch:
                     smooth = F.avg_pool2d(missing, (_SMOOTHED, 1), 1, (_SMOOTHED // 2, 0), count_include_pad=False)
                     missing = torch.lerp(missing, smooth, track[:, 3:])
-                wave = self._sound(spectrum * torch.matmul(missing.transpose(1, 2), self.interpolation).exp(), valid)
+                wave = self._sound(spectrum * torch.matmul(missing.transpose(1, 2), self.interpolation).exp(), *windows)
         return wave
 
     @torch.no_grad()
@@ -238,12 +263,13 @@ class HarmonicVocoder(nn.Module):
         """
         if track is None:
             track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
-        hop, n_frames = self.audio.hop_length, mel.size(2)
-        n_samples = (n_frames - 1) * hop + self.audio.filter_length
-        # A row of the noise is a hop; windows reach beyond the last frame's.
-        rows = self._noise(seed, -(-n_samples // hop), device=mel.device, first=first_frame)
-        noise = rows.transpose(1, 2).flatten(1)[:, :n_samples].expand(len(mel), -1)
+        noise = draw_noise(self._noise, seed, mel, self.audio, first_frame=first_frame)
         wave = self(mel, track, noise, lengths, corrections=corrections, other_pitch=pitch is not None)
+        return self.cut(wave, mel.size(2), lengths)
+
+    def cut(self, wave: Tensor, n_frames: int, lengths: Tensor | None) -> Tensor:
+        """What `forward` makes -> the sound (B, n_frames * hop), zero past an utterance's end."""
+        hop = self.audio.hop_length
         wave = F.pad(wave[:, self.mel.pad_left :], (0, hop))[:, : n_frames * hop]
         if lengths is not None:
             wave = wave * mask_from_lengths(lengths * hop, wave.size(1))
@@ -253,19 +279,20 @@ class HarmonicVocoder(nn.Module):
         """Nothing is to be folded."""
         self.eval()
 
-    def _spectrum(self, wave: Tensor) -> Tensor:
+    def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""
-        return torch.fft.rfft(wave.unfold(1, self.audio.filter_length, self.audio.hop_length) * self.mel.window)
+        return self.fourier(wave, self.mel.window)
 
-    def _sound(self, spectrum: Tensor, valid: Tensor | None) -> Tensor:
-        """spectrum (B, F, bins) complex, of which frames ``valid`` (B, F) are added up -> wave (B, T)."""
+    def _sound(self, spectrum: Any, windows: Tensor, scale: Tensor) -> Tensor:
+        """spectrum (B, F, bins) complex -> wave (B, T): its frames times ``windows`` added up, times ``scale``."""
+        return overlap_add(self.fourier.inverse(spectrum) * windows, self.audio.hop_length) * scale
+
+    def _windows(self, n_frames: int, valid: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The last two arguments of `_sound` for frames that are ``valid`` (B, F), or all ``n_frames``."""
         window = self.mel.window
-        frames = torch.fft.irfft(spectrum, n=self.audio.filter_length) * window
-        weights = window.square().expand(len(frames) if valid is not None else 1, frames.size(1), -1)
-        if valid is not None:
-            frames, weights = frames * valid.unsqueeze(2), weights * valid.unsqueeze(2)
-        weight = overlap_add(weights, self.audio.hop_length)
-        return overlap_add(frames, self.audio.hop_length) * torch.where(weight > _TINY, 1 / weight, 0.0)
+        windows = window.expand(1, n_frames, -1) if valid is None else window * valid.unsqueeze(2)
+        weight = overlap_add(windows * window, self.audio.hop_length)
+        return windows, torch.where(weight > _TINY, 1 / weight, 0.0)
 
 
 def _smoothed(voicing: Tensor) -> Tensor:
@@ -283,6 +310,14 @@ def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
     weights = np.zeros((len(filters), n_bins), dtype=np.float32)
     weights[used] = [np.interp(np.arange(n_bins), centers, one) for one in np.eye(len(centers))]
     return torch.from_numpy(weights)
+
+
+def draw_noise(source: SeededNoise, seed: int, mel: Tensor, audio: AudioConfig, *, first_frame: int) -> Tensor:
+    """The noise (B, (F - 1) * hop + filter_length) of a seed for mel (B, n_mels, F), the same for each utterance."""
+    n_samples = (mel.size(2) - 1) * audio.hop_length + audio.filter_length
+    # A row of the noise is a hop; windows reach beyond the last frame's.
+    rows = source(seed, -(-n_samples // audio.hop_length), device=mel.device, first=first_frame)
+    return rows.transpose(1, 2).flatten(1)[:, :n_samples].expand(len(mel), -1)
 
 
 def context_frames(config: ModelConfig, audio: AudioConfig) -> int:

@@ -55,10 +55,11 @@ def harmonics(pitch: Tensor, phase: Tensor, audio: AudioConfig) -> Tensor:
     pitch = torch.cat([pitch[:, :1].expand(-1, n_more), pitch, pitch[:, -1:].expand(-1, n_more + 1)], dim=1)
     this, following = pitch[:, :-1, None], pitch[:, 1:, None]
     sample = torch.arange(hop, device=pitch.device)
-    cycles = (phase[:, :, None] + _cycles(this, following, sample, audio) / rate).flatten(1)
+    # In float64, as an error counts several hundred times in the highest harmonics.
+    cycles = (phase[:, :, None].double() + _cycles(this, following, sample, audio) / rate).flatten(1)
     fitting = (rate / 2) / torch.lerp(this, following, sample / hop).flatten(1)
     count = fitting.floor()
-    x = cycles - cycles.round()
+    x = (cycles - cycles.round()).float()
     is_peak = x.abs() < 1e-6
     divisor = torch.sin(math.pi * x).masked_fill(is_peak, 1.0)
     pulses = torch.where(is_peak, count, torch.sin(math.pi * (2 * count + 1) * x) / (2 * divisor) - 0.5)

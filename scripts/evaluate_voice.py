@@ -90,7 +90,7 @@ def prepare_copies(
         recordings=args.recordings,
         transcripts=args.transcripts,
         contract=opened and contract_of(opened, None, accepted=args.accept_audio_differences),
-        takes_pitch=opened is not None and opened.spec.inference.takes_pitch,
+        takes_pitch=opened is not None and opened.exported is None and opened.spec.inference.takes_pitch,
         needs_words=has_recognizer(models),
     )
     beside = opened and GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)

@@ -138,7 +138,7 @@ measure_inference() {
         ! uses_gpu || options+=(--cuda)
         ! tries_algorithms || options+=(--cudnn-benchmark)
         [ "$AMP" = false ] || options+=(--amp)
-        run_or_print "$PYTHON" -m scripts.benchmarks.hifigan "${options[@]}"
+        run_or_print "$PYTHON" -m scripts.benchmarks.vocoder "${options[@]}"
     fi
     # A list that is made by the commands above is not there to be read in a dry run.
     [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || { find_checkpoint "${arguments[@]}"; note_vocoder; }

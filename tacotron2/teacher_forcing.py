@@ -1,14 +1,11 @@
 """The decoder's loop over given frames, with a backward pass written by hand.
 
-Plain autograd through the same loop takes 2.5 times as long and keeps 2.2 times the memory (full size,
-batch 4, 400 frames, one thread; 2.9 and 4.6 times for a small model):
-
-    OMP_NUM_THREADS=1 bash scripts/benchmark_decoder.sh --training --batch-sizes 4 --symbols 100
-
-The reasons: each weight's gradient is one matrix product over all steps after the loop, instead of one a step, and the
-attention's hidden layer, most of the memory, is recomputed instead of kept. Autograd with small functions for these two
-things alone was measured to keep less than half of the gain. `tests/test_tacotron2_loop.py` compares outputs and
-gradients with plain autograd. Nothing else depends on how this file and `tacotron2.step` compute.
+Plain autograd through the same loop takes 2.5 times as long and keeps 2.2 times the memory (full size, batch 4, 400
+frames, one thread; 2.9 and 4.6 times for a small model; docs/BENCHMARKS.md). The reasons: each weight's gradient is
+one matrix product over all steps after the loop, instead of one a step, and the attention's hidden layer, most of the
+memory, is recomputed instead of kept. Autograd with small functions for these two things alone was measured to keep
+less than half of the gain. `tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing
+else depends on how this file and `tacotron2.step` compute.
 """
 
 from typing import Any

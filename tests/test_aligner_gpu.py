@@ -9,7 +9,6 @@ from test_fastpitch_1_1_loss import objective
 
 from common.precision import autocast
 from fastpitch.alignment_search import find_path
-from scripts.benchmarks.aligner import main
 
 pytestmark = [
     pytest.mark.gpu,
@@ -64,9 +63,3 @@ def test_mixed_precision_gives_finite_float32_losses_near_those_in_full(dtype: t
     for name in ("attn_loss", "energy_loss", "mel_loss"):
         assert mixed[name].dtype == torch.float32
         assert float(mixed[name]) == pytest.approx(float(in_full[name]), rel=0.05)
-
-
-def test_the_benchmark_measures_the_gpu(capsys: pytest.CaptureFixture):
-    assert main(["--cuda"]) == 0
-    ratio = capsys.readouterr().out.splitlines()[-1].split()
-    assert float(ratio[2]) < 0.1

@@ -22,7 +22,7 @@ from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from common.registry import get_model
 from hifigan.model import PRESETS, Generator
-from scripts.benchmarks import hifigan, largest_batch, random_models
+from scripts.benchmarks import largest_batch, random_models, vocoder
 from scripts.benchmarks import train as benchmark_training
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown
@@ -100,7 +100,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
         ("train_benchmark.sh", {"NUM_GPUS_SEQ": "1", "MODEL": "HiFi-GAN"}, "MODEL=Jasper"),
         ("train_benchmark_jasper.sh", {"CLIPS": "1"}, "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2"),
         ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1", "MODEL": "FastPitch"}, "MODEL=Jasper"),
-        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow"),
+        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic"),
     ],
 )
 def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(
@@ -403,7 +403,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     wanted = f"-m scripts.benchmarks.random_models {tmp_path} --model {model} --kind {kind} --count 3"
     assert made[1:] == wanted.split()
     if model == "HiFi-GAN":
-        compared = f"-m scripts.benchmarks.hifigan {tmp_path}/HiFi-GAN_{kind}.pt --repeats 7 --amp"
+        compared = f"-m scripts.benchmarks.vocoder {tmp_path}/HiFi-GAN_{kind}.pt --repeats 7 --amp"
         assert runs.pop(0)[1:] == compared.split()
     first_sound = f"-m scripts.benchmarks.first_sound {tmp_path}/{model}_{kind}.pt --denoising-strength 0"
     assert [runs.pop(place)[1:] for place in (5, 2)] == [[*first_sound.split(), "--amp"], first_sound.split()]
@@ -417,8 +417,8 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
 
 def test_the_vocoder_is_compared_with_the_layers_of_its_paper_in_one_run(tmp_path, capsys, monkeypatch):
     random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
-    monkeypatch.setattr(hifigan, "N_FRAMES", 10)
-    hifigan.main([str(tmp_path / "HiFi-GAN_v3.pt"), *"--repeats 3 --amp --amp-dtype bfloat16".split()])
+    monkeypatch.setattr(vocoder, "N_FRAMES", 10)
+    vocoder.main([str(tmp_path / "HiFi-GAN_v3.pt"), *"--repeats 3 --amp --amp-dtype bfloat16".split()])
     lines = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
     assert [line[0] for line in lines] == [
         "the original's layers, float32",
@@ -427,18 +427,18 @@ def test_the_vocoder_is_compared_with_the_layers_of_its_paper_in_one_run(tmp_pat
     ]
     assert lines[0][3:] == ["1.00", "0e+00"]
     assert all(float(line[1]) >= 0 and float(line[3]) > 0 for line in lines)
-    assert 0 <= float(lines[1][4]) < hifigan.TOLERANCE < float(lines[2][4])
-    plain = hifigan.PlainGenerator.forward
-    monkeypatch.setattr(hifigan.PlainGenerator, "forward", lambda self, mel: 0.9 * plain(self, mel))
+    assert 0 <= float(lines[1][4]) < vocoder.TOLERANCE < float(lines[2][4])
+    plain = vocoder.PlainGenerator.forward
+    monkeypatch.setattr(vocoder.PlainGenerator, "forward", lambda self, mel: 0.9 * plain(self, mel))
     with pytest.raises(InputError, match=r"samples differ by .* from the original's layers"):
-        hifigan.main([str(tmp_path / "HiFi-GAN_v3.pt"), "--repeats", "1"])
+        vocoder.main([str(tmp_path / "HiFi-GAN_v3.pt"), "--repeats", "1"])
 
 
 @pytest.mark.parametrize("preset", ["v1", "v3"])
 def test_the_layers_of_the_paper_compute_what_ours_do(preset: str):
     torch.manual_seed(0)
     config = replace(PRESETS[preset], upsample_initial_channel=32)
-    network, plain = Generator(config), hifigan.PlainGenerator(config)
+    network, plain = Generator(config), vocoder.PlainGenerator(config)
     network.prepare_for_inference()
     plain.load_state_dict(network.state_dict())
     mel = torch.randn(2, 80, 9)

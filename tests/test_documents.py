@@ -35,6 +35,7 @@ PROGRAM_OF = {
     "train_waveglow.sh": "train -m WaveGlow",
     "train_jasper.sh": "train -m Jasper",
     "train_digits.sh": "train -m Jasper",
+    "benchmark_train.sh": "scripts.benchmarks.train",
     "prepare_dataset.sh": "extract_mels",
     "extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
     "serve.sh": "serve",
@@ -152,6 +153,8 @@ def test_each_command_has_its_file_options_and_variables(command: str):
             assert following == []
             return
         program = path.stem if path.suffix == ".py" else ""
+        if path.name == "benchmark.sh":
+            program = "inference" if following[0] == "inference" else f"scripts.benchmarks.{following[0]}"
     options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
     if program == "train":
         program += "".join(f" -m {following[i + 1]}" for i, word in enumerate(following) if word in ("-m", "--model"))
@@ -167,7 +170,8 @@ def test_each_option_named_in_a_document_exists(name: str):
     text = re.sub(r"```bash\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
     named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
     programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
-    programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh", "benchmark_train.sh")}
+    programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh")}
+    programs.add("scripts.benchmarks.train")
     programs |= {module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "copy_list.sh")}
     assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
 

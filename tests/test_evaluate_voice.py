@@ -25,7 +25,7 @@ from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.evaluation import evaluator, packages, page
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.metrics import compare_speech
-from common.pages.shell import stylesheet
+from common.pages import stylesheet
 from scripts import evaluate_voice
 
 LINES = ("output\ttext\twav", "a.wav\tGo on.\ta.wav", "b.wav\tNot so long.\tb.wav", "sub/c.wav\tHm?\t")
@@ -209,9 +209,9 @@ def test_text_cannot_change_the_page(evaluate, tmp_path, tiny):
 
 
 def test_words_that_were_heard_wrongly_are_marked():
-    assert page.marked("go <on> now", "go <on>") == "go &lt;on&gt; <mark>now</mark>"
-    assert page.marked("a b", None) == "a b"
-    assert page.marked(None, "a b") is None
+    assert page.compared("go <on> now", "go <on>") == [("go <on>", False), ("now", True)]
+    assert page.compared("a b", None) == [("a b", False)]
+    assert page.compared(None, "a b") is None and page.compared("", "a b") == page.compared("", None) == []
 
 
 def test_without_a_recognizer_or_recordings_their_columns_are_missing(evaluate, tmp_path, capsys):

@@ -23,14 +23,13 @@ from sung_words import CONFIG
 from test_help_examples import SCRIPTS, examples
 from test_jasper_manifest import make_librispeech
 from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_recordings
+from tiny_harmonic import save_harmonic
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import TextConfig
 
 NOT_RUN = {  # words of examples -> why
-    "scripts/align_accuracy.sh": "trains for minutes; tests/test_align_accuracy.py runs its parts",
     "scripts/quickstart.sh": "trains for minutes; tests/test_quickstart.py runs it with tiny networks",
-    "scripts/two_speakers.sh": "trains for minutes; a slow test of tests/test_voice_scripts.py runs it",
     "scripts/train_voices.sh": "trains for hours; tests/test_train_voices.py runs its parts",
     "scripts/benchmark_train.sh": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
     "LARGEST_BATCH": "measures the published sizes; tests/test_benchmark_scripts.py searches with tiny ones",
@@ -39,7 +38,9 @@ NOT_RUN = {  # words of examples -> why
     "scripts/benchmarks/gpu.sh": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "--cuda-graphs": "needs a GPU",
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
-    "scripts/benchmark_serve.sh": "starts a server; tests/test_serve_load.py loads one",
+    "benchmark.sh serving": "starts a server; tests/test_serve_load.py loads one",
+    "benchmark.sh train": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
+    "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
     "scripts/test.sh": "runs these tests",
@@ -60,13 +61,13 @@ NETWORKS: dict[str, Sequence[str]] = {
 }
 ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-interval 9 --num-workers 0".split()
 TINY = {  # program -> options
-    "scripts.benchmarks.aligner": "--batch-size 1 --frames 20 --tokens 5",
-    "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4 --repeats 1",
+    "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4",
     "scripts.benchmarks.extract": "--dataset-path my_voice --repeat 1 --num-workers 1",
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
     "scripts.benchmarks.first_sound": "--repeats 1 --seconds 2",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
+    "scripts.benchmarks.vocoder": "--repeats 1",
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",
@@ -132,6 +133,8 @@ def make_project(folder: Path) -> None:
         shutil.copytree(folder / corpus / "mels", folder / f"data/mels-{name}")
     mels = [f"LJSpeech-1.1/mels/{path.name}\t{path.stem}.wav" for path in (folder / "LJSpeech-1.1/mels").glob("*.pt")]
     (folder / "mels.tsv").write_text("\n".join(["mel\toutput", *mels]) + "\n")
+    save_harmonic(folder / "output/Harmonic_checkpoint_100.pt", AUDIO)
+    project.replay("bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv --n-clips 2")
     (folder / "few.txt").write_text("A few words.\nSome more.\nThe last ones.\n")
     add_recordings(folder)
 

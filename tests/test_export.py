@@ -25,7 +25,6 @@ from common.serving.arguments import build_parser, load_models
 from common.synthesis import Controls, load_voice
 from common.text import TextFrontEnd
 from scripts import export_model
-from scripts.benchmarks import exported as benchmark
 
 CPU = torch.device("cpu")
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
@@ -152,31 +151,6 @@ def test_the_server_speaks_exported_files(folder: Path):
         voices.append(load_models(parser.parse_args(words), parser).voice)
     expected, made = (voice.speak("two words", pitch=1.1, speaker="bob").wave for voice in voices)
     torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
-
-
-def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(
-    folder: Path, calibration: Path, capsys: pytest.CaptureFixture
-):
-    paths = [str(folder / "voice.pt"), str(folder / "vocoder.pt")]
-    benchmark.main([*paths, "--length", "12", "--repeats", "1", "--calibration", str(calibration)])
-    rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert rows[0][:4] == ["model", "PyTorch, s", "ONNX, s", "int8, s"]
-    assert [row[0] for row in rows[2:]] == ["voice", "vocoder"]
-    for row in rows[2:]:
-        assert float(row[1]) >= 0 and all(cell.endswith(" x)") for cell in row[2:4])
-    ways = [benchmark.inference_of(folder / f"voice{suffix}", 12) for suffix in (".pt", ".onnx")]
-    first, second = (way() for way in ways)
-    assert first.shape == (1, tiny_voice.AUDIO.n_mels, 12 * benchmark.FRAMES_PER_TOKEN)
-    torch.testing.assert_close(first, second, atol=2e-5, rtol=0)
-
-
-def test_a_process_is_measured_by_its_time_and_its_peak_memory():
-    python = [sys.executable, "-S", "-c"]
-    idle = benchmark.measure_process([*python, "import time; time.sleep(0.05)"])
-    busy = benchmark.measure_process([*python, "x = b'1' * 100_000_000"])
-    assert idle[0] >= 0.05 and 60 < busy[1] - idle[1] < 200  # s, MB
-    with pytest.raises(InputError, match="exit status 3"):
-        benchmark.measure_process([*python, "raise SystemExit(3)"])
 
 
 def test_an_exported_voice_streams_what_it_speaks(folder: Path):

@@ -169,25 +169,12 @@ def test_hours_of_silence_in_a_small_flac_are_refused(tmp_path: Path):
         assert_refused(lambda one: load_wav(one, sampling_rate=None), tmp_path / "a.flac")
 
 
-GRID = ['File type = "ooTextFile"', 'Object class = "TextGrid"', 0, 1, "<exists>"]
-
-
-@pytest.mark.parametrize("times", [(1e9, 1e12), ("inf", "inf"), ("nan", 1), (0, 10**400)], ids=str)
-def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, times: tuple):
+@pytest.mark.parametrize("time", ["inf", "nan"])
+def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, time: str):
+    head = ['File type = "ooTextFile"', 'Object class = "TextGrid"', 0, 1, "<exists>", 1]
     path = tmp_path / "a.TextGrid"
-    path.write_text("\n".join(map(str, [*GRID, 1, '"IntervalTier"', '"phones"', 0, times[1], 1, *times, '"a"'])))
+    path.write_text("\n".join(map(str, [*head, '"IntervalTier"', '"phones"', 0, 1, 1, 0, time, '"a"'])))
     assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
-
-
-@pytest.mark.parametrize("count", [10**9, -2, 10**30])
-def test_a_textgrid_of_more_than_it_holds_is_refused(tmp_path: Path, count: int):
-    path = tmp_path / "a.TextGrid"
-    for values in ((count, '"IntervalTier"', '"phones"', 0, 1, 1), (1, '"IntervalTier"', '"phones"', 0, 1, count)):
-        path.write_text("\n".join(map(str, [*GRID, *values, 0, 1, '"a"'])))
-        assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
-    with path.open("wb") as file:
-        file.truncate(1 << 30)
-    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="larger than 67108864 bytes")
 
 
 def test_an_onnx_file_that_names_other_files_is_refused_without_opening_them(tmp_path: Path):

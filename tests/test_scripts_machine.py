@@ -75,10 +75,10 @@ ONE_PROCESS = {
     "extract_fine_tune_mels.sh": {"FASTPITCH": "v.pt"},
     "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
     "train_digits.sh": {},
-    "benchmark_aligner.sh": {},
-    "benchmark_decoder.sh": {},
-    "benchmark_feed.sh": {},
-    "benchmark_serve.sh": {"FASTPITCH": "v.pt"},
+    "benchmark.sh vocoder": {},
+    "benchmark.sh decoder": {},
+    "benchmark.sh feed": {},
+    "benchmark.sh serving": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},
     "train_benchmark_waveglow.sh": {},
 }
@@ -88,13 +88,15 @@ ONE_PROCESS = {
 def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
     two_gpus: dict[str, str], name: str, variables: dict[str, str]
 ):
+    script, *words = name.split()
+
     def cuda(**more: str) -> bool:
-        return "--cuda" in last_command(f"scripts/{name}", **(two_gpus | variables | more))
+        return "--cuda" in last_command(f"scripts/{script}", *words, **(two_gpus | variables | more))
 
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
     assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
-    refused = run_bash(ROOT / "scripts" / name, DRY_RUN="1", PYTHON="py", NUM_GPUS="2", **variables)
+    refused = run_bash(ROOT / "scripts" / script, *words, DRY_RUN="1", PYTHON="py", NUM_GPUS="2", **variables)
     assert (refused.returncode, refused.stderr.count("NUM_GPUS=2: expected auto, 0 or 1")) == (2, 1)
 
 

@@ -11,16 +11,7 @@ from shell import dry_run
 
 from common.audio import pcm16
 from common.serving import Limits, Service
-from scripts.benchmarks.serve_load import (
-    Answer,
-    Load,
-    Target,
-    ask_in_rounds,
-    check_answers,
-    parse_args,
-    refusals,
-    table,
-)
+from scripts.benchmarks.serving import Answer, Load, Target, ask_in_rounds, check_answers, parse_args, refusals, row_of
 
 LOAD = Load(clients=3, rounds=2, texts=("go on", "a longer sentence, of several words"))
 
@@ -61,14 +52,14 @@ def test_what_goes_beyond_the_limits_is_found_to_be_refused(served):
 
 def test_the_table_has_throughput_percentiles_and_memory():
     answers = [Answer(200, bytes(2 * 22050), float(number), number / 10) for number in range(1, 101)]
-    row = table(answers, LOAD, seconds=50.0, rate=22050, memory=(100e6, 120e6)).splitlines()[2]
-    assert row == "| 3 | 100 | 2.0 | 2.0 | 50.50 | 95.05 | 99.01 | 5.05 | 9.50 | 9.90 | 100 | 120 |"
+    row = row_of(answers, LOAD, seconds=50.0, rate=22050, memory=(100e6, 120e6))
+    assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 100 120".split()
 
 
 def test_options_that_the_load_test_does_not_have_go_to_the_server():
     variables = {"FASTPITCH": "v.pt", "HIFIGAN": "h.pt", "NUM_GPUS": "0"}
-    (words,) = dry_run("scripts/benchmark_serve.sh", "--clients", "7", "--batch-size", "2", **variables)
-    assert words[:3] == ["py", "-m", "scripts.benchmarks.serve_load"]
+    (words,) = dry_run("scripts/benchmark.sh", "serving", "--clients", "7", "--batch-size", "2", **variables)
+    assert words[:3] == ["py", "-m", "scripts.benchmarks.serving"]
     args, options = parse_args(words[3:])
     assert (args.clients, args.rounds) == (7, 2)
     assert options == ["--fastpitch", "v.pt", "--hifigan", "h.pt", "--batch-size", "2"]

@@ -41,6 +41,7 @@ class Quantization:
     calibrated: bool
     # (mels (n_mels, F) to calibrate with, if that is so) -> inputs of one whole utterance each, to compare mels by
     examples: Callable[[Sequence[Tensor]], list[tuple[Tensor, ...]]]
+    within: str = ""  # of matrix products, those alone whose nodes' names have this part
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def write_quantized(
     """
     quantization = part.quantization
     assert quantization is not None
-    quantize: Callable[[Path], None] = _quantize_products
+    quantize: Callable[[Path], None] = partial(_quantize_products, within=quantization.within)
     if quantization.calibrated:
         assert part.onnx_form is not None
         names = part.onnx_form(True).inputs
@@ -44,12 +44,17 @@ def write_quantized(
     return mel_distance(OnnxRunner(path, part.signature), part, compared, audio)
 
 
-def _quantize_products(path: Path) -> None:
-    """Make the matrix products of an ONNX file compute in 8 bits, with the inputs' scales found at run time."""
+def _quantize_products(path: Path, within: str) -> None:
+    """Make the matrix products of an ONNX file compute in 8 bits, with the inputs' scales found at run time; those
+    alone whose names have the part ``within``.
+    """
+    import onnx  # takes long to import
     from onnxruntime.quantization import QuantType, quantize_dynamic  # takes long to import
 
+    options = {"op_types_to_quantize": ["MatMul"], "weight_type": QuantType.QInt8, **_WEIGHTS}
+    names = [node.name for node in onnx.load(path).graph.node if within in node.name]
     with _without_advice():
-        quantize_dynamic(path, path, op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8, **_WEIGHTS)
+        quantize_dynamic(path, path, nodes_to_quantize=names, **options)
 
 
 def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:

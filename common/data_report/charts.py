@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,14 +11,14 @@ from matplotlib.ticker import MaxNLocator
 
 from common.data_report.clip import PITCH_EDGES, QUIETEST, measured
 from common.data_report.summary import DataReport, SpeakerSummary
-from common.pages.charts import COLORS, chart_style, to_svg
+from common.pages.charts import CHART_STYLE, data_url, to_svg
 
 SIZE = (4.7, 3.0)  # inches
 MOST_BINS = 40
 LEAST_RANGE = 1e-3  # of an axis: equal values are one bar
 MOST_CURVES = 8  # speakers with a curve of their own; more are ranges
 MOST_RANGES = 40  # speakers with a range, those with the most clips
-BLUE, ORANGE, GREEN, RED, GREY = (COLORS[name] for name in ("blue", "orange", "green", "red", "grey"))
+BLUE, ORANGE, GREEN, RED, GRAY = (f"tab:{name}" for name in ("blue", "orange", "green", "red", "gray"))
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,20 @@ class Chart:
 
     title: str
     caption: str
-    svg: str
+    address: str  # a data URL of its SVG
 
 
 def draw(report: DataReport) -> list[Chart]:
     """The charts of ``report``."""
     charts = []
     for title, caption, paint in _CHARTS:
-        with chart_style():
+        with matplotlib.rc_context(CHART_STYLE):
             figure = Figure(figsize=SIZE, layout="constrained")
             axis = figure.subplots()
             axis.grid()
-            axis.set_axisbelow(True)
             painted = paint(axis, report)
         if painted:
-            charts.append(Chart(title, caption, to_svg(figure)))
+            charts.append(Chart(title, caption, data_url(to_svg(figure))))
     return charts
 
 
@@ -127,7 +127,7 @@ def _silences(axis: Axes, report: DataReport) -> bool:
 def _levels(axis: Axes, report: DataReport) -> bool:
     sounds = [sound for _, sound in measured(report.clips)]
     rows = [
-        ("noise", [sound.noise for sound in sounds if sound.noise > QUIETEST], GREY),
+        ("noise", [sound.noise for sound in sounds if sound.noise > QUIETEST], GRAY),
         ("speech", [sound.level for sound in sounds if sound.level > QUIETEST], BLUE),
         ("peak", [sound.peak for sound in sounds if sound.peak > QUIETEST], ORANGE),
     ]

@@ -5,13 +5,13 @@ from dataclasses import astuple
 from common.data_report.clip import measured
 from common.data_report.findings import KINDS, REFUSED
 from common.data_report.summary import FIGURES, DataReport
-from common.pages import Cell, Number, Term
+from common.pages import Number, Row, Term
 from common.text import name_symbol
 
 SHOWN = 10  # findings of a kind on the terminal; the page has them all
 SHOWN_SPEAKERS = 20
 
-Rows = list[tuple[Cell, ...]]
+Rows = list[Row]
 
 
 def headline(report: DataReport) -> str:
@@ -30,17 +30,17 @@ def hours(seconds: float) -> str:
 
 def count(n: int) -> Number:
     """How many."""
-    return Number(str(n), n)
+    return Number(str(n), value=n)
 
 
 def length(seconds: float) -> Number:
     """How long, sorted by seconds."""
-    return Number(hours(seconds), seconds)
+    return Number(hours(seconds), value=seconds)
 
 
 def shown(value: float | None, digits: int) -> Number:
     """A measurement; a hyphen where there is none."""
-    return Number("-" if value is None else f"{value:.{digits}f}", value)
+    return Number("-" if value is None else f"{value:.{digits}f}", value=value)
 
 
 def distribution_rows(report: DataReport) -> Rows:
@@ -56,14 +56,14 @@ def distribution_rows(report: DataReport) -> Rows:
 def speaker_rows(report: DataReport) -> Rows:
     """A heading and a row for each speaker."""
     rate, level = Term("symbols/s", "median speaking rate"), Term("dBFS", "median speech level")
-    mean, std = Term("mean", "of pitch, over voiced time"), Term("std", "standard deviation of pitch, over voiced time")
-    low, median = Term("pitch 5 %", "5th percentile of pitch, over voiced time"), Term("median", "of pitch")
-    high = Term("95 %", "95th percentile of pitch, over voiced time")
-    rows: Rows = [("speaker", "clips", "length", rate, level, low, median, high, mean, std, "unit of pitch")]
+    mean, std = Term("mean", "mean pitch", "Hz"), Term("std", "standard deviation of pitch", "Hz")
+    low, median = Term("pitch 5 %", "5th percentile of pitch", "Hz"), Term("median", "median pitch", "Hz")
+    high = Term("95 %", "95th percentile of pitch", "Hz")
+    rows: Rows = [("speaker", "clips", "length", rate, level, low, median, high, mean, std)]
     for speaker in report.speakers:
         pitch = (speaker.pitch_low, speaker.pitch_median, speaker.pitch_high, speaker.pitch_mean, speaker.pitch_std)
         figures = (shown(speaker.speaking_rate, 1), shown(speaker.level, 1), *(shown(value, 0) for value in pitch))
-        rows.append((speaker.name or "all", count(speaker.n_clips), length(speaker.seconds), *figures, "Hz"))
+        rows.append((speaker.name or "all", count(speaker.n_clips), length(speaker.seconds), *figures))
     return rows
 
 

@@ -4,9 +4,6 @@ import base64
 import difflib
 import io
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +14,6 @@ from common.errors import InputError
 from common.evaluation.results import (
     GRIFFIN_LIM,
     PAGE,
-    Column,
     Extent,
     Result,
     averages,
@@ -27,7 +23,7 @@ from common.evaluation.results import (
     files_of,
 )
 from common.files import write_text
-from common.pages import Cell, Link, Number, Row, Section, Term, glossary, render_cell, render_page, render_table
+from common.pages import Cell, Link, Number, Row, render_page
 from common.pages.charts import data_url
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
@@ -44,21 +40,35 @@ def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title:
     linked = 4 / 3 * size > EMBEDDED_BYTES
     columns = columns_with_values(results)
     anchors = {result.name: f"u{number}" for number, result in enumerate(results)}
-    address = partial(_address, folder=folder, embed=not linked)
-    articles = []
+
+    def row(first: Cell, values: dict[str, float | None]) -> Row:
+        found = ((column.shown(values[column.key]), values[column.key]) for column in columns)
+        return first, *(Number(text, value=value) for text, value in found)
+
+    rows = []
     for one in results:
-        own = set(one.files(folder))
-        addresses = {kind: address(path) for kind, path in files_of(folder, one.name).items() if path in own}
-        articles.append(_article(anchors[one.name], one, columns, addresses))
-    settings = [Row((name.replace("_", " "), _plain(value))) for name, value in facts.items()]
-    sections = [
-        Section("averages", "Averages", _averages(results, columns, anchors)),
-        Section("table", "Utterances", _table(results, columns, anchors, extent)),
-        Section("single", "Each utterance", "\n".join(articles)),
-        Section("meaning", "What the figures mean", glossary([column.term for column in columns])),
-        Section("settings", "Settings", render_table(("setting", "value"), settings, words=(1,))),
-    ]
-    html = render_page(kind="Evaluation", title=title, headline=_headline(extent), sections=sections, linked=linked)
+        rows.append(row(Link(one.name, anchors[one.name]), figures_of(one)))
+        rows += [row(Link(f"{one.name}, {its.name}", anchors[one.name]), figures_of(its)) for its in one.beside]
+    means = averages(results)
+    html = render_page(
+        "evaluation/page.html",
+        linked=linked,
+        title=title,
+        headline=_headline(extent),
+        results=results,
+        columns=columns,
+        means=means,
+        anchors=anchors,
+        rows=rows,
+        foot=[
+            row(str(extent), means),
+            *(row(f"{extent}, {name}", its) for name, its in averages_beside(results).items()),
+        ],
+        media={one.name: _addresses(one, folder=folder, embed=not linked) for one in results},
+        players=("recorded", GRIFFIN_LIM, "synthesized"),
+        compared=compared,
+        settings=[(name.replace("_", " "), _plain(value)) for name, value in facts.items()],
+    )
     write_text(folder / PAGE, html)
 
 
@@ -77,56 +87,15 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _averages(results: Sequence[Result], columns: Sequence[Column], anchors: dict[str, str]) -> str:
-    """Each figure's average with a link to the worst utterance, and links to those that failed."""
-    means = averages(results)
-    tiles = []
-    for column in columns:
-        worst = column.worst_of(results)
-        link = (
-            ""
-            if worst is None
-            else (f'<dd class="quiet">worst: {_link(worst, anchors)} {escape(column.shown(column.value(worst)))}</dd>')
-        )
-        name = render_cell(replace(column.term, unit=""))
-        value = f'{escape(column.shown(means[column.key]))} <span class="unit">{escape(column.unit)}</span>'
-        tiles.append(f'<div><dt>{name}</dt><dd class="value">{value}</dd>{link}</div>')
-    failed = [_link(result, anchors) for result in results if result.error]
-    cut = [_link(result, anchors) for result in results if result.cut]
-    silent = [_link(result, anchors) for result in results if result.silent]
-    lines = (
-        ("Could not be evaluated completely", failed),
-        ("Stopped as the voice did not end them", cut),
-        ("Not spoken: the voice made hardly a frame of them", silent),
-    )
-    return f'<dl class="tiles">{"".join(tiles)}</dl>' + "".join(
-        f'<p class="error">{words}: {", ".join(links)}</p>' for words, links in lines if links
-    )
-
-
-def _link(result: Result, anchors: dict[str, str]) -> str:
-    return render_cell(Link(result.name, anchors[result.name]))
-
-
-def _table(results: Sequence[Result], columns: Sequence[Column], anchors: dict[str, str], extent: Extent) -> str:
-    """A row for each utterance and for what it is shown beside, averages below."""
-
-    def row(first: Cell, values: dict[str, float | None]) -> Row:
-        return Row((first, *(Number(column.shown(values[column.key]), values[column.key]) for column in columns)))
-
-    rows = []
-    for result in results:
-        anchor = anchors[result.name]
-        rows.append(row(Link(result.name, anchor), figures_of(result)))
-        rows += [row(Link(f"{result.name}, {one.name}", anchor), figures_of(one)) for one in result.beside]
-    foot = [row(str(extent), averages(results))]
-    foot += [row(f"{extent}, {name}", means) for name, means in averages_beside(results).items()]
-    headings: list[str | Term] = ["utterance", *(column.term for column in columns)]
-    return render_table(headings, rows, foot=foot)
+def _addresses(result: Result, *, folder: Path, embed: bool) -> dict[str, str | None]:
+    """The addresses of an utterance's sounds and plot, None where there is no such file."""
+    own = set(result.files(folder))
+    files = files_of(folder, result.name).items()
+    return {kind: _address(path, folder=folder, embed=embed) if path in own else None for kind, path in files}
 
 
 def _address(path: Path, *, folder: Path, embed: bool) -> str | None:
-    """Of a sound or picture, a data URL or the path from the page to its file; None where there is no such file."""
+    """A data URL of a sound or picture, or the path from the page to its file; None where there is no such file."""
     if not path.is_file():
         return None
     if not embed:
@@ -146,49 +115,11 @@ def _flac(path: Path) -> bytes:
     return file.getvalue()
 
 
-def _article(anchor: str, result: Result, columns: Sequence[Column], addresses: dict[str, str | None]) -> str:
-    name = escape(result.name)
-    parts = [f'<article id="{anchor}"><h3>{name}<a class="up" href="#table">all utterances</a></h3>']
-    parts.append(f"<p>{escape(result.text)}</p>")
-    errors = (
-        result.error,
-        "The voice did not end it, and was stopped." if result.cut else None,
-        "The voice did not speak it: it made hardly a frame." if result.silent else None,
-    )
-    parts += [f'<p class="error">{escape(error)}</p>' for error in errors if error]
-    values = ((column, column.value(result)) for column in columns)
-    parts.append(f'<dl class="facts">{"".join(_fact(*pair) for pair in values if pair[1] is not None)}</dl>')
-    players = "".join(
-        f'<figure><audio controls preload="none" src="{addresses[kind]}"></audio>'
-        f"<figcaption>{kind}</figcaption></figure>"
-        for kind in ("recorded", GRIFFIN_LIM, "synthesized")
-        if addresses.get(kind)
-    )
-    parts.append(f'<div class="players">{players}</div>')
-    texts = {
-        "reference": None if result.reference is None else escape(result.reference),
-        "recognized": marked(result.heard, result.reference),
-    }
-    texts |= {f"recognized, {one.name}": marked(one.heard, result.reference) for one in result.beside}
-    rows = [f"<dt>{kind}</dt><dd>{text or '(nothing)'}</dd>" for kind, text in texts.items() if text is not None]
-    parts += [f'<dl class="words-of">{"".join(rows)}</dl>'] if rows else []
-    if plot := addresses.get("plot"):
-        image = f'<img class="chart tall" loading="lazy" alt="spectrograms and pitch of {name}" src="{plot}">'
-        parts.append(f'<div class="scroll" tabindex="0" role="region" aria-label="plot of {name}">{image}</div>')
-    return "\n".join([*parts, "</article>"])
-
-
-def _fact(column: Column, value: float | None) -> str:
-    """A figure of one utterance, the unit behind its value."""
-    name = render_cell(replace(column.term, unit=""))
-    return f"<div><dt>{name}</dt><dd>{escape(column.shown(value))} {escape(column.unit)}</dd></div>"
-
-
-def marked(text: str | None, reference: str | None) -> str | None:
-    """A transcript as HTML, with the words marked that differ from the reference."""
+def compared(text: str | None, reference: str | None) -> list[tuple[str, bool]] | None:
+    """A transcript in pieces, and whether each differs from the reference, if there is one; None without a text."""
     if text is None or reference is None:
-        return text and escape(text)
+        return None if text is None else [(text, False)] * bool(text)
     words = text.split()
     matcher = difflib.SequenceMatcher(None, reference.split(), words, autojunk=False)
-    pieces = [(kind, escape(" ".join(words[start:end]))) for kind, _, _, start, end in matcher.get_opcodes()]
-    return " ".join(piece if kind == "equal" else f"<mark>{piece}</mark>" for kind, piece in pieces if piece)
+    pieces = [(" ".join(words[start:end]), kind != "equal") for kind, _, _, start, end in matcher.get_opcodes()]
+    return [piece for piece in pieces if piece[0]]

@@ -1,5 +1,6 @@
 """Plots of an utterance and its recording on one time axis: spectrograms, alignment, their difference, and pitch."""
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -7,7 +8,7 @@ from matplotlib.image import AxesImage
 
 from common.config import AudioConfig
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
-from common.pages.charts import COLORS, chart_style
+from common.pages.charts import CHART_STYLE
 from common.plots import label_mel_axis
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
@@ -16,7 +17,7 @@ MOST_TICKS = 6
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 LINES_EVERY = 0.05  # s between the lines of the alignment
 WIDTH = 8.4  # inches
-SYNTHESIZED, RECORDED = COLORS["orange"], COLORS["blue"]
+SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
 
 
 def plot_comparison(comparison: SpeechComparison) -> Figure:
@@ -31,7 +32,7 @@ def plot_comparison(comparison: SpeechComparison) -> Figure:
     difference[:, paired] = synthesized.log_mel[:, paired] - reference.log_mel[:, partner[paired]]
     warped = np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
     names = ["recorded", "alignment", "synthesized", "difference", "pitch"]
-    with chart_style():
+    with matplotlib.rc_context(CHART_STYLE):
         figure = Figure(figsize=(WIDTH, 7.4), layout="constrained")
         axes = figure.subplot_mosaic([[name] for name in names], height_ratios=(1, 0.3, 1, 1, 1), sharex=True)
         for name, frames in (("recorded", reference), ("synthesized", synthesized)):
@@ -40,7 +41,7 @@ def plot_comparison(comparison: SpeechComparison) -> Figure:
         _add_colorbar(image, [axes["recorded"], axes["alignment"], axes["synthesized"]])
         limits = (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
         image = _draw_mel(axes["difference"], difference, synthesized, limits=limits, cmap="RdBu_r")
-        axes["difference"].set_facecolor(COLORS["line"])  # silence in both, which is not compared
+        axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
         axes["difference"].set_title("synthesized less recorded, aligned to the synthesized; red: more energy")
         _add_colorbar(image, [axes["difference"]])
         _draw_alignment(axes["alignment"], comparison)
@@ -51,7 +52,7 @@ def plot_comparison(comparison: SpeechComparison) -> Figure:
 
 def plot_alone(frames: SpeechFrames) -> Figure:
     """The spectrogram and pitch of an utterance without a recording."""
-    with chart_style():
+    with matplotlib.rc_context(CHART_STYLE):
         figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         mel, pitch = figure.subplots(2, 1, sharex=True)
         _add_colorbar(_draw_mel(mel, frames.log_mel, frames), [mel])
@@ -104,7 +105,7 @@ def _draw_alignment(axis: Axes, comparison: SpeechComparison) -> None:
     step = max(1, round(LINES_EVERY / hops[1]))
     _, first = np.unique(comparison.pairs[:, 1] // step, return_index=True)
     ends = np.pad(times[first], ((0, 0), (0, 1)), constant_values=np.nan).ravel()  # a gap after each line
-    axis.plot(ends, np.tile([1, 0, np.nan], len(first)), color=COLORS["muted"], linewidth=0.6)
+    axis.plot(ends, np.tile([1, 0, np.nan], len(first)), color="gray", linewidth=0.6)
     axis.set_ylim(0, 1)
     axis.set_yticks([])
     axis.spines[:].set_visible(False)

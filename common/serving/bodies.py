@@ -1,9 +1,7 @@
 """What clients send: bodies of bounded size, read as JSON or as a form, in memory alone."""
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -17,7 +15,6 @@ from common.serving.gate import on_end
 _MAX_FIELDS = 32  # of a form
 _FIELD_BYTES = 1 << 16
 _DISCARDED = 8  # bodies' worth of bytes that are read after the limit: a client that still sends misses the answer
-_DISCARD_SECONDS = 5.0
 _BODIES = 16  # of the largest size, that are held at once
 _ERRORS_SHOWN = 3
 _OURS = "Value error, "  # what pydantic puts before a message of ours
@@ -60,27 +57,17 @@ class BodyReader:
             raise ApiError(400, f"the form cannot be read: {error}", code="invalid_form") from error
 
     async def _chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The body's pieces; ApiError as soon as it is known to be too large, or all bodies together are."""
-        most = self._max_body
-        too_large = ApiError(413, f"the body has more than {most} bytes, this server's limit", code="body_too_large")
-        announced = request.headers.get("content-length", "")
-        is_too_large = announced.isdecimal() and int(announced) > most
-        if is_too_large and "expect" in request.headers:  # it waits for our word before it sends the body
-            raise too_large
-        size = 0
-        chunks = request.stream()
-        if not is_too_large:
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > most:
-                    break
+        """The body's pieces; ApiError if it is too large, or all bodies together are."""
+        most, size = self._max_body, 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= most:
                 self._hold(request, len(chunk))
                 yield chunk
-            else:
-                return
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(_discard(chunks, _DISCARDED * most), _DISCARD_SECONDS)
-        raise too_large
+            elif size > (1 + _DISCARDED) * most:
+                break
+        if size > most:
+            raise ApiError(413, f"the body has more than {most} bytes, this server's limit", code="body_too_large")
 
     def _hold(self, request: Request, size: int) -> None:
         """Count bytes as held until the request ends."""
@@ -108,13 +95,6 @@ def file_bytes(upload: UploadFile) -> bytes:
 
 class _MemoryParser(MultiPartParser):
     spool_max_size = sys.maxsize  # files stay in memory; `_chunks` bounds them
-
-
-async def _discard(chunks: AsyncGenerator[bytes, None], most: int) -> None:
-    async for chunk in chunks:
-        most -= len(chunk)
-        if most < 0:
-            return
 
 
 def _as_api_error(error: ValidationError, schema: type[BaseModel]) -> ApiError:

@@ -1,38 +1,10 @@
-"""The page of the interface at ``/docs``: a table of each path's fields, from the OpenAPI description, without scripts
-or anything else from another host.
-"""
+"""The page of the interface at ``/docs``: a table of each path's fields, from the OpenAPI description."""
 
-from html import escape
-from string import Template
 from typing import Any
 
-from common.pages import Row, render_table
-from common.pages.shell import stylesheet
+from common.pages import render_page
 from common.serving.schema import SpeechRequest
 from common.serving.transcribing import FORMATS
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-$style</style>
-</head>
-<body>
-<header>
-<h1>$title</h1>
-<p class="headline">Errors are {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}. For programs:
-<a href="openapi.json">openapi.json</a>. To speak by hand: <a href=".">the studio</a>.</p>
-</header>
-<main>
-$sections
-</main>
-</body>
-</html>
-"""
 
 
 def speech_body() -> dict[str, Any]:
@@ -41,7 +13,7 @@ def speech_body() -> dict[str, Any]:
 
 
 def transcription_body() -> dict[str, Any]:
-    """The same of a recording to transcribe."""
+    """What OpenAPI says of the body of a request to transcribe a recording."""
     fields = {
         "file": {"type": "string", "format": "binary", "description": "a WAV, FLAC, Ogg or MP3 file, mono or stereo"},
         "model": {"type": "string", "description": "a name from /v1/models; OpenAI's names stand for the model here"},
@@ -57,23 +29,17 @@ def _body(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
 def reference_page(description: dict[str, Any]) -> str:
     """The page of an OpenAPI description."""
     info = description["info"]
-    operations = [
-        f"<section><h2>{method.upper()} {escape(path)}</h2>\n{_operation(operation)}</section>"
-        for path, methods in description["paths"].items()
-        for method, operation in methods.items()
-    ]
-    return Template(_PAGE).substitute(
-        title=escape(f"{info['title']} {info['version']}"), style=stylesheet(), sections="\n".join(operations)
-    )
+    operations = []
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            bodies = operation.get("requestBody", {}).get("content", {})
+            tables = {kind: _rows(content["schema"]["properties"]) for kind, content in bodies.items()}
+            operations.append((f"{method.upper()} {path}", operation.get("description", ""), tables))
+    return render_page("serving/reference.html", title=f"{info['title']} {info['version']}", operations=operations)
 
 
-def _operation(operation: dict[str, Any]) -> str:
-    html = f"<p>{escape(operation.get('description', ''))}</p>"
-    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        fields = content["schema"]["properties"]
-        rows = [Row((name, _kind(field), field.get("description", ""))) for name, field in fields.items()]
-        html += f"<p>{kind}</p>" + render_table(("field", "values", "meaning"), rows, words=(2,))
-    return html
+def _rows(fields: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(name, _kind(field), field.get("description", "")) for name, field in fields.items()]
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -124,6 +124,9 @@ def load_vocoder(
     settings = NO_SETTINGS
     if inference.settings is not None:
         settings = inference.settings(options, config, seed=seed, where=loaded.path)
+    context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
+    if settings.tracked and loaded.exported is not None:
+        settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
     return NetworkVocoder(
         network if accelerate is None else accelerate(network, loaded),
         loaded.checkpoint.audio,
@@ -133,8 +136,8 @@ def load_vocoder(
         device=precision.device,
         denoising_strength=denoising_strength,
         settings=settings,
-        context=None if inference.context is None else inference.context(config, loaded.checkpoint.audio),
-        takes_pitch=inference.takes_pitch,
+        context=context,
+        takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
         graph_recorder=graph_recorder,
         shapes=shapes,
     )

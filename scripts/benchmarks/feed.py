@@ -1,6 +1,6 @@
 """Measures how many mel frames/s one training process is fed with: FastPitch 1.1's batches, from files to its memory.
 
-    python -m scripts.benchmarks.feed [--num-workers 8] [--utterances 2000] [--batch-size 32] [--cuda]
+    bash scripts/benchmark.sh feed [--num-workers 8] [--utterances 2000] [--batch-size 32] [--cuda]
 
 Features of noise with lengths like LJSpeech's are written once, and then read from the page cache: mels, pitch, texts
 and the aligner's priors. What is measured is train.py's own loader and sampler. The training process copies every batch

@@ -31,7 +31,7 @@ import torch
 from common.cli import ArgumentParser, positive_float, run
 from common.errors import InputError
 from common.files import read_json, write_json, write_text
-from common.pages.shell import ROOT, commit
+from common.pages.render import ROOT, commit
 from common.registry import available_models, get_model
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.table import Row, markdown
@@ -127,8 +127,6 @@ def steps_of(folder: Path, *, cuda: bool) -> list[Step]:
         steps.append(Step(f"training {model}", (*command, "--settings", *settings.split(), *on), 60, figures))
     sizes = "--batch-sizes 1 8 --steps 400" if cuda else "--batch-sizes 1 --steps 2 --symbols 4"
     steps.append(Step("decoder", ("scripts.benchmarks.decoder", *sizes.split(), *on), 40))
-    sizes = "" if cuda else "--batch-size 1 --frames 20 --tokens 5"
-    steps.append(Step("aligner", ("scripts.benchmarks.aligner", *sizes.split(), *on), 30))
     return [*steps, *_inference(folder, on), *_recognition(folder, on), *_extraction(folder, on)]
 
 

@@ -198,6 +198,19 @@ def markdown(rows: list[Row]) -> list[str]:
     return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
 
 
+class Table:
+    """A table that is printed row by row, as its figures are measured."""
+
+    def __init__(self) -> None:
+        self._is_begun = False
+
+    def add(self, row: Row) -> None:
+        """Print a row, the first one below the titles of its columns."""
+        lines = markdown([row])
+        print(*(lines[-1:] if self._is_begun else lines), sep="\n", flush=True)
+        self._is_begun = True
+
+
 KINDS: dict[str, tuple[Callable[..., Run], Callable[[Run, list[Run]], Row]]] = {  # how a log is read and shown
     "training": (read_training, training_row),
     "sequences": (read_sequences, sequences_row),

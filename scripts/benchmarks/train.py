@@ -1,6 +1,6 @@
 """Measures training: mel frames a second of a full-size model, in each precision, on this machine.
 
-    python -m scripts.benchmarks.train [--model HiFi-GAN] [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
+    bash scripts/benchmark.sh train [--model HiFi-GAN] [--steps 2]
 
 A step is what train.py does, by its engine, sampler and optimizers, from batches that are ready in memory. The first
 line of the table is the plain way; the others are compared to it. Further options are train.py's.
@@ -44,6 +44,7 @@ from scripts.benchmarks.subjects import (
     segment_length,
     subject_of,
 )
+from scripts.benchmarks.table import Table, cell
 
 OUT_OF_MEMORY = 3  # exit status
 
@@ -78,8 +79,7 @@ def main() -> int:
     if ranks.is_main:
         print(f"{args.model} on {machine(cuda=args.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
-        print(f"{'setting':<28} {'frames/s':>10} {'sequences/s':>12} {'ratio':>6} {'s/update':>9} {'memory':>9}")
-    plain, measured = None, {}
+    plain, measured, table = None, {}, Table()
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder)
         n_updates = args.steps + 1  # one before measuring
@@ -96,10 +96,16 @@ def main() -> int:
                 return OUT_OF_MEMORY
             plain = plain or figures.frames_per_second
             if ranks.is_main:
-                memory = "-" if figures.memory is None else f"{figures.memory:.1f} GiB"
-                speeds = f"{figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f}"
-                ratio = figures.frames_per_second / plain
-                print(f"{setting.name:<28} {speeds} {ratio:>6.2f} {figures.seconds:>9.3f} {memory:>9}")
+                table.add(
+                    {
+                        "setting": setting.name,
+                        "frames/s": f"{figures.frames_per_second:.0f}",
+                        "sequences/s": f"{figures.sequences_per_second:.2f}",
+                        "ratio": f"{figures.frames_per_second / plain:.2f}",
+                        "s/update": f"{figures.seconds:.3f}",
+                        "GPU memory (GiB)": cell(figures.memory, ".1f"),
+                    }
+                )
                 measured[setting.name] = asdict(figures)
                 if args.json is not None:
                     write_json(args.json, measured)

@@ -1,4 +1,4 @@
-"""Speaks with a FastPitch and a HiFi-GAN in ONNX, as scripts/export_model.sh writes them: numpy and onnxruntime alone.
+"""Speaks with a FastPitch and a HiFi-GAN or Harmonic in ONNX, of export_model.sh, by numpy and onnxruntime alone.
 
     python onnx_speaker.py FastPitch.onnx HiFi-GAN.onnx "hello, {W ER1 L D} again!" -o hello.wav --pace 1.1
 
@@ -21,6 +21,7 @@ import onnxruntime
 
 METADATA_KEY = "speech_toolkit"
 FADE_OUT = 10  # mel frames at the end that fade to silence
+SEED = 1234  # of the noise that a Harmonic filters
 MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
 
 
@@ -31,10 +32,11 @@ class OnnxSpeaker:
         """``threads`` 0: as many as onnxruntime sees fit.
 
         Raises:
-            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
+            ValueError: a file is of another model, or they are of different mels.
         """
-        self._voice, self.about = _open(voice, threads, wanted="FastPitch")
-        self._vocoder, sound = _open(vocoder, threads, wanted="HiFi-GAN")
+        self._voice, self.about = _open(voice, threads, wanted=("FastPitch",))
+        self._vocoder, sound = _open(vocoder, threads, wanted=("HiFi-GAN", "Harmonic"))
+        self._takes_noise = "noise" in sound["inputs"]
         self.audio, self._inputs = self.about["config"]["audio"], self.about["inputs"]
         if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
             raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
@@ -46,7 +48,11 @@ class OnnxSpeaker:
     def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
         """Make samples (T,) float32 of the voice's inputs of one utterance."""
         made = self.run_voice(inputs)
-        return self._vocoder.run(None, {"mel": made["mel"], "lengths": made["mel_lengths"]})[0][0]
+        given = {"mel": made["mel"], "lengths": made["mel_lengths"]}
+        if self._takes_noise:
+            n_samples = (made["mel"].shape[2] - 1) * self.audio["hop_length"] + self.audio["filter_length"]
+            given["noise"] = np.random.default_rng(SEED).standard_normal((1, n_samples), np.float32)
+        return self._vocoder.run(None, given)[0][0]
 
     @property
     def speakers(self) -> list[str]:
@@ -167,14 +173,17 @@ def _row(values: float | list[float] | None, length: int) -> np.ndarray:
     return np.broadcast_to(row, (1, length)).copy()
 
 
-def _open(path: str | Path, threads: int, *, wanted: str) -> tuple[onnxruntime.InferenceSession, dict[str, Any]]:
+def _open(
+    path: str | Path, threads: int, *, wanted: tuple[str, ...]
+) -> tuple[onnxruntime.InferenceSession, dict[str, Any]]:
     """Open a session, and read what the file says of itself."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map.get(METADATA_KEY, "{}"))
-    if about.get("model") != wanted:
-        raise ValueError(f"{path}: of {about.get('model', 'another program')}, expected a {wanted} of export_model.sh")
+    if about.get("model") not in wanted:
+        model = about.get("model", "another program")
+        raise ValueError(f"{path}: of {model}, expected a {' or '.join(wanted)} of export_model.sh")
     return session, about
 
 
@@ -207,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
     """Speak one text into a WAV file; the exit status is 1, with a line on stderr, for what cannot be spoken."""
     parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("voice", help="FastPitch in ONNX")
-    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
+    parser.add_argument("vocoder", help="HiFi-GAN or Harmonic in ONNX")
     parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
     parser.add_argument("--pace", type=number(0.1, 10), default=1.0, help="2 speaks twice as fast")

@@ -39,20 +39,13 @@ N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 6 epochs 2.8, an untrained one 10
 # The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
 _FFT_DROPOUTS = [f"p-{side}-fft-{name}" for side in ("in", "out") for name in ("dropout", "dropatt")]
-NO_DROPOUT = dict.fromkeys([*_FFT_DROPOUTS, "p-dur-predictor-dropout", "p-pitch-predictor-dropout"], 0)
-
-
-def architecture(width: int, *, n_layers: tuple[int, int]) -> dict[str, int]:
-    """Options of a small FastPitch with that many channels, and that many layers in encoder and decoder."""
-    return {
-        **dict.fromkeys(["symbols-embedding-dim", "in-fft-output-size", "out-fft-output-size"], width),
-        **dict(zip(["in-fft-n-layers", "out-fft-n-layers"], n_layers)),
-        **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
-        **NO_DROPOUT,
-    }
-
-
-ARCHITECTURE = architecture(128, n_layers=(3, 4))
+ARCHITECTURE = {
+    **dict.fromkeys(["symbols-embedding-dim", "in-fft-output-size", "out-fft-output-size"], 128),
+    "in-fft-n-layers": 3,
+    "out-fft-n-layers": 4,
+    **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
+    **dict.fromkeys([*_FFT_DROPOUTS, "p-dur-predictor-dropout", "p-pitch-predictor-dropout"], 0),
+}
 OPTIMIZATION = {
     "optimizer": "adam",
     "learning-rate": 1.4e-2,  # 0.9e-3 after the warm-up, then falling with the root of the steps
@@ -76,19 +69,13 @@ def clear(output: Path) -> None:
     (output / SETTINGS).unlink(missing_ok=True)
 
 
-def demo_parser(name: str, description: str, *, epochs: int) -> ArgumentParser:
-    """With the options that all demos have."""
-    parser = ArgumentParser(description=description, prog=f"{name}.sh")
-    where = {"type": lambda path: Path(path).resolve(), "default": f"output/{name}", "help": "folder for everything"}
-    parser.add_argument("-o", "--output", **where)
-    parser.add_argument("--epochs", type=positive_int, default=epochs, help="rounds of the corpus to train for")
-    parser.add_argument("--seed", type=seed_number, default=1234, help="of the weights and of the data's order")
-    return parser
-
-
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = demo_parser("quickstart", "Make, train, try and measure a first voice", epochs=EPOCHS)
+    parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
+    where = {"type": lambda path: Path(path).resolve(), "default": "output/quickstart", "help": "folder for everything"}
+    parser.add_argument("-o", "--output", **where)
+    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
+    parser.add_argument("--seed", type=seed_number, default=1234, help="of the weights and of the data's order")
     parser.add_argument("--fresh", action="store_true", help="start anew instead of resuming an earlier run")
     limit = "dB; fail when the mean is above it"
     parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
@@ -178,7 +165,7 @@ def check_settings(output: Path, settings: dict[str, object]) -> None:
 
 
 def train_voice(args: argparse.Namespace, *words: str, lists: Sequence[Path], **options: object) -> Path:
-    """Train a FastPitch on the demo's corpus, by lists for training and validation; gives its last checkpoint."""
+    """Train a FastPitch on the corpus, by lists for training and validation; gives its last checkpoint."""
     corpus, output = args.output / "corpus", args.output / "voice"
     options = {"training_files": lists[0], "validation_files": lists[1], "epochs": args.epochs} | options
     call("train.py", "--output", output, "--dataset-path", corpus, *words, seed=args.seed, **options)

@@ -1,13 +1,13 @@
 """The studio: the server's page on which a sentence is typed, heard, seen and shaped, as one HTML file."""
 
-import base64
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
-from string import Template
 
-from common.pages import NAME, palette, stylesheet
+from markupsafe import Markup
+
+from common.pages import NAME, palette, render_template, stylesheet
+from common.pages.render import digest
 
 _FOLDER = Path(__file__).parent
 # In the order of their use: all are one script.
@@ -24,11 +24,11 @@ def page() -> str:
     It loads nothing else, and its policy forbids any script but ours and any request but to the server it came from.
     """
     script = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
-    policy += f"; form-action 'none'; script-src 'sha256-{digest}'"
-    style = stylesheet() + _chosen_colors() + _read("studio.css")
-    return Template(_read("studio.html")).substitute(policy=policy, product=NAME, style=style, script=script)
+    policy += f"; form-action 'none'; script-src {digest(script)}"
+    style = Markup(stylesheet() + _chosen_colors() + _read("studio.css"))
+    template = "serving/studio/studio.html"
+    return render_template(template, policy=Markup(policy), product=NAME, style=style, script=Markup(script))
 
 
 def _chosen_colors() -> str:

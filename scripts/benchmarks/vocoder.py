@@ -1,7 +1,7 @@
 """Compares HiFi-GAN's synthesis with the layers of its paper as PyTorch has them, in turns within one process.
 
-    python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
-    python -m scripts.benchmarks.hifigan output/benchmark/HiFi-GAN_v1.pt --repeats 10 --amp
+    bash scripts/benchmark.sh vocoder --kind v1 --repeats 10 --amp
+    bash scripts/benchmark.sh vocoder vocoder.pt
 
 The baseline is the original's way of computing, at its best: one-dimensional convolutions in the layout that PyTorch
 gives them, no masks, weight norm removed, in inference mode, and memory kept for the next tensors as ours is. All ways
@@ -10,6 +10,7 @@ load on the machine slows both of its sides.
 """
 
 import statistics
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,14 +18,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, add_precision_arguments, positive_int, precision_from_args, run
 from common.errors import InputError
 from common.precision import autocast
 from common.timing import take_turns
 from hifigan.model import ModelConfig
 from scripts.benchmarks.machine import machine
-from scripts.benchmarks.random_models import N_FRAMES
+from scripts.benchmarks.random_models import KINDS, N_FRAMES, make_vocoder
 from scripts.benchmarks.table import markdown
 
 TOLERANCE = 1e-4  # largest difference between samples of two float32 ways
@@ -93,16 +94,26 @@ def seconds_of(ways: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str,
     return {name: list(column) for name, column in zip(ways, zip(*turns[_WARMUP:]))}
 
 
+def open_vocoder(path: Path | None, kind: str) -> LoadedCheckpoint:
+    """Open a checkpoint, or where none is given one of that kind with random weights."""
+    if path is not None:
+        return open_checkpoint(path, model="HiFi-GAN", ema=True)
+    with tempfile.TemporaryDirectory() as folder:
+        make_vocoder(Path(folder), "HiFi-GAN", kind, count=1)
+        return open_checkpoint(Path(folder) / f"HiFi-GAN_{kind}.pt", model="HiFi-GAN", ema=True)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = ArgumentParser(prog="hifigan", description="compare HiFi-GAN's synthesis with its paper's layers")
-    parser.add_argument("checkpoint", type=Path, help="of HiFi-GAN; random weights take the same time")
+    parser = ArgumentParser(prog="vocoder", description="compare HiFi-GAN's synthesis with its paper's layers")
+    parser.add_argument("checkpoint", type=Path, nargs="?", help="of HiFi-GAN; without it random weights")
+    parser.add_argument("--kind", choices=KINDS["HiFi-GAN"][1], default="v1", help="of the random weights")
     parser.add_argument("--repeats", type=positive_int, default=10, help="turns that count")
     add_precision_arguments(parser)
     args = parser.parse_args(argv)
     precision = precision_from_args(args)
     precision.prepare_process()
-    loaded = open_checkpoint(args.checkpoint, model="HiFi-GAN", ema=True)
+    loaded = open_vocoder(args.checkpoint, args.kind)
     network, config = load_for_inference(loaded, device=precision.device)
     plain = PlainGenerator(config).to(precision.device)
     plain.load_state_dict(network.state_dict())
@@ -121,10 +132,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         waves = [synthesize() for synthesize in ways.values()]
         differences = [float((wave - waves[0]).abs().max()) for wave in waves]
         if not differences[1] < TOLERANCE:
-            raise InputError(f"{args.checkpoint}: samples differ by {differences[1]:.1e} from {BASELINE}'s")
+            raise InputError(f"{loaded.path}: samples differ by {differences[1]:.1e} from {BASELINE}'s")
         seconds = seconds_of(ways, args.repeats)
     duration = N_FRAMES * audio.hop_length / audio.sampling_rate
-    print(f"{args.checkpoint.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=args.cuda)}")
+    print(f"{loaded.path.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=args.cuda)}")
     first = next(iter(seconds.values()))
     rows = [
         {

@@ -1,6 +1,6 @@
 """Measures serve.py under load: throughput, latency and memory, and that no answer is wrong or lost.
 
-    bash scripts/benchmark_serve.sh [--clients 200] [--rounds 2] [--phrases phrases/devset10.tsv] [options of serve.py]
+    bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
 
 starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as PCM, each again
 as soon as it has its answer; every answer is compared with what the same voice speaks without a server. Then as many
@@ -30,6 +30,7 @@ from common.serving import Limits
 from common.serving.arguments import build_parser, load_models
 from common.synthesis import read_phrases
 from scripts.benchmarks.machine import machine
+from scripts.benchmarks.table import Row, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 PERCENTILES = (50, 95, 99)
@@ -143,22 +144,22 @@ def check_answers(answers: Sequence[tuple[str, Answer]], expected: Callable[[str
     return wrong
 
 
-def table(answers: Sequence[Answer], load: Load, *, seconds: float, rate: int, memory: tuple[float, float]) -> str:
-    """The figures, as a table in Markdown."""
+def row_of(answers: Sequence[Answer], load: Load, *, seconds: float, rate: int, memory: tuple[float, float]) -> Row:
+    """The figures; ``memory`` is in bytes, before and after."""
     spoken = sum(len(one.body) // 2 for one in answers) / rate
-    latency, first = ([getattr(one, name) for one in answers] for name in ("seconds", "first_byte"))
-    names = [f"p{one}" for one in PERCENTILES]
-    head = ["clients", "requests", "requests/s", "x real time"]
-    head += [f"{what} {name} (s)" for what in ("latency", "first byte") for name in names]
-    row = [str(load.clients), str(len(answers)), f"{len(answers) / seconds:.1f}", f"{spoken / seconds:.1f}"]
-    row += [f"{np.percentile(values, one):.2f}" for values in (latency, first) for one in PERCENTILES]
-    head += ["memory before (MB)", "after (MB)"]
-    row += [f"{one / 1e6:.0f}" for one in memory]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---:"] * len(head), row))
+    row = {"clients": str(load.clients), "requests": str(len(answers))}
+    row |= {"requests/s": f"{len(answers) / seconds:.1f}", "x real time": f"{spoken / seconds:.1f}"}
+    for what, values in (
+        ("latency", [one.seconds for one in answers]),
+        ("first byte", [one.first_byte for one in answers]),
+    ):
+        row |= {f"{what} p{share} (s)": f"{np.percentile(values, share):.2f}" for share in PERCENTILES}
+    before, after = (f"{one / 1e6:.0f}" for one in memory)
+    return row | {"memory before (MB)": before, "after (MB)": after}
 
 
-def measure(load: Load, options: Sequence[str]) -> tuple[str, list[str]]:
-    """The table and the faults of one server with such options."""
+def measure(load: Load, options: Sequence[str]) -> tuple[Row, list[str]]:
+    """The figures and the faults of one server with such options."""
     words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(load.clients), *options]
     words += ["--deadline", str(_PATIENCE)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
@@ -185,14 +186,14 @@ def measure(load: Load, options: Sequence[str]) -> tuple[str, list[str]]:
     for name, is_so in refused.items():
         print(f"{name}: {'so' if is_so else 'not so' if is_so is False else 'not tried, the queue was never full'}")
     print(f"answers as without a server: {len(answers) - wrong} of {len(answers)}; met a full queue: {retried}")
-    shown = table([one for _, one in answers], load, seconds=seconds, rate=voice.sampling_rate, memory=(before, after))
-    return shown, faults
+    rate, memory = voice.sampling_rate, (before, after)
+    return row_of([one for _, one in answers], load, seconds=seconds, rate=rate, memory=memory), faults
 
 
 def parse_args(argv: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
     """Our options, and those that are for serve.py."""
     parser = ArgumentParser(
-        prog="serve_load", description=f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
+        prog="serving", description=f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
     )
     parser.add_argument("--clients", type=positive_int, default=200, help="that ask at once, and places in the queue")
     parser.add_argument("--rounds", type=positive_int, default=2, help="requests of each client, one after the other")
@@ -206,10 +207,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     texts = [phrase.text for phrase in read_phrases(args.phrases) if phrase.text]
     if not texts:
         raise InputError(f"{args.phrases}: no text to speak")
-    shown, faults = measure(Load(args.clients, args.rounds, texts), options)
+    row, faults = measure(Load(args.clients, args.rounds, texts), options)
     given: list[Any] = [args.clients, "--rounds", args.rounds, *options]
-    print(f"{machine(cuda='--cuda' in options)}: python -m scripts.benchmarks.serve_load --clients", *given)
-    print(shown)
+    print(f"{machine(cuda='--cuda' in options)}: python -m scripts.benchmarks.serving --clients", *given)
+    print(*markdown([row]), sep="\n")
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

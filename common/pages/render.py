@@ -1,0 +1,135 @@
+"""Pages from jinja2 templates: each is one HTML file with its stylesheet and script in it; all text is escaped."""
+
+import base64
+import hashlib
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from common.cli import toolkit_version
+
+ROOT = Path(__file__).parents[2]
+NAME = "speech-toolkit"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A figure's name, its unit, and what it means, which is shown on hover."""
+
+    name: str
+    meaning: str = ""
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True)
+class Link:
+    """Text that leads to an anchor, with a hint that is shown on hover."""
+
+    text: str
+    anchor: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Link):
+    """A number as it is shown and as it is sorted: None comes last."""
+
+    value: float | None
+
+
+Cell = str | Term | Link | tuple[Link, ...]
+Row = tuple[Cell, ...]  # the first cell names the row
+
+
+@cache
+def _templates() -> Environment:
+    """The templates of all rooms, by their paths below ``common/``."""
+    loader = FileSystemLoader(ROOT / "common")
+    return Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+    )
+
+
+def _shown(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def render_template(path: str | Template, **values: Any) -> str:
+    """The text of a template, whose ``path`` is from ``common/``; values are escaped unless they are ``Markup``."""
+    return _templates().get_template(path).render(values)
+
+
+def render_page(path: str | Template, *, linked: bool = False, **values: Any) -> str:
+    """The HTML of a page whose template extends ``pages/page.html`` and shows ``values``.
+
+    It loads nothing from elsewhere, and its policy forbids any script but ours. A ``linked`` page refers to sounds and
+    pictures in files beside it, others hold them.
+    """
+    # A page that is opened from the disk has no origin: its neighbors are of "file:", not of 'self'.
+    media = "data: 'self' file:" if linked else "data:"
+    script = _read("sort.js")
+    policy = f"default-src 'none'; img-src {media}; media-src {media}; style-src 'unsafe-inline'"
+    version = commit()
+    made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}"
+    return render_template(
+        path,
+        policy=f"{policy}; script-src {digest(script)}",
+        style=Markup(stylesheet()),
+        script=Markup(script),
+        made=made + (f", commit {version}" if version else ""),
+        command=_command_line(),
+        **values,
+    )
+
+
+def digest(script: str) -> str:
+    """What a page's policy calls a script that may run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}'"
+
+
+def stylesheet() -> str:
+    """The CSS of all pages."""
+    return palette() + _read("style.css")
+
+
+def palette() -> str:
+    """The colors as CSS variables, light and dark."""
+    return _read("palette.css")
+
+
+def _command_line() -> str:
+    """The command of this process, as it is pasted from the toolkit's folder."""
+    module = getattr(sys.modules["__main__"], "__spec__", None)
+    start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
+    return shlex.join(["python", *start, *sys.argv[1:]])
+
+
+@cache
+def _read(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+@cache
+def commit() -> str | None:
+    """The commit of the toolkit's own repository; None in a copy without one."""
+    if not (ROOT / ".git").exists():
+        return None
+    try:
+        command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

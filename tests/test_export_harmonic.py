@@ -1,0 +1,165 @@
+"""Exported harmonic vocoders make the sound that the checkpoint makes of the same noise."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import tiny_voice
+import torch
+from test_export import SPEAKER, WITHOUT_TORCH
+from test_harmonic_model import ALIGNED, ODD
+from tiny_harmonic import AUDIO, small_network, speech_mel
+
+import inference
+from common.audio import MelExtractor
+from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.config import AudioConfig, to_plain
+from common.errors import OptionError
+from common.synthesis import load_voice
+from scripts import export_model, make_triton_repository
+from scripts.inspect_checkpoint import main as inspect
+
+CPU = torch.device("cpu")
+TEXT = "one word after the other, and then more of them, until pieces are needed."
+
+
+def save(path: Path, audio: AudioConfig) -> Path:
+    """A small vocoder's checkpoint, whose noise is faint."""
+    network = small_network(audio)
+    n_bins = audio.filter_length // 2 + 1
+    torch.nn.init.constant_(network.filter.end.bias[n_bins : 2 * n_bins].detach(), -4)
+    config = to_plain(network.config)
+    save_checkpoint(path, Checkpoint("Harmonic", config, audio, None, {"harmonic": network.state_dict()}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice, and a vocoder of its mels, each as checkpoint and in ONNX; the vocoder in safetensors, too."""
+    made = tmp_path_factory.mktemp("harmonic")
+    symbols = len(tiny_voice.symbols_of(tiny_voice.TEXT))
+    tiny_voice.save_voice(made / "voice.pt", model=tiny_voice.with_symbols(symbols))
+    save(made / "harmonic.pt", tiny_voice.AUDIO)
+    for name, kind in (("voice", "onnx"), ("harmonic", "onnx"), ("harmonic", "safetensors")):
+        export_model.main([str(made / f"{name}.pt"), "--format", kind])
+    return made
+
+
+def network(path: Path):
+    """What infers."""
+    return load_for_inference(open_checkpoint(path), device=CPU)[0]
+
+
+def speak(folder: Path, vocoder: str, output: Path, *words: str) -> np.ndarray:
+    """The sound of `inference.py`."""
+    models = ["--fastpitch", str(folder / "voice.pt"), "--harmonic", str(folder / vocoder)]
+    assert inference.main([*models, "--text", TEXT, "-o", str(output), *words]) == 0
+    return soundfile.read(output)[0]
+
+
+@pytest.mark.parametrize(
+    "audio, longest", [(AUDIO, 2000), (ALIGNED, 90), (ODD, 90)], ids=["centered", "aligned", "odd hop"]
+)
+def test_short_and_long_mels_sound_as_in_pytorch(tmp_path: Path, audio: AudioConfig, longest: int):
+    path = save(tmp_path / "a.pt", audio)
+    export_model.main([str(path)])
+    expected, made = network(path), network(tmp_path / "a.onnx")
+    mel = speech_mel(longest, audio)
+    for n_frames in (1, 2, 7, longest):
+        waves = [one.infer(mel[:, :, -n_frames:].contiguous(), seed=5) for one in (expected, made)]
+        assert waves[0].shape == (1, n_frames * audio.hop_length) and waves[0].abs().max() > 1e-3
+        torch.testing.assert_close(waves[1], waves[0], atol=1e-3, rtol=0)
+
+
+def test_an_utterance_is_the_same_in_any_batch(folder: Path):
+    made, expected = network(folder / "harmonic.onnx"), network(folder / "harmonic.pt")
+    mel, lengths = speech_mel(40, tiny_voice.AUDIO).expand(3, -1, -1), torch.tensor([40, 1, 17])
+    together = made.infer(mel, lengths)
+    torch.testing.assert_close(together, expected.infer(mel, lengths), atol=1e-4, rtol=0)
+    for wave, length in zip(together, lengths):
+        alone = made.infer(mel[:1, :, :length].contiguous())[0]
+        torch.testing.assert_close(wave[: len(alone)], alone, atol=1e-4, rtol=0)
+        assert (wave[len(alone) :] == 0).all()
+
+
+@pytest.mark.parametrize("suffix", ["onnx", "safetensors"])
+def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_path: Path, suffix: str):
+    sounds = [speak(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)]
+    assert np.abs(sounds[0]).max() > 0.01
+    np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
+
+
+def test_a_stream_is_the_sound_of_the_whole(folder: Path):
+    voice = load_voice(folder / "voice.pt", folder / "harmonic.onnx", device="cpu")
+    streamed = torch.cat(list(voice.stream(TEXT * 3)))
+    torch.testing.assert_close(streamed, voice.speak(TEXT * 3).wave, atol=1e-5, rtol=0)
+
+
+def test_the_speaker_without_pytorch_speaks_with_it(folder: Path, tmp_path: Path):
+    text = "hello, {W ER1 L D} again!"
+    words = [str(SPEAKER), "voice.onnx", "harmonic.onnx", text, "-o", str(tmp_path / "own.wav"), "--threads", "1"]
+    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=folder, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    speak(folder, "harmonic.pt", tmp_path / "theirs.wav", "--text", text)
+    waves = [
+        torch.from_numpy(soundfile.read(tmp_path / f"{name}.wav", dtype="float32")[0]) for name in ("own", "theirs")
+    ]
+    assert waves[0].shape == waves[1].shape and waves[1].abs().max() > 0.01
+    mels = [MelExtractor(tiny_voice.AUDIO)(wave[None]) for wave in waves]  # not the samples: its noise is NumPy's
+    assert (mels[0] - mels[1]).abs().mean() < 0.3
+
+
+def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    target = tmp_path / "a.onnx"
+    export_model.main([str(folder / "harmonic.pt"), "--quantize", "int8", "-o", str(target)])
+    assert "int8, mean mel distance from PyTorch " in capsys.readouterr().out
+    mel = speech_mel(60, tiny_voice.AUDIO)
+    waves = [network(path).infer(mel) for path in (target, folder / "harmonic.pt")]
+    mels = [MelExtractor(tiny_voice.AUDIO)(wave) for wave in waves]
+    assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
+
+
+def test_a_file_says_what_it_is(folder: Path, capsys: pytest.CaptureFixture[str]):
+    inspect([str(folder / "harmonic.onnx")])
+    shown = capsys.readouterr().out
+    assert "Harmonic" in shown and "noise" in shown
+    description = open_checkpoint(folder / "harmonic.onnx").exported.description
+    assert description["mel_corrections"] == 2 and description["context_frames"] is None
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("--mel-corrections 3", "--mel-corrections 3: 2 are in the exported network; give that number, or use PyTorch"),
+        ("--torchscript", r"--torchscript: .*harmonic\.onnx .*leave it out"),
+        ("--denoising-strength 0.1", "--denoising-strength: Harmonic has no noise of its own"),
+    ],
+)
+def test_options_that_a_file_cannot_follow_are_refused(folder: Path, tmp_path: Path, words: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        speak(folder, "harmonic.onnx", tmp_path / "a.wav", *words.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pitch_that_a_file_does_not_take_is_pointed_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    torch.save(speech_mel(40, tiny_voice.AUDIO)[0], tmp_path / "a.mel.pt")
+    torch.save(torch.full((40,), 180.0), tmp_path / "a.pitch.pt")
+    (tmp_path / "list.tsv").write_text("output\tmel\tpitch\na.wav\ta.mel.pt\ta.pitch.pt\n")
+    words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "out")]
+    assert inference.main([*words, "--harmonic", str(folder / "harmonic.onnx")]) == 0
+    assert "pitch" in capsys.readouterr().err
+
+
+def test_what_cannot_be_made_of_it_is_refused(folder: Path, tmp_path: Path):
+    checkpoint = str(folder / "harmonic.pt")
+    with pytest.raises(OptionError, match="--format torchscript: TorchScript cannot compile Harmonic's network"):
+        export_model.main([checkpoint, "--format", "torchscript", "-o", str(tmp_path / "a.ts")])
+    with pytest.raises(OptionError, match="Harmonic takes noise besides mels"):
+        words = ["--fastpitch", str(folder / "voice.onnx"), "--harmonic", str(folder / "harmonic.onnx")]
+        make_triton_repository.main([str(tmp_path / "models"), *words])
+    assert list(tmp_path.iterdir()) == []
