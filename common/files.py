@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError, OptionError, OutputError, at, shown
-from common.formats.json_text import parse_json
-from common.formats.torch_file import UnreadableError, read_torch_file
+from common.parsing import parse_json, parse_yaml
+from common.torch_file import read_torch_file
 
 _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _KINDS |= {stat.S_IFSOCK: "a socket"}
-# Far above any file of its kind: bytes, and levels of objects and lists.
+# Far above any file of its kind: bytes.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
 LONGEST_NAME = 255  # bytes, of a file's name
 _LARGEST_TENSOR = 1 << 29  # bytes of a feature; a mel of five hours
@@ -262,23 +262,14 @@ def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
 
 
 def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    large = check_file(path, where=where) > _LARGEST_TENSOR
-    try:
-        value = read_torch_file(path, values=values and not large)
-        if large and isinstance(value, Tensor) and value.untyped_storage().nbytes() > _LARGEST_TENSOR:
-            wanted = f"expected one of at most {_LARGEST_TENSOR} bytes with all that it is a view of"
-            raise InputError(f"{path}: a tensor of shape {shown(tuple(value.shape))}; {wanted}{at(where)}")
-        if large and values and isinstance(value, Tensor):
-            value = read_torch_file(path)
-    except (OSError, UnreadableError) as error:
-        reason = getattr(error, "strerror", None) or error
-        wanted = "expected one tensor as torch.save writes it"
-        raise InputError(f"{path}: not a readable tensor file ({reason}); {wanted}{at(where)}") from error
+    if (size := check_file(path, where=where)) > _LARGEST_TENSOR:
+        raise InputError(f"{path}: {size} bytes, expected a tensor of at most {_LARGEST_TENSOR}{at(where)}")
+    value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     if values and (problem := tensor_problem(value)):
         raise InputError(f"{path}: {problem}{at(where)}")
-    return value
+    return value.detach()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -292,16 +283,13 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, *, largest: int = _LARGEST_JSON, kind: str = "file") -> Any:
-    """Read JSON of at most ``largest`` bytes; a file that is missing, too large, nested too deeply or not JSON is an
-    InputError that names it (and the line)."""
+    """Read JSON of at most ``largest`` bytes; a file that is missing, too large or not JSON is an InputError that names
+    it (and the line)."""
     return parse_json(read_text(path, largest=largest, kind=kind), where=str(path))
 
 
 def read_yaml(path: Path) -> Any:
-    """Read YAML as `common.formats.yaml_text.parse_yaml`; a missing or malformed file is an InputError that names it
-    and the line."""
-    from common.formats.yaml_text import parse_yaml  # here, as few commands need it
-
+    """Read YAML of plain values; raises as `read_json`."""
     return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
 
 

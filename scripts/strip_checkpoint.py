@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
     checkpoint = load_checkpoint(args.source, training=False)
     check_fit(checkpoint, where=str(args.source))
-    stripped = strip_checkpoint(checkpoint, dtype=args.dtype, where=str(args.source))
+    stripped = strip_checkpoint(checkpoint, dtype=args.dtype)
     save_checkpoint(target, stripped)
     assert stripped.stripped is not None
     weights = f"{'EMA ' if stripped.stripped.ema else ''}weights in {args.dtype}"

@@ -192,8 +192,9 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
 def test_missing_and_truncated_features_are_named_with_the_line(corpus: Path):
     pitch = corpus / "pitch_char/b.pt"
     pitch.write_bytes(pitch.read_bytes()[:100])
-    truncated = "not a readable tensor file (an archive without end); expected one tensor as torch.save writes it"
-    assert refused(corpus, 1) == f"pitch_char/b.pt: {truncated} (list.txt:2)"
+    line = refused(corpus, 1)
+    assert line.startswith("pitch_char/b.pt: cannot be read, damaged or truncated (")
+    assert line.endswith("; expected one tensor as torch.save writes it (list.txt:2)")
     (corpus / "durations/a.pt").unlink()
     assert refused(corpus) == "durations/a.pt: no such file (list.txt:1)"
     (corpus / "mels/c.pt").unlink()
@@ -239,7 +240,7 @@ def test_pitch_statistics_are_read_as_extract_mels_writes_them(tmp_path: Path):
         ("[1, 2]", ": [1, 2]: expected keys with values"),
         ('{"mean": 200, "std": 0}', ": mean 200 Hz, std 0 Hz: expected two numbers above 0"),
         ('{"mean": "200", "std": 5}', ": mean '200': expected a number"),
-        ('{"mean": NaN, "std": 5}', ":1: not JSON (NaN is not a number in JSON)"),
+        ('{"mean": NaN, "std": 5}', ": not JSON (NaN is not a number in JSON)"),
     ],
 )
 def test_numbers_that_are_no_pitch_statistics_are_refused(tmp_path: Path, content: str, message: str):

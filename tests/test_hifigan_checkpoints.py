@@ -438,7 +438,7 @@ class _Harmful:
     ("spoil", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-400]), "damaged or truncated"),
-        (lambda path: path.write_bytes(b"not a checkpoint"), "not a checkpoint, or a damaged one"),
+        (lambda path: path.write_bytes(b"not a checkpoint"), "expected a checkpoint of torch.save"),
         (lambda path: torch.save(_payload(path) | {"x": _Harmful()}, path), "loading them could run code"),
     ],
 )

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 from common.config import TextConfig
 from common.data import read_filelist
 from common.errors import InputError
-from common.formats.json_text import parse_json
 from common.serving.schema import SpeechRequest
 from common.synthesis.phrases import read_phrases
-from common.synthesis.prosody_table import load_prosody, parse_prosody
+from common.synthesis.prosody_table import parse_prosody
 from common.text import TextFrontEnd
 from common.text.arpabet import Pronouncer, dictionary_of_file, read_dictionary
 from common.text.lexicon import read_lexicon
@@ -53,15 +52,6 @@ def test_of_a_request_with_thousands_of_unknown_fields_none_is_looked_at():
     with pytest.raises(ValidationError, match="5000 fields; expected some of model, input") as caught:
         SpeechRequest.model_validate_json(json.dumps(dict.fromkeys(map(str, range(5000)))))
     assert caught.value.error_count() == 1
-
-
-@pytest.mark.parametrize("row", ["[],", "{},", '{"a":{},"b":[]},'])
-def test_json_of_more_objects_than_any_has_is_refused_before_they_are_made(tmp_path: Path, row: str):
-    (tmp_path / "a.json").write_text(f"[{row * 2_000_001}")  # which is no JSON
-    with pytest.raises(InputError, match=r"a\.json: \d+ times { or \[, expected at most 2000000"):
-        load_prosody(tmp_path / "a.json")
-    with pytest.raises(InputError, match=r"12000001 times ,, expected at most 12000000"):
-        parse_json("[" + "1," * 12_000_001, where="a.json")
 
 
 def test_a_word_of_a_dictionary_has_no_more_pronunciations_than_any_has(tmp_path: Path):

@@ -259,7 +259,9 @@ def test_functions_of_a_networks_module_are_never_called(tmp_path: Path, glow: M
     assert torch.equal(state["weight"], network.weight) and torch.equal(state["bias"], network.bias)
 
 
-@pytest.mark.parametrize("name", ["torch._utils\n_rebuild_tensor_v2", "collections\nOrderedDict", "torch\nfloat32"])
+@pytest.mark.parametrize(
+    "name", ["torch._utils\n_rebuild_tensor_v2", "collections\nOrderedDict", "torch\nfloat32", "glow\nWaveGlow"]
+)
 @pytest.mark.parametrize("state", [b"}U\x01aK\x01s", b"N}U\x01aK\x01s\x86"], ids=["attributes", "slots"])
 def test_what_a_file_names_cannot_be_changed_by_it(tmp_path: Path, name: str, state: bytes):
     program = b"\x80\x02}U\x01kc" + name.encode() + b"\n" + state + b"bs."  # {"k": name with a state}

@@ -15,7 +15,7 @@ from common.cli import check_name
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
 from common.errors import CheckpointError, InputError, check_minimum, shown
 from common.files import tensor_problem
-from common.formats.json_text import parse_json
+from common.parsing import parse_json
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.text import get_cleaner, get_symbol_table
 

@@ -66,7 +66,7 @@ def traits(payload: dict[str, Any]) -> list[str]:
 
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights as float32; counters stay as they are."""
-    return {key: value.float() if _is_real(value) else value for key, value in state.items()}
+    return {key: value.detach().float() if _is_real(value) else value for key, value in state.items()}
 
 
 def _is_real(value: Any) -> bool:

@@ -5,10 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from common.errors import CheckpointError, shown
-from common.formats.torch_file import RefusedNameError, StoredObject, UnreadableError, is_archive, read_torch_file
-
-_LONGEST_NAME = 300  # characters of a weight's
+from common.errors import CheckpointError
+from common.torch_file import StoredObject, read_torch_file
 
 
 class PickledNetworks(dict[str, Any]):
@@ -24,21 +22,7 @@ def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     Raises:
         CheckpointError: the file is damaged, or holds anything but networks, tensors and plain types; names it.
     """
-    try:
-        return _with_weights(read_torch_file(path, mapped=on_demand, networks=True, expanded=True), path)
-    except RefusedNameError as error:
-        raise CheckpointError(
-            f"{path}: holds {error}, and objects other than networks, tensors and plain types are refused, since "
-            "loading them could run code"
-        ) from error
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnreadableError as error:
-        kind = "cannot be read, damaged or truncated" if is_archive(path) else "not a checkpoint, or a damaged one"
-        raise CheckpointError(f"{path}: {kind} ({error})") from error
-
-
-def _with_weights(payload: Any, path: Path) -> dict[str, Any]:
+    payload = read_torch_file(path, wanted="a checkpoint of torch.save", mapped=on_demand, error=CheckpointError)
     if isinstance(payload, StoredObject):
         return PickledNetworks(state_dict=stored_weights(payload))
     if not isinstance(payload, dict):
@@ -52,22 +36,14 @@ def _with_weights(payload: Any, path: Path) -> dict[str, Any]:
 
 
 def stored_weights(network: StoredObject) -> dict[str, Tensor]:
-    """A network's parameters and buffers by name, as its ``state_dict()`` would give them.
-
-    Raises:
-        UnreadableError: a name is longer than any network's.
-    """
+    """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
     weights: dict[str, Tensor] = {}
     waiting = [("", network)]
     while waiting:
         prefix, one = waiting.pop()
         values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
         children = _container(one, "_modules")
-        transient: Any = one.state.get("_non_persistent_buffers_set")
-        transient = transient if isinstance(transient, set) else ()
-        for name in (*values, *children):
-            if not isinstance(name, str) or len(prefix) + len(name) > _LONGEST_NAME:
-                raise UnreadableError(f"a network with a part called {shown(name)}")
+        transient = one.state.get("_non_persistent_buffers_set") or ()
         weights |= {prefix + name: v for name, v in values.items() if isinstance(v, Tensor) and name not in transient}
         found = [(f"{prefix}{name}.", child) for name, child in children.items() if isinstance(child, StoredObject)]
         waiting += reversed(found)

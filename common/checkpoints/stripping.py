@@ -6,20 +6,18 @@ import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped
-from common.checkpoints.weights import check_held
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32", where: str = "checkpoint") -> Checkpoint:
+def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
     """What inference needs of a checkpoint alone, with matrices and kernels in one of ``DTYPES``.
 
     What has one value a channel (biases, norms, statistics) stays as it is: it takes no space, and rounding it costs
-    accuracy. Raises CheckpointError, which ``where`` begins, for weights that the file does not hold.
+    accuracy.
     """
     name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
     state = (checkpoint.ema or {}).get(name, raw)
-    check_held({name: state}, where=where)
     ema = state is not raw or checkpoint.has_ema
     rounded = {key: _rounded(value, DTYPES[dtype]) for key, value in state.items()}
     return replace(

@@ -9,7 +9,6 @@ from common.errors import CheckpointError
 Weights = dict[str, dict[str, Tensor]]  # network -> name -> tensor
 
 _LONGEST_LIST = 6  # weights named in an error
-_MOST_REPEATED = 100_000_000  # weights: those of the largest that are published so, for tests
 _SPREADS = ("_var", "_std")  # variances and standard deviations, by the ends of their names
 
 
@@ -19,17 +18,14 @@ def check_weights(own: Weights, given: Weights, *, where: str, kind: str = "weig
     Every key, shape and kind of number must be as expected. ``kind`` of weights they are, ``where`` begins errors.
 
     Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape or kind, or as `check_held` and
-            `check_values`.
+        CheckpointError: lists what is missing, unexpected or of another shape or kind, or as `check_values`.
     """
     lines = [f"no network {name}" for name in own if name not in given]
     for name, state in own.items():
         if name in given:
             lines += differences(state, given[name])
     refuse(lines, where=where, kind=kind)
-    used = {name: given[name] for name in own}
-    check_held(used, where=where)
-    check_values(used, where=where, kind=kind)
+    check_values({name: given[name] for name in own}, where=where, kind=kind)
 
 
 def check_values(networks: Weights, *, where: str, kind: str = "weights") -> None:
@@ -39,15 +35,6 @@ def check_values(networks: Weights, *, where: str, kind: str = "weights") -> Non
         CheckpointError: names those that are not finite, and variances below 0.
     """
     refuse([line for state in networks.values() for line in _value_problems(state)], where=where, kind=kind)
-
-
-def check_held(networks: Weights, *, where: str) -> None:
-    """Raise CheckpointError where most of the weights are values that strides of 0 repeat, before they are copied."""
-    values = [value for state in networks.values() for value in state.values()]
-    held = [value.untyped_storage().nbytes() // value.element_size() for value in values]
-    n_repeated = sum(max(0, value.numel() - count) for value, count in zip(values, held))
-    if n_repeated > _MOST_REPEATED:
-        raise CheckpointError(f"{where}: repeats values for {n_repeated} of its weights, which it does not hold")
 
 
 def differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:

@@ -113,12 +113,6 @@ def _json_of(mutation: Mutation, tree: Any) -> str:
 
 
 BOMBS = {
-    "billion laughs": "\n".join(
-        ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))]
-    ),
-    "recursive alias": "jasper: &a [*a]",
-    "recursive mapping": "jasper: &a {encoder: *a}",
-    "merge of itself": "jasper: &a\n  <<: *a\n",
     "python tag": "jasper: !!python/object/apply:os.system ['touch canary']",
     "python name": "jasper: !!python/name:os.system",
     "unknown tag": "jasper: !x 1",

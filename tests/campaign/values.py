@@ -180,10 +180,6 @@ def at(tree: Any, place: Place) -> Any:
     return tree
 
 
-def _expanded(kind: torch.dtype) -> Tensor:
-    return torch.zeros(1, dtype=kind).expand(80, 200_000_000)
-
-
 @cache
 def tensors() -> dict[str, Any]:
     """Tensors that no network and no feature file has, and what is no tensor."""
@@ -194,7 +190,7 @@ def tensors() -> dict[str, Any]:
 
 def _tensors() -> dict[str, Any]:
     matrix = torch.ones(16, 20)
-    values = {
+    return {
         "float64": matrix.double(),
         "float64 that overflows float32": matrix.double() * 1e300,
         "float16": matrix.half(),
@@ -208,7 +204,6 @@ def _tensors() -> dict[str, Any]:
         "CSR": matrix.to_sparse_csr(),
         "meta": torch.empty(16, 20, device="meta"),
         "quantized": torch.quantize_per_tensor(matrix, 0.1, 0, torch.qint8),
-        "expanded to (80, 2e8)": _expanded(torch.float32),
         "NaN tensor": matrix * math.nan,
         "infinite tensor": matrix * math.inf,
         "no dimension": torch.tensor(1.0),
@@ -225,9 +220,6 @@ def _tensors() -> dict[str, Any]:
         "conjugate": matrix.to(torch.complex64).conj(),
         "negative view": torch._neg_view(matrix),
     }
-    with torch.no_grad():
-        values["nested"] = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
-    return values
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Readers of JSON, YAML and files of torch.save, whose memory and time the file's size bounds."""

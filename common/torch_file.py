@@ -1,0 +1,131 @@
+"""Files of torch.save, read by torch.load without running anything that they name."""
+
+import pickle
+import re
+import warnings
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import torch
+
+from common.errors import InputError, at, shown
+
+_NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
+_SENTENCE_END = re.compile(r"\. |\n")
+_REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
+
+# Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
+warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights_only_unpickler")
+
+
+def read_torch_file(
+    path: Path, *, wanted: str, mapped: bool = False, error: type[InputError] = InputError, where: str = ""
+) -> Any:
+    """The tensors, numbers, text and plain containers of a file of torch.save, on the CPU.
+
+    Networks that are pickled whole become `StoredObject`. ``mapped`` maps the tensors of an archive, so that they are
+    read from the disk when they are used. ``wanted`` says what file is expected, ``where`` who names it.
+
+    Raises:
+        InputError: the file is damaged, or names anything else; of the type ``error``.
+    """
+    try:
+        load = partial(torch.load, path, map_location="cpu", mmap=mapped and _can_be_mapped(path))
+        try:
+            return load(weights_only=True)
+        except pickle.UnpicklingError:
+            return load(weights_only=False, pickle_module=_PICKLE_MODULE)
+    except Exception as failure:  # a damaged file may raise anything in torch
+        if name := _REFUSED.search(str(failure)):
+            refused = "objects other than networks, tensors and plain types are refused"
+            named = f"{path}: holds {shown(name[1])[1:-1]}"
+            raise error(f"{named}, and {refused}, since loading them could run code{at(where)}") from failure
+        reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
+        if isinstance(failure, MemoryError):
+            reason = "larger than this machine's memory"
+        elif isinstance(failure, LookupError):  # of bytes that are no pickle's
+            reason = "not a file of torch.save"
+        damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
+        raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
+
+
+def _can_be_mapped(path: Path) -> bool:
+    """Whether a file is an archive whose records lie in it as they are."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return all(record.compress_type == zipfile.ZIP_STORED for record in archive.infolist())
+
+
+class StoredObject:
+    """An object of a class that only the file knows: its state, and no behavior."""
+
+    dump_patches = False  # torch asks this of classes whose source a file holds
+    state: dict[str, Any]
+
+    def __new__(cls, *arguments: Any) -> "StoredObject":
+        """An object without state, whatever the class would be called with."""
+        stored = super().__new__(cls)
+        stored.state = {}
+        return stored
+
+    def __setstate__(self, state: Any) -> None:
+        """Keep the state. A pickle that sets the state of this class itself fails here."""
+        self.state = state if isinstance(state, dict) else {}
+
+
+class _Function:
+    """A function that a pickle may call, and cannot change."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __setstate__(self, state: Any) -> NoReturn:
+        raise pickle.UnpicklingError("a state for what has none")
+
+
+_ALLOWED: dict[str, Callable[..., Any]] = {
+    "collections.OrderedDict": OrderedDict,
+    "builtins.set": set,
+    "_codecs.encode": lambda text, encoding: text.encode("latin-1"),  # bytes, as Python 3 writes them for Python 2
+    "torch.Size": torch.Size,
+    "torch.device": torch.device,
+    "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2,
+    "torch._utils._rebuild_parameter": lambda data, *_: data,
+}
+
+
+class _NetworkUnpickler(pickle.Unpickler):
+    """Makes tensors, plain containers and `StoredObject`, and finds nothing else.
+
+    torch.load(weights_only=True) refuses networks, and legacy files with the source of their classes.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What stands for a name; UnpicklingError where nothing does."""
+        full_name = f"{module.replace('__builtin__', 'builtins')}.{name}"
+        if full_name in _ALLOWED:
+            return _Function(_ALLOWED[full_name])
+        if module == "torch" and isinstance(dtype := getattr(torch, name, None), torch.dtype):
+            return dtype
+        if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
+            return StoredObject
+        raise pickle.UnpicklingError(f"GLOBAL {full_name} is not allowed")
+
+
+_PICKLE_MODULE = SimpleNamespace(
+    __name__=__name__,
+    Unpickler=_NetworkUnpickler,
+    load=lambda file, **options: _NetworkUnpickler(file, **options).load(),
+)
