@@ -185,7 +185,7 @@ def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
 
 
 def _recorded_config(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """The same; None where a published file records nothing of it, so that the options describe it."""
+    """The ModelConfig of a checkpoint, or None where a published file records none: the options describe it then."""
     config = _config_of(checkpoint, spec, where=where)
     return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
 

@@ -17,7 +17,7 @@ _SCALE = "recordings are scaled by their own bit depth; leave it out"
 
 
 def _each(names: str, replacement: str) -> dict[str, str]:
-    """The same replacement for several options, which are separated by spaces."""
+    """Map several options, separated by spaces, to one replacement."""
     return dict.fromkeys(names.split(), replacement)
 
 
