@@ -42,7 +42,7 @@ def check_values(networks: Weights, *, where: str, kind: str = "weights") -> Non
 
 
 def check_held(networks: Weights, *, where: str) -> None:
-    """Raise CheckpointError where most of the weights are values that strides of 0 repeat, before they are copied."""
+    """Raise CheckpointError before copying weights if too many of them are repeated values of expanded views."""
     values = [value for state in networks.values() for value in state.values()]
     held = [value.untyped_storage().nbytes() // value.element_size() for value in values]
     n_repeated = sum(max(0, value.numel() - count) for value, count in zip(values, held))
