@@ -25,9 +25,9 @@ from common.errors import (
     say_last,
     shown,
 )
-from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
+from common.files import LONGEST_NAME, check_apart, read_text, store_write_errors, write_error
 from common.precision import Precision, check_cuda, has_bfloat16
-from common.signals import ended_by, ignore_stops, raising
+from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -69,8 +69,8 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return super()._get_help_string(action) or ""
 
 
-class _Answer(argparse.Action):
-    """An option that has gone: its use ends in one line, ``const``, that says why and what to do."""
+class _RemovedOption(argparse.Action):
+    """An option of the originals that no longer exists; using it is an error, whose line is ``const``."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         parser.error(f"{option_string}: {self.const}")
@@ -118,7 +118,7 @@ class ArgumentParser(argparse.ArgumentParser):
                 continue
             if " " not in replacement:
                 replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
-            self.add_argument(name, action=_Answer, nargs="*", const=replacement, **hidden)
+            self.add_argument(name, action=_RemovedOption, nargs="*", const=replacement, **hidden)
         self.add_argument("--local-rank", action=_LocalRank, **hidden)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -355,10 +355,10 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if sys.stdout is None:
         say_last("error: standard output is closed; add > /dev/null to do without it", 1)
         sys.exit(1)
-    sys.stdout, sys.stderr = unfailing(sys.stdout), unfailing(sys.stderr)
-    with raising():
+    sys.stdout, sys.stderr = store_write_errors(sys.stdout), store_write_errors(sys.stderr)
+    with signals_as_exceptions():
         status = _status_of(main)
-        error = unwritten(sys.stdout)
+        error = write_error(sys.stdout)
         if isinstance(error, BrokenPipeError):
             status = 128 + signal.SIGPIPE
             say_last("", status)

@@ -132,7 +132,7 @@ def say_last(line: str, status: int) -> None:
 
 
 def cause(stop: KeyboardInterrupt) -> InputError | None:
-    """The error amid which the launcher has ended this process, as another one had ended for it already."""
+    """The error raised in a process that the launcher then ended, because another process had failed; else None."""
     error = stop.__context__
     return error if LAUNCHED in os.environ and isinstance(error, InputError) else None
 

@@ -122,10 +122,10 @@ def _temporary(target: Path, unique: str) -> Path:
 def check_apart(
     written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = (), *, may_be_folders: bool = False
 ) -> None:
-    """Refuse a file to write that is another one to write, one that is read, or the folder of one to write.
+    """Refuse an output that is also an input, another output, or a parent folder of one.
 
-    Given are pairs of what names a file, and its path; with ``may_be_folders`` what is to be written may be folders of
-    each other. Folders that exist may be shared. It takes some 20 us a file.
+    ``written`` and ``read`` are pairs of a name for messages and a path. With ``may_be_folders`` one output may be a
+    folder that contains another. Existing folders may be shared. It takes some 20 us a file.
 
     Raises:
         OptionError: names both.
@@ -145,7 +145,8 @@ def check_apart(
             if parent.is_dir():
                 break
             if found := names.get(identity(parent)):
-                raise OptionError(f"{found[0]} {found[1]}: {name} needs a folder of that name; give another one")
+                other, file = found
+                raise OptionError(f"{other} {file}: {name} needs a folder of that name; give another one")
 
 
 class _Identities:
@@ -185,7 +186,7 @@ def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> 
 
 
 class OutputFile(io.FileIO):
-    """A file that takes what it cannot write, and remembers why.
+    """A file that stores its first write error and does not raise it.
 
     Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
     libsndfile prints a traceback.
@@ -203,21 +204,21 @@ class OutputFile(io.FileIO):
         return memoryview(data).nbytes
 
 
-def unfailing(stream: TextIO) -> TextIO:
-    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
+def store_write_errors(stream: TextIO) -> TextIO:
+    """Wrap this process's own ``stream`` so that it stores a write error and never raises; keep any other stream."""
     if stream not in (sys.__stdout__, sys.__stderr__):
         return stream
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
         encoding=stream.encoding,
-        errors="backslashreplace",  # of what the locale's encoding lacks
+        errors="backslashreplace",  # for characters that the locale's encoding does not have
         line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
     )
 
 
-def unwritten(stream: TextIO) -> OSError | None:
-    """Why something that was printed to ``stream``, over an `OutputFile`, is not written; None if all of it is."""
+def write_error(stream: TextIO) -> OSError | None:
+    """Flush ``stream`` and return the first write error of its `OutputFile`, None if all was written."""
     stream.flush()
     return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
 

@@ -1,7 +1,7 @@
 """Options of the published toolkits that are spelled otherwise here or have gone, by command, with what replaces them.
 
 A replacement without spaces is an option that does the same: the published name is read as that one. Any other text
-says why the option has gone, and what to do. A parser that has an option itself reads it as its own.
+says why the option no longer exists, and what to do. A parser that has an option itself reads it as its own.
 `ArgumentParser.answer_published` reads the tables, and docs/MIGRATING.md shows them.
 """
 
@@ -17,7 +17,7 @@ _SCALE = "recordings are scaled by their own bit depth; leave it out"
 
 
 def _each(names: str, replacement: str) -> dict[str, str]:
-    """The same replacement for several options, which are separated by spaces."""
+    """Map several options, separated by spaces, to one replacement."""
     return dict.fromkeys(names.split(), replacement)
 
 

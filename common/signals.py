@@ -26,14 +26,14 @@ class TerminatedError(KeyboardInterrupt):
 
 
 def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
-    """What to say of a command that a signal has ended, and its exit status."""
+    """The message for a command that a signal ended, and its exit status."""
     if isinstance(error, TerminatedError):
         return f"stopped by {error.number.name}", 128 + error.number
     return "interrupted", 128 + signal.SIGINT
 
 
 def heeded() -> list[signal.Signals]:
-    """Those of ``STOPS`` that this process answers: not SIGHUP where it is ignored, as under ``nohup``."""
+    """The signals of ``STOPS`` that this process handles: not SIGHUP if it is ignored, as under ``nohup``."""
     return [number for number in STOPS if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -49,7 +49,7 @@ class Requests:
         self._made = False
 
     def counts(self, number: int) -> bool:
-        """Whether this signal is the first request, or one more."""
+        """Whether this signal is a request to end: the first one, or a deliberate further one."""
         if not self._made:
             self._made = True
             return True
@@ -91,7 +91,7 @@ class StopSignals:
 
 
 def end_at_once_while_importing() -> None:
-    """Until `raising` takes over, let Ctrl-C end one of our commands without a traceback of half-done imports.
+    """Until `signals_as_exceptions` runs, let Ctrl-C end one of our commands without a traceback of half-done imports.
 
     Other programs that import us keep their ways.
     """
@@ -109,8 +109,8 @@ def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 
 @contextmanager
-def raising() -> Iterator[None]:
-    """Within the block, Ctrl-C raises KeyboardInterrupt, SIGTERM and SIGHUP TerminatedError, as far as not ignored."""
+def signals_as_exceptions() -> Iterator[None]:
+    """Within the block, raise KeyboardInterrupt on Ctrl-C, and TerminatedError on SIGTERM and SIGHUP unless ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -146,12 +146,12 @@ def raising() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = report_unraisable
-        for number, handler in before.items():  # one line is enough, if it is ended again amid its end
+        for number, handler in before.items():  # a second signal during cleanup prints no traceback
             signal.signal(number, signal.SIG_DFL if handler is _end_at_once else handler)
 
 
 def ignore_stops() -> None:
-    """Let none of ``STOPS`` change the end of a command that ends already, until the block of `raising` is left."""
+    """Ignore ``STOPS`` while a command ends already, until the block of `signals_as_exceptions` is left."""
     if threading.current_thread() is threading.main_thread():
         for number in STOPS:
             signal.signal(number, signal.SIG_IGN)
@@ -159,7 +159,7 @@ def ignore_stops() -> None:
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Within the block, which waits in C where no handler of Python runs, each of ``STOPS`` ends the process."""
+    """Let each of ``STOPS`` end the process within the block, which waits in C, where Python handlers do not run."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in heeded()}
     try:
         yield

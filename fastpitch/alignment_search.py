@@ -34,7 +34,7 @@ def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Ten
 
 
 def find_path_compiled(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """As `find_path`, for float32 tensors on a CPU: compiled code, on as many threads as torch uses."""
+    """`find_path` for float32 tensors on a CPU, in compiled code on as many threads as torch uses."""
     search = _compiled_search()
     path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
     parts = (log_probs.detach().contiguous(), token_lengths, frame_lengths, path)
@@ -79,7 +79,7 @@ def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.
 
 
 def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """As `find_path`, for float32 tensors on any device: all tokens and utterances of a frame at once.
+    """`find_path` for float32 tensors on any device, computing all tokens and utterances of a frame at once.
 
     Backtracking takes log2(F) operations: steps back by one frame are composed into steps by 2, 4, 8 frames.
     """

@@ -93,7 +93,7 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Of FastPitch's one part."""
+    """Inputs and outputs of FastPitch's only exported part, by its empty name."""
     symbols: Shape = ("batch", "tokens")
     inputs: dict[str, Shape] = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
@@ -207,7 +207,7 @@ class _WithoutEnergy(nn.Module):
         pitch: Tensor,
         speaker: Tensor,
     ) -> Outputs:
-        """As `ExportableFastPitch`."""
+        """Run `ExportableFastPitch` without an energy input."""
         return self.network(tokens, lengths, pace, max_duration, durations, pitch, None, speaker)
 
 
@@ -229,7 +229,7 @@ class ExportedFastPitch(SpeakerPitch):
         self.pitch_std = torch.full_like(self.pitch_std, statistics.std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """As `FastPitch.infer`. Pitch and energy to transform are predicted first, by a run for one frame each."""
+        """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""
         controls = Controls() if controls is None else controls
         if isinstance(controls.pace, float | int) and not controls.pace > 0:
             raise InputError(f"pace {controls.pace}: expected a number above 0")

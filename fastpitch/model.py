@@ -243,7 +243,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.unused
     def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
-        """As `forward`; what every text-to-mel model offers."""
+        """Call `forward`, under the name that all text-to-mel models share."""
         return self(batch)
 
     @torch.jit.unused

@@ -65,7 +65,7 @@ class _RealFourier(Fourier):
         self.register_buffer("scale", scale)
 
     def forward(self, wave: Tensor, window: Tensor) -> _Complex:
-        """As `Fourier`."""
+        """wave (B, T) -> real and imaginary parts (B, F, bins) of frames times ``window``."""
         n_rows = -(-self.size // self.hop)  # of a hop each, in a frame
         n_frames = (wave.size(1) - self.size) // self.hop + 1
         rows = F.pad(wave, (0, n_rows * self.hop - self.size)).unflatten(1, (-1, self.hop))
@@ -77,7 +77,7 @@ class _RealFourier(Fourier):
         return _Complex(x[:, :, 0, : self.n_bins], x[:, :, 1, : self.n_bins])
 
     def inverse(self, spectrum: _Complex) -> Tensor:
-        """As `Fourier.inverse`."""
+        """spectrum (B, F, bins) -> frames (B, F, filter_length)."""
         n_batch, n_frames, _ = spectrum.real.shape
         x = torch.stack([spectrum.real, spectrum.imag], dim=2) * self.scale
         x = F.pad(x, (0, self.n_d * self.n_slow - self.n_bins))
@@ -87,7 +87,7 @@ class _RealFourier(Fourier):
         return x.reshape(n_batch, n_frames, self.size)
 
     def polar(self, magnitude: Tensor, phase: Tensor) -> _Complex:
-        """As `Fourier.polar`."""
+        """Real and imaginary parts from magnitudes and phases."""
         return _Complex(magnitude * phase.cos(), magnitude * phase.sin())
 
 
@@ -159,7 +159,7 @@ class ExportedHarmonic:
         return VocoderSettings(infer={"seed": settings.infer["seed"]})
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
-        """As `HarmonicVocoder.infer`."""
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""
         if lengths is None:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
         noise = draw_noise(self._noise, seed, mel, self._audio, first_frame=0)

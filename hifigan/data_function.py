@@ -109,7 +109,7 @@ class HifiganDataset(RecordingDataset):
         )
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """As `common.data.batch.Dataset.files`."""
+        """All files that are read, each with the line of the list that names it."""
         yield from super().files()
         if self._mels_folder is not None:
             yield from ((entry.where, _mel_path(self._mels_folder, entry)) for entry in self.entries)

@@ -37,7 +37,7 @@ class _Alone(nn.Module):
 
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Of HiFi-GAN's one part."""
+    """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
     inputs: dict[str, Shape] = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
     multiples = {"samples": ("frames", audio.hop_length)}
     return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
@@ -73,7 +73,7 @@ class ExportedGenerator:
         self._run = run
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """As `Generator.infer`."""
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
         if lengths is None:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
         return self._run({"mel": mel.float(), "lengths": lengths})["wave"]

@@ -62,7 +62,7 @@ class RowConvTranspose(WeightNormConvTranspose1d):
         return self.convolve(x)
 
     def convolve(self, x: Tensor) -> Tensor:
-        """As `forward`, in the precision in effect."""
+        """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride), in the current autocast precision."""
         weight = self.normed_weight().unsqueeze(2)
         return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, int(self.padding[0])))
 
@@ -175,7 +175,7 @@ class Generator(nn.Module):
 
 
 def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
-    """The same vocoder compiled to TorchScript, for any batch size and length; prepares ``network`` for inference."""
+    """Compile a vocoder to TorchScript, for any batch size and length; prepares ``network`` for inference."""
     network.prepare_for_inference()
     return torch.jit.script(network)
 

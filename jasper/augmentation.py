@@ -61,7 +61,7 @@ class CutoutAugment(_Masks):
         return 4 * self.masks
 
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
-        """As `SpecAugment.mask`."""
+        """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.chunk(2, dim=1)
         bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
@@ -125,5 +125,5 @@ def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int)
 
 @lru_cache(maxsize=4)
 def _noise(device: torch.device) -> Tensor:
-    """The same (_NOISE_SAMPLES,) float32 on every device."""
+    """Fixed noise (_NOISE_SAMPLES,) float32, with equal values on all devices."""
     return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)

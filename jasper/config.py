@@ -80,7 +80,7 @@ class FeatureConfig:
 
     @property
     def audio(self) -> AudioConfig:
-        """The same features as an `AudioConfig`, which every checkpoint holds."""
+        """The features' settings as an `AudioConfig`, which every checkpoint holds."""
         return AudioConfig(
             sampling_rate=self.sample_rate,
             filter_length=self.fft_length,

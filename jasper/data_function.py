@@ -89,7 +89,7 @@ class JasperDataset:
         return len(self._entries)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """As `common.data.batch.Dataset.files`."""
+        """All files that are read, each with the line of the list that names it."""
         return ((entry.where, path) for entry in self._entries for path in entry.paths)
 
     def sizes(self) -> dict[str, list[int]]:

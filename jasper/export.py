@@ -27,7 +27,7 @@ class ExportableJasper(nn.Module):
 
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Of Jasper's one part."""
+    """Inputs and outputs of Jasper's only exported part, by its empty name."""
     inputs: dict[str, Shape] = {"features": ("batch", config.features.n_features, "frames"), "lengths": ("batch",)}
     outputs: dict[str, Shape] = {
         "log_probs": ("batch", "output_frames", config.n_classes),
@@ -65,7 +65,7 @@ class ExportedJasper(Transcriber):
         self.features = FeatureExtractor(config.features).to(device)
 
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
-        """As `Jasper.infer`."""
+        """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
         out = self._run({"features": features, "lengths": lengths})
         return JasperOutput(out["log_probs"], out["output_lengths"])
 

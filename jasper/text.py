@@ -68,7 +68,7 @@ def _with_numbers(text: str) -> str:
 
 
 def _amount(match: re.Match) -> str:
-    """As "$3.75" -> "3 dollars, 75 cents"."""
+    """Write out "$3.75" as "3 dollars, 75 cents"."""
     parts = match[1].replace(",", "").split(".")
     if len(parts) > 2:
         return match[1] + " dollars"

@@ -110,7 +110,7 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
 
 
 def _with_numbers(sections: Any) -> Any:
-    """The same sections with numbers for lists of one number, as published files have them of blocks."""
+    """Replace lists of one number, which published files have in blocks, by the number."""
     if isinstance(sections, dict):
         return {
             key: value[0] if key in _IN_LISTS and isinstance(value, list) and len(value) == 1 else _with_numbers(value)

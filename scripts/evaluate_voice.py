@@ -82,7 +82,7 @@ def prepare_voice(
 def prepare_copies(
     args: argparse.Namespace, parser: ArgumentParser, models: dict[str, LoadedCheckpoint], precision: Precision
 ) -> tuple[list[EvaluationItem], Callable[..., AnyEvaluator]]:
-    """As `prepare_voice`, of a vocoder that copies recordings, beside Griffin-Lim."""
+    """The recordings to copy, and what makes an evaluator of a vocoder's copies, beside Griffin-Lim's."""
     opened = models.get("vocoder")
     items, audio = read_copies(
         args.list,

@@ -160,7 +160,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
 
 
 def signatures(config: ModelConfig, audio: AudioConfig | None) -> dict[str, Signature]:
-    """Of encoder, decoder and postnet."""
+    """Inputs and outputs of the exported encoder, decoder and postnet, by part."""
     sizes = (
         *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
         *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
@@ -230,14 +230,14 @@ class ExportedTacotron2(Inference):
         self._parts, self.config = parts, config
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
-        """As `Inference.begin`."""
+        """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
         encoded = self._parts["encoder"]({"tokens": tokens, "lengths": lengths})
         return _ExportedSteps(
             self._parts["decoder"], encoded | {"lengths": lengths}, config=self.config, gate_threshold=gate_threshold
         )
 
     def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """As `Inference.refine`."""
+        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
         return self._parts["postnet"]({"mel": mel.contiguous(), "lengths": lengths})["refined_mel"]
 
 
@@ -256,7 +256,7 @@ class _ExportedSteps(Steps):
         self._states = {name: memory.new_zeros(n_batch, width) for name, width in zip(names, widths, strict=True)}
 
     def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """As `Steps.compute`."""
+        """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
         out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
         self._states = {name: out[f"next_{name}"] for name in self._states}
         return torch.cat([out["next_frame"], out["gate"].unsqueeze(1)], 1), self._states["attention_weights"]

@@ -96,7 +96,7 @@ class DecoderSteps(Steps):
         self._alignment = memory.new_zeros(padding.shape, dtype=torch.float32)
 
     def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """As `Steps.compute`."""
+        """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
         hidden = self._frame
         for weight, mask in zip(self._prenet_weights, masks):
             hidden = F.linear(hidden, weight).relu_().mul_(mask)
@@ -105,7 +105,7 @@ class DecoderSteps(Steps):
         return F.linear(self._state, self._projection, self._projection_bias), self._alignment
 
     def recorded(self) -> Callable[[], object]:
-        """As `Steps.recorded`: the replay of a CUDA graph."""
+        """Record `advance` as a CUDA graph and return its replay."""
         replay = CudaGraphRecorder()(self.advance)[0].replay
         self._step.reset()  # as before the steps that recording takes
         for buffer in (self._frame, self._position, self.fired, self.lengths):

@@ -147,7 +147,7 @@ class Encoder(nn.Module):
         return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """As `read_packed`, which needs the lengths on the host: with padding, in shapes that do not depend on them.
+        """x (B, L, C), lengths (B,) -> the LSTM's memory (B, L, C), zero at padding, without the lengths on the host.
 
         The forward direction reads utterances that begin at the left, the backward direction the same ones moved so
         that they end at the right: so both reach the padding last. One call computes both directions of both.

@@ -94,12 +94,12 @@ class Tacotron2(Inference, nn.Module):
         return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
-        """As `Inference.begin`."""
+        """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
         memory, padding = self.encode(tokens, lengths)
         return DecoderSteps(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
 
     def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """As `Inference.refine`."""
+        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
         return mel + self.postnet(
             mel, mask_from_lengths(lengths, mel.size(2)) if self.config.mask_convolutions else None
         )

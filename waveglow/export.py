@@ -51,7 +51,7 @@ class ExportableWaveGlow(nn.Module):
 
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Of WaveGlow's one part."""
+    """Inputs and outputs of WaveGlow's only exported part, by its empty name."""
     inputs: dict[str, Shape] = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "noise": ("batch", config.n_group, "positions"),
@@ -94,7 +94,7 @@ class ExportedWaveGlow:
         chunk_frames: int | None = None,
         first_frame: int = 0,
     ) -> Tensor:
-        """As `WaveGlow.infer`, but all flows process a chunk before the next one, with the context of all of them."""
+        """mel (B, n_mels, F), lengths (B,) -> wave (B, F * hop) float32; a chunk passes all flows before the next."""
         n_frames, per_frame = mel.size(2), self._per_frame
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)

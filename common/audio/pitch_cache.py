@@ -31,7 +31,7 @@ class PitchCache:
 
     @cached_property
     def _folder(self) -> Path:
-        """Of this method and these settings; asked for late, since lists that name their pitch need no Praat."""
+        """The folder for this method and these settings; computed late, as lists that name pitch need no Praat."""
         described = json.dumps(pitch_settings(self._audio, self._method), sort_keys=True).encode()
         return self._root / f"{self._method}-{hashlib.sha256(described).hexdigest()[:12]}"
 

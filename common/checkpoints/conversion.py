@@ -111,7 +111,7 @@ def _with_given(
 def _with_training(
     payload: _Recorded, bare: Checkpoint, *, path: Path, partial: bool
 ) -> tuple[Checkpoint, tuple[str, ...]]:
-    """The same checkpoint with all networks and the training state, where these can be read."""
+    """Read all networks and the training state; with ``partial``, ``bare`` and a note where they cannot be read."""
     try:
         checkpoint = read_published(payload, path=path, training=True)
     except CheckpointError as error:

@@ -104,7 +104,7 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
 
 
 def _fingerprint(description: dict[str, Any], state: dict[str, Tensor]) -> str:
-    """The same for all parts of a checkpoint, by its weights and what is said of it, and another for any other."""
+    """A digest of a checkpoint's description and weights, which shows whether two files are parts of one checkpoint."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name, value in sorted(state.items()):
         digest.update(name.encode())

@@ -33,7 +33,7 @@ class Configs:
 
 @dataclass(frozen=True)
 class OptimizerState:
-    """As `common.training.optim.state_by_name` gives it."""
+    """An optimizer's settings and its state by the parameters' names, from `common.training.optim.state_by_name`."""
 
     settings: dict[str, Any]
     states: dict[str, dict[str, Any]]
@@ -59,7 +59,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class LossScales:
-    """As `common.training.loss_scaling.LossScaler.state` gives them, by phase."""
+    """Loss scales, and updates since the last one that was not finite, by phase (from `LossScaler.state`)."""
 
     scales: dict[str, float] = field(default_factory=dict)
     finite_since: dict[str, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class LossScales:
 
 @dataclass(frozen=True)
 class RandomState:
-    """Of one process."""
+    """The states of one process's random number generators (uint8); ``cuda`` is None on the CPU."""
 
     cpu: Tensor
     cuda: Tensor | None = None
@@ -222,7 +222,7 @@ def read_description(stored: str | bytes, *, version: int, where: str) -> tuple[
 
 
 def check_checkpoint(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
-    """The same checkpoint, if all that its types do not say is right as well.
+    """Return the checkpoint after the checks that its types cannot express.
 
     Raises:
         CheckpointError: the model is unknown, its configuration or training state is wrong, they do not go together,

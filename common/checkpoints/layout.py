@@ -41,7 +41,7 @@ def is_state(value: Any) -> bool:
 
 
 def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
-    """The same dict with its weights called ``state_dict``, where it holds nothing else or calls them otherwise."""
+    """Put weights that stand alone, or under another name, under ``state_dict``."""
     if is_state(payload):
         return {"state_dict": dict(payload)}
     if "state_dict" not in payload:

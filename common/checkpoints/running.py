@@ -95,7 +95,7 @@ class OnnxRunner:
         self._outputs = list(signature.outputs)
 
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """As `Runner`.
+        """Run the graph on tensors by name, and return its outputs by name.
 
         Raises:
             CheckpointError: it cannot be run, or gives anything else than it should.
@@ -169,7 +169,7 @@ class ModuleRunner:
 
     @torch.no_grad()
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """As `Runner`."""
+        """Run the module on tensors by name, and return its outputs that are not None by name."""
         values = self._module(**inputs)
         values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
         return dict(zip(self._outputs, values, strict=True))

@@ -40,7 +40,7 @@ class Batch:
         return found
 
     def padded(self: B, sizes: Mapping[str, int]) -> B:
-        """The same batch with zeros at the ends, up to ``sizes`` of its axes, none of which is less than its own."""
+        """Pad with zeros at the ends up to ``sizes`` of the axes, none of which is below the batch's own."""
         changed: dict[str, Any] = {}
         for name, dimensions in self.axes.items():
             if (tensor := getattr(self, name)) is not None:
@@ -49,11 +49,11 @@ class Batch:
         return replace(self, **changed)
 
     def to(self: B, device: torch.device) -> B:
-        """The same batch with every tensor on ``device`` (asynchronously from pinned memory)."""
+        """Move every tensor to ``device`` (asynchronously from pinned memory)."""
         return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self: B) -> B:
-        """The same batch in page-locked memory; the data loader calls this when it feeds a GPU."""
+        """Copy the batch to page-locked memory; the data loader calls this when it feeds a GPU."""
         return self._with_tensors(torch.Tensor.pin_memory)
 
     def _with_tensors(self: B, change: Callable[[torch.Tensor], torch.Tensor]) -> B:

@@ -39,7 +39,7 @@ class RecordingDataset:
         return len(self.entries)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """As `common.data.batch.Dataset.files`."""
+        """All files that are read, each with the line of the list that names it."""
         return (pair for entry in self.entries for pair in entry.files(self._folder))
 
     def name(self, index: int) -> str:

@@ -91,7 +91,7 @@ class TextMelDataset:
         return len(self.entries)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """As `common.data.batch.Dataset.files`."""
+        """All files that are read, each with the line of the list that names it."""
         return (pair for entry in self.entries for pair in entry.files(self.folder))
 
     def sizes(self) -> dict[str, list[int]]:

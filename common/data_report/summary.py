@@ -76,7 +76,7 @@ def _pitch(sound: Sound, part: float) -> float | None:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Of one figure over the clips."""
+    """The distribution of one measured value over the clips."""
 
     minimum: float
     low: float  # 5th percentile
@@ -181,7 +181,7 @@ class DataReport:
 
     @property
     def seconds(self) -> float:
-        """Of all recordings that can be read."""
+        """Total duration of the recordings that can be read."""
         return sum(sound.seconds for _, sound in measured(self.clips))
 
     @property

@@ -84,12 +84,12 @@ class CopyEvaluator:
         self._extractor = MelExtractor(vocoder.audio)
 
     def warm_up(self, item: EvaluationItem) -> None:
-        """As `AnyEvaluator.warm_up`."""
+        """Copy one recording without measuring, as a process's first utterance takes longer."""
         for vocoder in filter(None, (self._vocoder, self._beside)):
             self._copy(item, vocoder)
 
     def evaluate(self, item: EvaluationItem) -> Result:
-        """As `AnyEvaluator.evaluate`."""
+        """Copy a recording, write its files, and measure the copy; errors are in the result's ``error``."""
         result = Result(item.name, item.text, item.key, recording=str(item.recording))
         if self.recognizer is not None and item.words is not None:
             result = replace(result, reference=self.recognizer.normalize(item.words))

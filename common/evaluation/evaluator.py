@@ -88,12 +88,12 @@ class Evaluator:
         self._output.prepare()
 
     def warm_up(self, item: EvaluationItem) -> None:
-        """As `AnyEvaluator.warm_up`."""
+        """Speak one utterance without measuring, as a process's first utterance takes longer."""
         with suppress(InputError):  # reported when it is evaluated
             self._voice.speak_inputs(item.inputs)
 
     def evaluate(self, item: EvaluationItem) -> Result:
-        """As `AnyEvaluator.evaluate`."""
+        """Speak an utterance, write its files, and measure it; errors are in the result's ``error``."""
         result = Result(item.name, item.text, item.key)
         try:
             synthesizer = self._voice.synthesizer

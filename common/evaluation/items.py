@@ -33,7 +33,7 @@ class EvaluationItem:
 
     @property
     def name(self) -> str:
-        """Of its files."""
+        """The name of its files."""
         return str(self.phrase.output)
 
     @property

@@ -65,7 +65,7 @@ class Result:
 
     @property
     def voicing_error(self) -> float | None:
-        """Of a copy over all frames, else over aligned ones."""
+        """The voicing error, over all frames for a copy of a recording and over aligned frames otherwise."""
         measured = self.sound if self.distance is None else self.distance
         return None if measured is None else measured.voicing_error
 

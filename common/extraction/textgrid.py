@@ -76,7 +76,7 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
 
 
 def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
-    """The same alignment with as many frames as the mel-spectrogram; the last interval takes a difference of one.
+    """Fit an alignment to the mel-spectrogram's number of frames; the last interval takes a difference of one.
 
     A mel-spectrogram has 1 + T // hop frames (or T // hop), the boundaries' rounding gives ceil(T / hop). A larger
     difference means that the TextGrid is of another recording, an InputError.

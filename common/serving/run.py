@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, with the call that says so."""
+        """Start uvicorn's server, then call ``on_start``."""
         await super().startup(sockets)
         self._on_start()
 

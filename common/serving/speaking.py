@@ -155,7 +155,7 @@ class Answer:
             yield data
 
     async def events(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """The same as server-sent events, in OpenAI's form; what fails after the first one is an event too."""
+        """Speech as server-sent events in OpenAI's form; an error after the first event is an event too."""
         try:
             async for data in self.encoded(encoder):
                 yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode("ascii")})

@@ -31,7 +31,7 @@ class CompiledNetwork:
         self._compiled: Callable[..., Any] | None = torch.compile(network.infer, dynamic=shapes is None)
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
-        """As the network's own."""
+        """Run the compiled ``infer``, or the network's own with one warning if it cannot be compiled."""
         if self._compiled is not None:
             from torch._dynamo.exc import TorchDynamoException  # here, as the compiler takes seconds to load
 

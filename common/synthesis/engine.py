@@ -95,9 +95,9 @@ def _check_onnx(loaded: LoadedCheckpoint) -> None:
 def _in_onnxruntime(
     loaded: LoadedCheckpoint, exports: Exports, folder: Path, write: Callable[..., Any]
 ) -> LoadedCheckpoint:
-    """The same checkpoint, with ONNX files in ``folder`` that run in its network's place.
+    """Write a checkpoint's parts to ONNX files in ``folder``, and return the checkpoint with these for its network.
 
-    ``write(path, part, description)`` writes one.
+    ``write(path, part, description)`` writes one file.
     """
     description = describe(strip_checkpoint(loaded.checkpoint), context=None)
     path = folder / f"{loaded.spec.option}.onnx"

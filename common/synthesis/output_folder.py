@@ -61,7 +61,7 @@ class OutputFolder:
                 write_json(self._settings, to_plain(self._audio))
 
     def _paths(self, output: PurePosixPath) -> tuple[Path, Path, dict[str, Path]]:
-        """Of the mel, the sound, and by suffix what stands beside it."""
+        """Paths of the mel, of the sound, and by suffix of the files beside the sound."""
         beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
         return self._folder / "mels" / output.with_suffix(".pt"), self._folder / output, beside
 

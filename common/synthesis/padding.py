@@ -39,7 +39,7 @@ class PaddedShapes:
 
     @property
     def n_shapes(self) -> int:
-        """Of a network's input and output together, without those of more than the longest lengths."""
+        """The number of input and output shapes of a network, not counting those longer than the longest lengths."""
         return self.n_lengths**2 * (self.batch_size.bit_length() + 1)
 
     def symbols(self, n_symbols: int) -> int:

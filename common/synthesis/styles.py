@@ -32,7 +32,7 @@ class SymbolStyles:
         return any(bool((getattr(self, name) != usual).any()) for name, usual in _USUAL.items() if name != "rate")
 
     def to(self, device: torch.device) -> "SymbolStyles":
-        """The same on another device."""
+        """Move the styles to ``device``."""
         return SymbolStyles(**{name: getattr(self, name).to(device) for name in _USUAL})
 
     def transform(self, before: PitchTransformation | None) -> PitchTransformation:

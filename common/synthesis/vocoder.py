@@ -61,14 +61,14 @@ class GriffinLimVocoder:
         self._n_iter = n_iter or GRIFFIN_LIM_ITERATIONS
 
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
-        """As `Vocoder.speak`."""
+        """mel (B, n_mels, F), lengths B frames -> each utterance's wave (lengths[i] * hop,) float32."""
         return [
             griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
-        """As `Vocoder.stream`, in one piece: every iteration changes all of the sound."""
+        """mel (n_mels, F) -> the wave in one piece, as every iteration changes all of the sound."""
         yield from self.speak(mel[None], [mel.size(1)])
 
 
@@ -160,7 +160,7 @@ class NetworkVocoder:
 
     @torch.inference_mode()
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
-        """As `Vocoder.speak`."""
+        """mel (B, n_mels, F), lengths B frames, the longest F -> each wave (lengths[i] * hop,) float32."""
         is_padded = min(lengths) < mel.size(2)
         frames = torch.tensor(lengths, device=mel.device) if is_padded else None
         run = self._infer if pitch else self._run
@@ -171,7 +171,7 @@ class NetworkVocoder:
 
     @torch.inference_mode()
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
-        """As `Vocoder.stream`; a piece is computed when it is asked for, in memory that a piece's length bounds."""
+        """mel (n_mels, F) -> pieces (T_i,) of the wave, each computed on demand in memory that its length bounds."""
         n_frames, hop = mel.size(1), self.audio.hop_length
         context = n_frames if self._context is None else self._context
         context += self._settings.windows * -(-self.audio.filter_length // hop)

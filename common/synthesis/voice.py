@@ -74,7 +74,7 @@ class Voice:
 
     @property
     def sampling_rate(self) -> int:
-        """Of its sound, in Hz."""
+        """The sampling rate of its sound, in Hz."""
         return self.audio.sampling_rate
 
     @property
@@ -156,9 +156,9 @@ class Voice:
         volume: float = 1.0,
         speaker: str | int | None = None,
     ) -> Iterator[Tensor]:
-        """As `speak`, but the sound in pieces (T_i,) float32 on the CPU, as soon as they are made.
+        """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it is made.
 
-        Together they are the wave of `speak` to 1e-5, unless that is scaled down as it would go beyond full scale.
+        Joined, they equal the wave of `speak` to 1e-5, unless `speak` scales its wave down to stay within full scale.
         """
         return self.pieces(self._planned(text, pace, pitch, volume, speaker))
 

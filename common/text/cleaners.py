@@ -46,7 +46,7 @@ def english_cleaners(text: str, *, ascii_by: ToAscii = unidecode) -> str:
 
 
 def english_cleaners_v2(text: str, *, ascii_by: ToAscii = unidecode) -> str:
-    """As ``english_cleaners``, also times, units, letters with digits, and acronyms (published, exactly)."""
+    """Numbers, abbreviations, times, units, letters with digits, and acronyms written out (published, exactly)."""
     text = expand_letters_and_numbers(expand_times(ascii_by(text)))
     text = expand_abbreviations(expand_numbers(text))
     return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))

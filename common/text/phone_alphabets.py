@@ -71,7 +71,7 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
 
 
 class _UnknownPhoneError(Exception):
-    """Of two arguments: what was written, and what lacks it."""
+    """A phone that an alphabet does not have; its arguments are the phone and the alphabet, both for messages."""
 
 
 def _ipa_of(phone: str) -> str:

@@ -95,7 +95,7 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
 
 
 def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[list[Written], str]:
-    """As ``written_words``, of spans of phones: words end at boundaries, silences and marks, those of ``between``.
+    """Words of spans of phones, separated by boundaries, silences and marks (``between``), and the spaces at the end.
 
     Where no boundary is written and phones are written together ("kæt dɔɡ"), words are between spaces.
     """
@@ -246,9 +246,9 @@ def _differences(text: str, parts: Sequence[str], *, enough: float) -> list[floa
 
 
 def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> list[Owner | None]:
-    """Of each token of what is read, the written words it is from, or None for punctuation.
+    """The written words that each token of the read text comes from, None for punctuation.
 
-    ``read_alone`` has for each written word the tokens that are read of it when it stands alone.
+    ``read_alone`` has the tokens of each written word when it is read alone.
     """
     if [token for parts in read_alone for token in parts] == list(tokens):
         return [(index, index) for index, parts in enumerate(read_alone) for _ in parts]
@@ -287,7 +287,7 @@ def owners_of_sounds(
 def _owners_in_part(
     sounds: Sequence[SpokenSymbol], words: Sequence[str], say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> list[Owner]:
-    """Of each sound the words, by eSpeak's groups of them and, where a group says several words, by their sounds."""
+    """The words of each sound, by eSpeak's groups and, where one group says several words, by aligning sounds."""
     if not sounds or not words:
         return []
     alone = [[said for _, said in _groups(say_alone(word))] for word in words]
@@ -320,7 +320,7 @@ def token_at(text: str) -> Callable[[int], int]:
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:
-    """Of each symbol the written words, from its tokens and their owners; tokens of none go to the word before."""
+    """The written words of each symbol, by its tokens; a token without an owner counts to the previous word."""
     filled: list[tuple[int, int]] = []
     last = next((owner for owner in owners if owner), (0, 0))
     for owner in owners:

@@ -32,7 +32,7 @@ def choose(applied: Tensor, value: float, otherwise: float) -> Tensor:
 
 
 def _integer_views(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """The same memory as integers, in a list for each size of element."""
+    """Views of the tensors as integers of the same element size, in one list for each size."""
     for size, dtype in _INTEGERS.items():
         if views := [tensor.view(dtype) for tensor in tensors if tensor.element_size() == size]:
             yield views

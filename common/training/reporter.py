@@ -11,7 +11,7 @@ import torch
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
-from common.files import unwritten
+from common.files import write_error
 from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
@@ -45,7 +45,7 @@ class Reporter:
     @property
     def failure(self) -> OutputError | None:
         """Why a log, or standard output, cannot be written: training stops then, with all that it has learned."""
-        if self._failure is None and (error := unwritten(sys.stdout)) is not None:
+        if self._failure is None and (error := write_error(sys.stdout)) is not None:
             self._failure = OutputError(f"standard output: cannot be written ({error.strerror})")
             self._failure.__cause__ = error
         return self._failure

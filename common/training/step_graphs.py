@@ -59,7 +59,7 @@ class CudaGraphRecorder:
 
 
 class _Repeated:
-    """Work that is done anew each time, in place of a graph."""
+    """Work that each replay runs again, in place of a recorded graph."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -70,7 +70,7 @@ class _Repeated:
 
 
 def repeat(work: Work) -> tuple[Graph, Figures]:
-    """The recorder of devices that record nothing."""
+    """Run work without recording it, for devices without CUDA graphs; stands in for a `Recorder`."""
     repeated = _Repeated(work)
     return repeated, repeated.figures
 

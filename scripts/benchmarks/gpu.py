@@ -102,7 +102,7 @@ class Outcome:
     output: str
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Convert to plain types for JSON."""
         figures = self.step.figures
         return {
             "step": self.step.name,

@@ -86,7 +86,7 @@ def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Se
 
 
 def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list[Row]:
-    """Of the table, by batch size."""
+    """The table's rows, ordered by batch size."""
     at_most = "yes" if too_large is not None else "not reached"
     return [
         {

@@ -127,7 +127,7 @@ def _training_options(one: Run, mixed: str) -> Row:
 
 
 def training_row(one: Run, runs: list[Run]) -> Row:
-    """Of a run measured in frames/s."""
+    """The table row of a training run measured in frames/s."""
     speed_up, scaling = _ratios(one, runs, "frames/s")
     return _training_options(one, f"mixed ({one.options['amp_dtype']})") | {
         "Frames/s": f"{one.figures['frames/s']:,.0f}",
@@ -138,7 +138,7 @@ def training_row(one: Run, runs: list[Run]) -> Row:
 
 
 def sequences_row(one: Run, runs: list[Run]) -> Row:
-    """Of a run measured in sequences/s; those with the same batch in each process are comparable."""
+    """The table row of a training run measured in sequences/s, compared with runs of the same batch per process."""
     alike = [other for other in runs if other.is_like(one, "batch_size", "gradient_accumulation_steps")]
     speed_up, scaling = _ratios(one, alike, "sequences/s")
     sequences = f"{one.figures['sequences/s']:,.2f}"
@@ -146,7 +146,7 @@ def sequences_row(one: Run, runs: list[Run]) -> Row:
 
 
 def inference_row(one: Run, runs: list[Run]) -> Row:
-    """Of a run of synthesis."""
+    """The table row of a synthesis run."""
     plain = _in_full_precision(one, runs, "batch_size")
     figures, stage, frames = one.figures, one.stage, one.of_vocoder("frames/s")
     tolerance = {f"Latency tolerance interval {p}% (s)": f"{figures[f'{p}%_{stage}latency']:.3f}" for p in PERCENTILES}
@@ -167,7 +167,7 @@ def inference_row(one: Run, runs: list[Run]) -> Row:
 
 
 def recognition_row(one: Run, runs: list[Run]) -> Row:
-    """Of a run of recognition."""
+    """The table row of a recognition run."""
     plain = _in_full_precision(one, runs, "batch_size", "max_duration")
     return {
         "Batch size": str(one.options["batch_size"]),

@@ -53,7 +53,7 @@ def is_spelled(capitals: str) -> bool:
 
 
 def is_spelled_in_lower_case(word: str) -> bool:
-    """The same for a part of an address, where names are in lower case too: "html" and "ibm" are, "john" is not."""
+    """Whether a part of an address is said letter by letter, in lower case too: "html" and "ibm" are, "john" is not."""
     return not any(vowel in word.lower() for vowel in "aeiouy") or (len(word) > 2 and word.upper() in _INITIALISMS)
 
 

@@ -56,7 +56,7 @@ def _amount(quantity: int | str) -> str:
 
 
 def _expand_one_amount(match: re.Match) -> str:
-    """As "$1,250.99" -> "one thousand, two hundred and fifty dollars, ninety-nine cents", cents in every currency."""
+    """Write out "$2.50" as "two dollars, fifty cents" and "£1,250.99" as pounds and cents (published, exactly)."""
     unit, magnitude = _CURRENCIES[match[1]], match[3]
     quantity = match[2].replace(",", "")
     if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:  # no amount; its digits are read later

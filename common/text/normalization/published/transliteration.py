@@ -6,7 +6,7 @@ from unidecode import unidecode
 
 
 def _entries(text: str) -> dict[str, str]:
-    """Of "key value, key value"."""
+    """Parse "key value, key value" into a dict."""
     return dict(entry.split(" ") for entry in text.split(", "))
 
 
