@@ -1,4 +1,4 @@
-"""Training: objectives, engine, trainer, optimizers, EMA, gradient reducer, TensorBoard."""
+"""Training: objectives, engine, trainer, optimizers, EMA, TensorBoard."""
 
 from common.training.adversarial import AdversarialObjective
 from common.training.engine import Engine, EngineOptions, build_engine

@@ -3,13 +3,14 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
 from common.distributed import Ranks
@@ -17,7 +18,6 @@ from common.errors import CheckpointError, InputError, shown
 from common.precision import allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
-from common.training.gradient_reducer import GradientReducer
 from common.training.loss_scaling import LossScaler
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import (
@@ -28,6 +28,7 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
+from common.training.phase_loss import build_phase_loss
 from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Fetch, Figure, StepResult
 
@@ -52,7 +53,8 @@ class Engine:
     """Trains networks for an objective, one global batch at a time.
 
     What a step does depends on the global batch alone: each term's numerators are divided by its count over all
-    micro-batches and processes before the backward pass, and gradients are summed.
+    micro-batches and processes before the backward pass, and gradients are summed: `DistributedDataParallel` averages
+    them over processes, of losses times the number of processes.
     """
 
     def __init__(
@@ -90,8 +92,9 @@ class Engine:
             }
             for phase in objective.phases
         }
-        self._reducers = {
-            phase: GradientReducer(parameters.values(), ranks) for phase, parameters in self._parameters.items()
+        self._losses = {
+            phase.name: build_phase_loss(phase, objective, networks, autocast=self._autocast, ranks=ranks)
+            for phase in objective.phases
         }
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
@@ -185,7 +188,7 @@ class Engine:
         rate: float | Tensor,
     ) -> dict[Figure, Tensor]:
         """Gradients of one phase and its update; figures with the sums of ``shared`` over all processes."""
-        optimizer, reducer = self.optimizers[phase.name], self._reducers[phase.name]
+        optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
         self._freeze_all_but(phase)
         optimizer.zero_grad(set_to_none=True)
         counts, shared = self._sum_counts(phase.name, micro_batches, shared)
@@ -194,17 +197,13 @@ class Engine:
         buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
         copies = [buffer.clone() for buffer in buffers]  # to go back to
         totals = {name: torch.zeros_like(count) for name, count in counts.items()}
+        without_exchange = phase_loss.no_sync if isinstance(phase_loss, DistributedDataParallel) else nullcontext
         for index, batch in enumerate(micro_batches):
-            with self._autocast():
-                numerators = self.objective.numerators(phase.name, self.networks, batch)
-            parts = (weight * numerators[key].float() / divisors[key] for key, weight in weights.items())
-            loss = sum(parts, start=torch.zeros((), device=self._ranks.device))
-            if index == len(micro_batches) - 1:
-                reducer.arm()
-            self._scaler.scale(loss, phase.name).backward()
+            with nullcontext() if index == len(micro_batches) - 1 else without_exchange():
+                loss, numerators = phase_loss(batch, weights, divisors)
+                self._scaler.scale(loss * self._ranks.world_size, phase.name).backward()
             for name, numerator in numerators.items():
-                totals[name] += numerator.detach()
-        reducer.finish()
+                totals[name] += numerator
         gradients = self._gradients(phase.name)
         self._scaler.unscale(gradients, phase.name)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
