@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from common import distributed
 from common.audio.arguments import corpus_config
@@ -70,8 +70,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
     found = _checkpoint_to_begin_with(args, ranks, own_weights=training.starts_from_checkpoint)
-    base = None if found is None else _recorded_config(found.checkpoint, spec, where=found.path)
-    config = training.model_config(options, audio, text, base=base)
+    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     _check_length_buckets(args, setup, training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = build_for_training(partial(spec.build_networks, config, audio, text), most=args.max_parameters)
@@ -80,9 +79,9 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         for subset, paths in (("training", args.training_files), ("validation", args.validation_files))
     }
     if found is not None:
-        adaptable = (*setup.adaptable, *found.checkpoint.assumed)
-        _check_fits(template, found.checkpoint, spec, where=found.path, adaptable=adaptable)
-        _load_weights(networks, found.checkpoint, where=found.path, ranks=ranks)
+        path, checkpoint = found
+        _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
+        _load_weights(networks, checkpoint, where=path, ranks=ranks)
     log_file = prepare_output(args, spec, datasets)
     if training.set_up_networks is not None:
         for line in training.set_up_networks(networks, options, text=text, new=found is None):
@@ -138,27 +137,21 @@ def _print_once(line: str, ranks: Ranks) -> None:
         print_line(line)
 
 
-class _Start(NamedTuple):
-    """The checkpoint that a training begins with, and its file."""
-
-    path: Path
-    checkpoint: Checkpoint
-
-
-def _checkpoint_to_begin_with(args: argparse.Namespace, ranks: Ranks, *, own_weights: bool) -> _Start | None:
+def _checkpoint_to_begin_with(
+    args: argparse.Namespace, ranks: Ranks, *, own_weights: bool
+) -> tuple[Path, Checkpoint] | None:
     """The checkpoint to resume, or the weights of --from-checkpoint; with ``own_weights`` the package loads those."""
     found = None
     if args.checkpoint_path is not None:
-        found = _Start(args.checkpoint_path, load_checkpoint(args.checkpoint_path))
+        found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
     elif args.resume:
-        last = load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
-        found = last and _Start(*last)
-    if found is not None and found.checkpoint.layout == OWN_LAYOUT and (stripped := found.checkpoint.stripped):
+        found = load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
+    path, checkpoint = found or (None, None)
+    if checkpoint is not None and checkpoint.layout == OWN_LAYOUT and (stripped := checkpoint.stripped) is not None:
         weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
         raise CheckpointError(
-            f"{found.path}: stripped for inference, it holds the {weights} of the "
-            f"{next(iter(found.checkpoint.networks))} alone and nothing to resume from; give the checkpoint before "
-            "stripping, or use --from-checkpoint"
+            f"{path}: stripped for inference, it holds the {weights} of the {next(iter(checkpoint.networks))} alone "
+            "and nothing to resume from; give the checkpoint before stripping, or use --from-checkpoint"
         )
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         raise OptionError(
@@ -166,7 +159,7 @@ def _checkpoint_to_begin_with(args: argparse.Namespace, ranks: Ranks, *, own_wei
             "add --resume to continue from it, or choose another --output"
         )
     if found is None and args.from_checkpoint is not None and not own_weights:
-        return _Start(args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint)))
+        return args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
     return found
 
 
@@ -191,9 +184,12 @@ def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
     return from_plain(spec.config, checkpoint.config, where=str(where))
 
 
-def _recorded_config(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
+def _recorded_config(found: tuple[Path, Checkpoint] | None, spec: ModelSpec) -> Any:
     """The ModelConfig of a checkpoint, or None where a published file records none: the options describe it then."""
-    config = _config_of(checkpoint, spec, where=where)
+    if found is None:
+        return None
+    path, checkpoint = found
+    config = _config_of(checkpoint, spec, where=path)
     return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
 
 

@@ -145,5 +145,5 @@ def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:
     if n_frames < n_tokens:
         raise InputError(
             f"{where}: {n_frames} frames for {n_tokens} symbols, expected a frame at least for each symbol; "
-            "check that the transcript belongs to this recording, or leave the clip out"
+            "check the transcript of this recording, or leave the clip out"
         )

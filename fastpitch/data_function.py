@@ -123,9 +123,8 @@ class FastPitchDataset(TextMelDataset):
         prior = load_fractions(path, where=entry.where)
         if prior.shape != size:
             raise InputError(
-                f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols of this "
-                f"utterance ({entry.where}); make it anew by extract_mels.py --save-alignment-priors, or leave out "
-                "--alignment-priors"
+                f"{path}: shape {tuple(prior.shape)}, expected {size} (frames, symbols; {entry.where}); run "
+                "extract_mels.py --save-alignment-priors again, or leave out --alignment-priors"
             )
         return prior
 

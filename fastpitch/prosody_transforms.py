@@ -126,8 +126,8 @@ class PitchTransform(_Transform):
             mean, std = torch.zeros_like(mean), torch.ones_like(std)
         elif not (std > 0).all():
             raise InputError(
-                "this checkpoint holds no pitch statistics, so its pitch has no scale in Hz; train with "
-                "--pitch-mean-std-file, or leave out --pitch-transform-shift and --pitch-transform-custom"
+                "this checkpoint holds no pitch statistics; train with --pitch-mean-std-file, or leave out "
+                "--pitch-transform-shift and --pitch-transform-custom"
             )
         pitch = (self._apply(pitch * std + mean, lengths, mean) - mean) / std
         return torch.where(mask_from_lengths(lengths, pitch.size(1)), pitch, 0.0)

@@ -44,8 +44,8 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         return None
     if not isinstance(payload.get("config"), dict):
         raise CheckpointError(
-            f"{path}: FastPitch's weights without their configuration, which their shapes do not tell; give it as "
-            "JSON: bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
+            f"{path}: FastPitch's weights without their configuration; give it as JSON: "
+            "bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
         )
     try:
         with naming_fields("", error=CheckpointError):

@@ -49,7 +49,7 @@ def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
     if not learned_alignment and lists_recordings(filelist) and n_features > 0:
         raise InputError(
             f"{filelist}: lists {first} with pitch, expected {'|'.join(WITH_DURATIONS)}, as extract_mels.py "
-            f"--output-meta-file writes it, or {kinds[0]}; to train without durations, add --learned-alignment"
+            f"--output-meta-file writes it, or {kinds[0]}; without durations, add --learned-alignment"
         )
     if not learned_alignment:
         return RECORDINGS if lists_recordings(filelist) else WITH_DURATIONS
@@ -65,7 +65,7 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
     if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
         raise InputError(
             f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; make them by extract_mels.py "
-            "(--extract-mels --extract-durations --extract-pitch-char), or add --learned-alignment to need none"
+            "--extract-mels --extract-durations --extract-pitch-char, or add --learned-alignment"
         )
     return FilelistEntry(paths | words, entry.where)
 

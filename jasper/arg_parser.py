@@ -170,9 +170,8 @@ def check_described(config: ModelConfig, described: ModelConfig) -> None:
 
     if lines := differences(compared(described), compared(config), names=("--model-config", "checkpoint")):
         raise OptionError(
-            f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out, or, where the checkpoint is a "
-            "published one, which holds no configuration, convert it with this one: scripts/convert_checkpoint.sh "
-            "CKPT TARGET --config FILE"
+            f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out, or convert a published "
+            "checkpoint with it: bash scripts/convert_checkpoint.sh CKPT TARGET --config FILE"
         )
 
 

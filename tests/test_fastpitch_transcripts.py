@@ -291,7 +291,7 @@ def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     write_text(tmp_path / "list.txt", "wavs/a.wav|pitch/a.pt|text\n")
     assert refused(tmp_path, learned_alignment=False) == (
         "list.txt: lists wavs/a.wav with pitch, expected mel|durations|pitch|text, as extract_mels.py "
-        "--output-meta-file writes it, or wav|text; to train without durations, add --learned-alignment"
+        "--output-meta-file writes it, or wav|text; without durations, add --learned-alignment"
     )
     write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     assert refused(tmp_path) == (

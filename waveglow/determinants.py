@@ -51,6 +51,6 @@ def _refuse_not_positive(signs: Tensor, log_abs: Tensor) -> None:
         if not sign > 0:
             kind = {0: "zero", -1: "negative"}.get(sign, "not a number")
             raise InputError(
-                f"the determinant of flow {flow}'s 1x1 convolution has become {kind}, where it has no logarithm; "
+                f"the determinant of flow {flow}'s 1x1 convolution has become {kind}; "
                 "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
             )

@@ -68,8 +68,8 @@ class WorkerPool:
                 f" {pid} (exit code {code})" for pid, code in ends.items() if code not in (None, 0, -signal.SIGTERM)
             ]
             raise InputError(
-                f"a worker process{','.join(died)} died, killed from outside or out of memory; "
-                "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
+                f"a worker process{','.join(died)} died (killed, or out of memory); "
+                "run the same command again (extraction: with --resume), with fewer --num-workers if needed"
             ) from error
 
     def __enter__(self) -> "WorkerPool":

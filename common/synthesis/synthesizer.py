@@ -233,8 +233,8 @@ def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
 def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
     if not torch.isfinite(made).all():
         raise InputError(
-            f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp; "
-            f"without it {path or 'the network'} is damaged, or of a training that diverged: give another checkpoint"
+            f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
+            f"without --amp {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
 
 

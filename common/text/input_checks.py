@@ -71,8 +71,7 @@ def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str)
     if config.g2p is None and table.name in G2P_SETS and _is_spelling(text, table):
         raise InputError(
             f"{quote(text)}: looks like text, but the voice reads phones of {table.name}{at(where)}; add --g2p espeak "
-            f"(and --g2p-language, unless it is {config.g2p_language}) to have it read text, or separate the phones by "
-            "spaces"
+            f"(and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
         )
     if config.g2p is not None and _are_phones(text, table):
         raise InputError(

@@ -120,9 +120,8 @@ class Reporter:
             for title, mel in example.mels.items():
                 if not torch.isfinite(mel).all():
                     raise InputError(
-                        f"{subset} {example.name}: its {title} mel-spectrogram is not finite after update {iteration}, "
-                        "the training has diverged; lower --learning-rate, and resume from an earlier checkpoint by "
-                        "--checkpoint-path"
+                        f"{subset} {example.name}: its {title} mel-spectrogram is not finite after update {iteration}; "
+                        "resume from an earlier --checkpoint-path with a lower --learning-rate"
                     )
         sounding = [_with_sound(example, self._audio) for example in examples]
         self._board.examples(subset, iteration, sounding, audio=self._audio, symbols=self._symbols)
