@@ -15,7 +15,7 @@ need_whole_numbers 1 99999 BS GRAD_ACCUMULATION
 resolve_gpus
 require_gpus "$NUM_GPUS"
 command=("$PYTHON")
-[ "$NUM_GPUS" -le 1 ] || command+=(-m common.launch --standalone --nproc-per-node "$NUM_GPUS")
+[ "$NUM_GPUS" -le 1 ] || command+=("${TORCHRUN[@]}" --standalone --nproc-per-node "$NUM_GPUS")
 command+=(-m scripts.benchmarks.train --batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")
 [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
 exec_or_print "${command[@]}" "$@"

@@ -253,10 +253,9 @@ ROOMS = (
     "data_report evaluation extraction serving recognition synthesis training checkpoints data text nn audio pages "
     "formats"
 ).split()
-FLAT = [
-    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
-    *"published_options launch".split(),
-]
+FLAT = (
+    "errors cli config files registry distributed precision logger progress signals timing plots published_options"
+).split()
 
 
 @pytest.fixture(scope="module")
