@@ -108,10 +108,11 @@ def extract(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
         except KeyboardInterrupt as error:
             line, status = ended_by(error)
             if ranks.is_main:
-                say_last(f"{line}; complete files stay, --resume continues from there", status)
+                say_last(f"{line}; complete files stay, --resume continues from there")
             return status
-    if ranks.is_main:
-        print(table(report, plan))
+    if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
+        return 0
+    print(table(report, plan))
     return 1 if report.refused else 0
 
 

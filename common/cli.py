@@ -19,11 +19,11 @@ from common.errors import (
     FailedElsewhereError,
     InputError,
     OptionError,
-    cause,
     line_and_status,
     one_line,
     say_last,
     shown,
+    wait_for_torchrun,
 )
 from common.files import LONGEST_NAME, check_apart, read_text, store_write_errors, write_error
 from common.precision import Precision, check_cuda, has_bfloat16
@@ -160,7 +160,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)", 2)
+        say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)")
         sys.exit(2)
 
 
@@ -353,7 +353,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if sys.stderr is None:  # it was closed
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
     if sys.stdout is None:
-        say_last("error: standard output is closed; add > /dev/null to do without it", 1)
+        say_last("error: standard output is closed; add > /dev/null to do without it")
         sys.exit(1)
     sys.stdout, sys.stderr = store_write_errors(sys.stdout), store_write_errors(sys.stderr)
     with signals_as_exceptions():
@@ -361,10 +361,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         error = write_error(sys.stdout)
         if isinstance(error, BrokenPipeError):
             status = 128 + signal.SIGPIPE
-            say_last("", status)
         elif error is not None and status == 0:
             status = 1
-            say_last(f"error: standard output: cannot be written ({error.strerror})", status)
+            say_last(f"error: standard output: cannot be written ({error.strerror})")
         sys.stderr.flush()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
@@ -375,7 +374,6 @@ def run(main: Callable[[], int | None]) -> NoReturn:
 
 def _status_of(main: Callable[[], int | None]) -> int:
     """The exit status of ``main``, with a line on stderr for what ended it; no signal raises from then on."""
-    line = ""
     try:
         try:
             status = main() or 0
@@ -384,14 +382,13 @@ def _status_of(main: Callable[[], int | None]) -> int:
     except SystemExit as error:
         status = int(error.code or 0)
     except FailedElsewhereError:
+        wait_for_torchrun()
         return 1
     except KeyboardInterrupt as stop:
         ignore_stops()
-        failure = cause(stop)
-        line, status = ended_by(stop) if failure is None else line_and_status(failure)
-        line = line if failure is None else f"error: {line}"
+        line, status = ended_by(stop)
+        say_last(line, is_shared=True)
     except Exception as error:
         line, status = line_and_status(error)
-        line = f"error: {line}"
-    say_last(line, status)
+        say_last(f"error: {line}")
     return status

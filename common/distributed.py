@@ -3,29 +3,24 @@
 import os
 import re
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import LAUNCHED, FailedElsewhereError, InputError, OptionError, shown
+from common.errors import JOINED, FailedElsewhereError, InputError, OptionError, shown, wait_for_torchrun
 from common.precision import check_cuda
 from common.progress import progress
-from common.signals import TerminatedError, ending_at_once
-
-AFTER_LOSS = ", as for lack of memory: start all again, a training or an extraction with --resume"
+from common.signals import ending_at_once
 
 _TIMEOUT = timedelta(minutes=30)
-_SECONDS_TO_END = 15.0  # that a process may take between closing its connections and its end
 _SECONDS_TO_LOOK = 1.0  # between looks for torchrun
 
 Result = TypeVar("Result")
@@ -117,63 +112,21 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     """`start`, and `stop` at the end.
 
     Raises:
-        InputError: another process has ended in the middle of the work; names it.
-        FailedElsewhereError: so it has, and another one says it.
+        InputError: another process has ended in the middle of the work.
     """
     ranks = start(cuda=cuda)
     try:
-        others = ranks.gather((socket.gethostname(), os.getpid())) if dist.is_initialized() else []
         yield ranks
-    except (RuntimeError, TerminatedError) as error:  # torchrun ends all when one is lost, maybe amid our clean-up
-        if not (_is_of_connection(error) or _is_of_connection(error.__context__)):
+    except RuntimeError as error:
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
             raise
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this process ends in any case
-        raise _lost(ranks, others) from error
+        wait_for_torchrun()
+        raise InputError(
+            f"process {ranks.rank} of {ranks.world_size} has lost its connection to another one, which has failed or "
+            "was killed; start all again, with --resume"
+        ) from error
     finally:
         stop()
-
-
-def _is_of_connection(error: BaseException | None) -> bool:
-    """Whether an error is that another process does not answer; gloo's are known by the files they name."""
-    return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
-
-
-def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
-    """The error of a process that the others do not answer any more; ``processes`` are all hosts and process ids.
-
-    The first of those that are left has one to show. It is the last of them to end on its machine: one that looks
-    later would take it for the lost one.
-    """
-    here = {rank: pid for rank, (host, pid) in enumerate(processes) if host == socket.gethostname()}
-
-    def ended() -> list[int]:
-        return [rank for rank, pid in here.items() if not _is_alive(pid)]
-
-    _wait_for(ended)
-    lost = ended()
-    if LAUNCHED in os.environ or ranks.rank != min(set(range(ranks.world_size)) - set(lost)):
-        return FailedElsewhereError()
-    stop()  # so that the others notice, if they have not
-    _wait_for(lambda: len(ended()) >= len(here) - 1)
-    named = ", ".join(f"{rank} (process id {processes[rank][1]})" for rank in lost) or "on another machine"
-    return InputError(
-        f"process {named} of {ranks.world_size} has ended; where it does not say why, it was killed{AFTER_LOSS}"
-    )
-
-
-def _wait_for(condition: Callable[[], object]) -> None:
-    """Wait until ``condition`` is true, or processes have had their time to end."""
-    end = time.monotonic() + _SECONDS_TO_END
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether a process of this machine runs."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return not Path("/proc/self").exists()  # of another system, which does not say
 
 
 def start(*, cuda: bool) -> Ranks:
@@ -189,11 +142,12 @@ def start(*, cuda: bool) -> Ranks:
     local_rank = _from_environment("LOCAL_RANK", 0, most=world_size - 1)
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if world_size > 1 else ():
         if not os.environ.get(name):
-            raise OptionError(f"WORLD_SIZE={world_size}: {name} is not set; python -m common.launch sets all of them")
+            raise OptionError(f"WORLD_SIZE={world_size}: {name} is not set; torchrun sets all of them")
     if cuda:
         check_cuda()
-    if cuda and local_rank >= torch.cuda.device_count():
-        raise OptionError(f"process {local_rank} of this machine has no GPU; there are {torch.cuda.device_count()}")
+    n_local = max(local_rank + 1, _from_environment("LOCAL_WORLD_SIZE", 1, least=1))
+    if cuda and n_local > (n_gpus := torch.cuda.device_count()):
+        raise OptionError(f"--cuda: {n_local} processes on this machine, expected at most {n_gpus}, one for each GPU")
     device = torch.device("cuda", local_rank) if cuda else torch.device("cpu")
     if cuda:
         torch.cuda.set_device(device)
@@ -206,6 +160,7 @@ def start(*, cuda: bool) -> Ranks:
             raise InputError(
                 f"the {world_size} processes do not find each other: {str(error).splitlines()[0]}"
             ) from error
+        JOINED.set()
     return Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
 
 

@@ -1,16 +1,19 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
-import json
 import math
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import fields
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
-LAUNCHED = "STARTED_BY_COMMON_LAUNCH"  # variable of processes of `common.launch`: a folder for their last lines
+JOINED = threading.Event()  # set once this process works with others: from then on its errors may be its own
+_SECONDS_TO_BE_ENDED = 10.0  # by torchrun, after another process has failed
 _LONGEST_SHOWN = 100  # characters of a value in a message
 _LONGEST_MESSAGE = 2000  # characters of a message, of which
 _ENDING = 500  # are at its end, which says what to do
@@ -115,26 +118,31 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
 
 
-def say_last(line: str, status: int) -> None:
-    """Print what ends a command with exit status ``status``; "" where it has said it.
+def is_first_of_torchrun() -> bool:
+    """Whether no other process of this machine, started by the same ``torchrun``, comes before this one."""
+    return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("LOCAL_RANK") == "0"
 
-    All processes of `common.launch` may find the same, or be ended for one of them: it prints one line of theirs.
+
+def wait_for_torchrun() -> None:
+    """Let ``torchrun``, if it has started this process, end it for the failure of another, which it then reports."""
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        time.sleep(_SECONDS_TO_BE_ENDED)
+
+
+def say_last(line: str, *, is_shared: bool = False) -> None:
+    """Print the line that ends a command on stderr; "" prints nothing.
+
+    Of processes of ``torchrun`` that all end for the same reason, ``is_shared``, the first on a machine prints. Before
+    they have `JOINED` each other that is likely: the others wait for ``torchrun`` to end them after the first, and
+    print if it does not.
     """
-    if status and (folder := os.environ.get(LAUNCHED)):
-        path = Path(folder, os.environ.get("RANK", "0"))
-        with suppress(OSError):
-            if not path.exists():
-                Path(f"{path}.tmp").write_text(json.dumps([status, line]))
-                Path(f"{path}.tmp").rename(path)
-            return
+    if is_shared and not is_first_of_torchrun():
+        return
+    if not JOINED.is_set() and not is_first_of_torchrun():
+        wait_for_torchrun()
     if line:
         print(line, file=sys.stderr)
-
-
-def cause(stop: KeyboardInterrupt) -> InputError | None:
-    """The error raised in a process that the launcher then ended, because another process had failed; else None."""
-    error = stop.__context__
-    return error if LAUNCHED in os.environ and isinstance(error, InputError) else None
 
 
 def line_and_status(error: Exception) -> tuple[str, int]:

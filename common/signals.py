@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from common.errors import LAUNCHED
+from common.errors import is_first_of_torchrun
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to end
 _SECONDS_TO_TRY_AGAIN = 0.02
@@ -104,7 +104,7 @@ def end_at_once_while_importing() -> None:
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
     with suppress(OSError):
-        os.write(2, b"" if LAUNCHED in os.environ else b"interrupted\n")
+        os.write(2, b"interrupted\n" if is_first_of_torchrun() else b"")
     os._exit(128 + number)
 
 

@@ -33,7 +33,7 @@ case "$what" in
         resolve_gpus
         require_gpus "$NUM_GPUS"
         [ "$NUM_GPUS" -le 1 ] ||
-            command=("$PYTHON" -m common.launch --standalone --nproc-per-node "$NUM_GPUS" "${command[@]:1}")
+            command=("$PYTHON" "${TORCHRUN[@]}" --standalone --nproc-per-node "$NUM_GPUS" "${command[@]:1}")
         command+=(--batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")
         [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
         ;;

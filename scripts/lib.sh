@@ -344,25 +344,29 @@ refuse_variables() {
     done
 }
 
+# How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
+TORCHRUN=(-m torch.distributed.run --signals-to-handle SIGINT,SIGTERM,SIGQUIT)
+
 # Sets launcher, the words that start train.py in as many processes as NUM_GPUS and NNODES ask for, and world_size,
 # their number. For several machines MASTER_ADDR names the first; RUN_ID, by default $1, is a name that they share.
 set_launcher() {
     local processes=$((NUM_GPUS > 0 ? NUM_GPUS : 1))
     world_size=$((processes * NNODES))
     launcher=("$PYTHON")
+    [ "$processes" -eq 1 ] || export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # as torchrun sets it, with a warning
     if [ -n "${WORLD_SIZE:-}" ]; then # one process a GPU is started from outside, as scripts/slurm_train.sh does
         world_size=$WORLD_SIZE
     elif [ "$NNODES" -gt 1 ]; then
         [ -n "${MASTER_ADDR:-}" ] || wrong_option "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
         : "${PORT:=29500}"
-        launcher+=(-m common.launch --nnodes "$NNODES" --nproc-per-node "$processes")
+        launcher+=("${TORCHRUN[@]}" --nnodes "$NNODES" --nproc-per-node "$processes")
         if [ -n "${NODE_RANK:-}" ]; then
             launcher+=(--node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port "$PORT")
         else
             launcher+=(--rdzv-backend c10d --rdzv-id "${RUN_ID:-$1}" --rdzv-endpoint "$MASTER_ADDR:$PORT")
         fi
     elif [ "$processes" -gt 1 ]; then
-        launcher+=(-m common.launch --nproc-per-node "$processes")
+        launcher+=("${TORCHRUN[@]}" --nproc-per-node "$processes")
         if [ -n "${PORT:-}" ]; then
             launcher+=(--master-port "$PORT")
         else

@@ -1,15 +1,12 @@
 """Commands ended from outside: while they import, by a process that is killed, or without anywhere to print."""
 
 import ctypes
-import json
-import logging
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,8 +16,7 @@ from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
 
 import train
-from common import launch
-from common.errors import LAUNCHED, FailedElsewhereError, InputError, OptionError
+from common.errors import JOINED, InputError, OptionError
 from common.signals import STOPS, StopSignals, ending_at_once
 
 # Stands for PyTorch, which takes seconds to import.
@@ -130,149 +126,89 @@ def test_the_end_of_the_script_that_a_signal_ended_too_is_no_second_request(firs
     assert done == [first]
 
 
-LOSE_ONE = """
-import os, signal, sys, torch
+PROGRAM = """
+import os, signal, sys, time, torch
 from pathlib import Path
 from common import distributed
 from common.cli import run
-folder = Path(sys.argv[1])
+from common.errors import InputError, OptionError
 def main():
+    rank, end = int(os.environ["RANK"]), sys.argv[1]
+    if end == "wrong option":
+        time.sleep(0 if rank else 2)
+        raise OptionError("--speed: expected a number")
     with distributed.processes(cuda=False) as ranks:
-        sys.stderr = (folder / f"{ranks.rank}.txt").open("w", buffering=1)
-        if ranks.rank == 1:
-            pid = os.getpid() if folder.name == "itself" else os.getppid()
-            (folder / "pid").write_text(str(pid))
-            os.kill(pid, signal.SIGKILL)
-        while True:
-            ranks.sum(torch.zeros(1))
-run(main)
-"""
-
-
-@pytest.mark.parametrize("world_size", [2, 4])
-def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path, world_size: int):
-    folder = tmp_path / "itself"
-    folder.mkdir()
-    with pytest.raises(subprocess.CalledProcessError):
-        run_ranks(LOSE_ONE, folder, world_size=world_size)
-    said = {rank: (folder / f"{rank}.txt").read_text().splitlines() for rank in range(world_size)}
-    (line,) = said.pop(0)
-    lost = (folder / "pid").read_text()
-    also = r"(, \d \(process id \d+\))*"  # others that have noticed it and ended before this one looks
-    assert re.match(rf"error: process 1 \(process id {lost}\){also} of {world_size} has ended; .*--resume", line)
-    # One that notices late finds those that have said it gone, and says it again, in a line too.
-    late = [line for lines in said.values() for line in lines]
-    assert len(late) < world_size and all("process 0 (" in line and f" 1 (process id {lost})" in line for line in late)
-
-
-PROGRAM = """
-import os, signal, sys, torch
-from common import distributed
-from common.cli import run
-from common.errors import InputError
-def main():
-    rank = int(os.environ["RANK"])
-    if sys.argv[1] == "killed at its start" and rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    with distributed.processes(cuda=False) as ranks:
-        if sys.argv[1] == "killed" and rank == 1:
+        if end.startswith("torchrun is killed"):
+            Path(sys.argv[2], f"{rank}.pid").write_text(str(os.getpid()))
+            if rank == 1:
+                os.kill(os.getppid(), signal.SIGKILL)
+        if end == "killed" and rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        if sys.argv[1] == "wrong input":
+        if end == "wrong input":
             ranks.together(refuse if rank else lambda: None)
+        if end == "wrong input of one" and rank == 1:
+            refuse()
         while True:
             ranks.sum(torch.zeros(1))
 def refuse():
+    time.sleep(1)
     raise InputError("list.txt:3: no such clip")
 run(main)
 """
 
 
-@pytest.mark.parametrize(
-    ("end", "status", "line"),
-    [
-        ("wrong input", 1, r"error: list\.txt:3: no such clip"),
-        ("killed", 137, r"error: process 1 \(process id \d+\) was ended by SIGKILL, .* --resume"),
-        pytest.param(
-            "killed at its start", 137, "error: process 1 .* was ended by SIGKILL, .*", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_processes_of_the_launcher_end_in_one_line(tmp_path: Path, end: str, status: int, line: str):
-    program = tmp_path / "program.py"
+def run_by_torchrun(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
+    """Two processes of ``PROGRAM`` that end as ``end`` says."""
+    program = folder / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "common.launch", "--standalone", "--nproc-per-node", "2", program, end]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert re.fullmatch(rf"{line}\n", done.stderr), done.stderr
-
-
-# Stands for a command in a process of the launcher; without PyTorch.
-ENDS = """
-import os, signal, sys, time
-from pathlib import Path
-from common.errors import LAUNCHED, say_last
-waits = Path(os.environ[LAUNCHED], "waits.tmp")
-ends = dict(end.split("=", 1) for end in sys.argv[1:])
-status, line = ends[os.environ["RANK"]].split(" ", 1)
-if status == "waits":
-    signal.signal(signal.SIGTERM, lambda *_: (say_last("stopped by SIGTERM", 143), os._exit(143)))
-    waits.touch()
-    time.sleep(600)
-if int(status) < 0:
-    while not waits.exists():
-        time.sleep(0.01)
-    os.kill(os.getpid(), -int(status))
-if line != "nothing":
-    say_last(line, int(status))
-sys.exit(int(status))
-"""
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    """Runs two processes that end as they are told, such as by "1 error: why"; the exit status and stderr."""
-    handlers = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGQUIT)}
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    program = tmp_path / "program.py"
-    program.write_text(ENDS)
-
-    def run(*ends: str) -> tuple[int, str]:
-        words = [f"{rank}={end}" for rank, end in enumerate(ends)]
-        status = launch.main(["--standalone", "--nproc-per-node", "2", str(program), *words])
-        return status, capfd.readouterr().err
-
-    monkeypatch.setenv(LAUNCHED, "")
-    yield run
-    logging.disable(logging.NOTSET)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program, end]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*command, folder], env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT
+    )
 
 
 @pytest.mark.parametrize(
-    ("ends", "status", "said"),
+    ("end", "line", "cause"),
     [
-        (("2 error: why", "2 error: why"), 2, "error: why"),
-        (("waits -", "1 error: why"), 1, "error: why"),
-        (("waits -", "-9 -"), 137, r"error: process 1 \(process id \d+\) was ended by SIGKILL, .* --resume"),
-        (("143 stopped by SIGTERM", "143 stopped by SIGTERM"), 143, "stopped by SIGTERM"),
-        (("waits -", "-15 -"), 143, "stopped by SIGTERM"),
-        (("1 ", "waits -"), 1, ""),  # has said it itself
-        (("1 nothing", "1 nothing"), 1, "error: process [01] ended with exit status 1; another machine.* says why"),
+        ("wrong option", "error: --speed: expected a number", "exitcode  : 2"),
+        ("wrong input", "error: list.txt:3: no such clip", "rank      : 1"),
+        pytest.param("wrong input of one", "error: list.txt:3: no such clip", "rank      : 1", marks=pytest.mark.slow),
+        ("killed", "", "(SIGKILL)"),
     ],
 )
-def test_the_launcher_prints_one_line_of_the_process_that_has_failed(
-    launched: Callable[..., tuple[int, str]], ends: tuple[str, str], status: int, said: str
+def test_torchrun_reports_the_process_that_failed_after_its_one_line(tmp_path: Path, end: str, line: str, cause: str):
+    done = run_by_torchrun(tmp_path, end)
+    assert (done.returncode, done.stdout) == (1, "")
+    own, _, report = done.stderr.partition("Traceback (most recent call last):")
+    assert [said for said in own.splitlines() if said.startswith("error: ")] == ([line] if line else [])
+    assert cause in report.partition("Root Cause")[2]
+
+
+def test_a_process_that_loses_another_without_torchrun_says_so_in_one_line(tmp_path: Path, capfd):
+    program = PROGRAM.replace("sys.argv[1]", "'killed'")
+    with pytest.raises(subprocess.CalledProcessError):
+        run_ranks(program, tmp_path)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("error: process 0 of 2 has lost its connection to another one") and "--resume" in line
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_process_that_torchrun_does_not_end_for_the_error_of_the_first_says_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys, is_joined: bool
 ):
-    ended_with, printed = launched(*ends)
-    assert ended_with == status
-    assert re.fullmatch(f"{said}\n" if said else "", printed), printed
+    def main(_: Sequence[str]) -> None:
+        if is_joined:
+            monkeypatch.setattr(JOINED, "is_set", lambda: True)
+        raise OptionError("--cuda: no GPU")
 
-
-def test_a_program_that_the_launcher_does_not_find_is_one_line(capfd, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(LAUNCHED, "")
-    assert launch.main(["--standalone", "--nproc-per-node", "2", "absent.py"]) == 2
-    assert capfd.readouterr().err == "error: absent.py: no such file; give a program, such as train.py\n"
+    waited: list[float] = []
+    monkeypatch.setattr("common.errors.time.sleep", waited.append)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert ended(main) == 2
+    assert capsys.readouterr().err == "error: --cuda: no GPU\n"
+    assert len(waited) == (0 if is_joined else 1)
 
 
 class EndedAmidTheError(InputError):
@@ -290,55 +226,20 @@ def test_a_signal_that_comes_while_a_command_says_its_error_changes_nothing(caps
     assert capsys.readouterr().err == "error: list.txt:3: no such clip\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (OptionError("--cuda: no GPU"), [2, "error: --cuda: no GPU"]),
-        (FailedElsewhereError(), None),
-        (KeyboardInterrupt(), [130, "interrupted"]),
-        (SystemExit(1), [1, ""]),
-    ],
-)
-def test_a_process_of_the_launcher_leaves_its_last_line_to_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, error: BaseException, line: list[object] | None
-):
-    def main(_: Sequence[str]) -> None:
-        raise error
-
-    monkeypatch.setenv(LAUNCHED, str(tmp_path))
-    monkeypatch.setenv("RANK", "1")
-    ended(main)
-    assert capsys.readouterr().err == ""
-    assert [json.loads(path.read_text()) for path in tmp_path.iterdir()] == ([] if line is None else [line])
-
-
-@pytest.mark.parametrize("is_launched", [True, False])
-def test_what_the_launcher_ends_for_its_error_says_the_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, is_launched: bool
-):
-    def main(_: Sequence[str]) -> None:
-        try:
-            raise InputError("no such clip")
-        finally:
-            signal.raise_signal(signal.SIGTERM)  # as torchrun does when another process ends first
-
-    if is_launched:
-        monkeypatch.setenv(LAUNCHED, str(tmp_path))
-    assert ended(main) == (1 if is_launched else 143)
-    said = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
-    assert said == ([[1, "error: no such clip"]] if is_launched else [])
-    assert capsys.readouterr().err == ("" if is_launched else "stopped by SIGTERM\n")
-
-
 @pytest.mark.slow
 def test_processes_whose_torchrun_is_killed_end_with_it(tmp_path: Path):
-    folder = tmp_path / "parent"
-    folder.mkdir()
-    with pytest.raises(subprocess.CalledProcessError):
-        run_ranks(LOSE_ONE, folder, world_size=2)
-    wait_until((folder / "0.txt").read_text)
-    (line,) = (folder / "0.txt").read_text().splitlines()
-    assert line == "stopped by SIGTERM" or line.startswith("error: process 1 (process id ")
+    assert run_by_torchrun(tmp_path, "torchrun is killed").returncode == -signal.SIGKILL
+    for rank in range(2):
+        pid = int((tmp_path / f"{rank}.pid").read_text())
+        wait_until(lambda pid=pid: not _runs(pid))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
 
 
 def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):

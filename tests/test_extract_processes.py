@@ -79,7 +79,7 @@ def test_two_processes_of_the_launcher_write_what_one_process_writes(tmp_path: P
     make_corpus(tmp_path, N_CLIPS)
     with (tmp_path / "train.txt").open("a") as file:
         file.write("wavs/missing.wav|refused on the first rank\nwavs/gone.wav|refused on the second\n")
-    launcher = (sys.executable, "-m", "common.launch", "--standalone", "--nproc-per-node", "2")
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     result = run(*launcher, *command(tmp_path, n_workers=1))
     assert result.returncode != 0
     assert result.stdout.count("refused: 2 of 26 utterances") == 1, result.stderr

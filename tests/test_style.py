@@ -255,7 +255,7 @@ ROOMS = [
 ]
 FLAT = [
     *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
-    *"published_options launch parsing torch_file".split(),
+    *"published_options parsing torch_file".split(),
 ]
 
 

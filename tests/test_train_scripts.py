@@ -131,6 +131,9 @@ OWN = {
 }
 
 
+TORCHRUN = "-m torch.distributed.run --signals-to-handle SIGINT,SIGTERM,SIGQUIT"  # not SIGHUP, for nohup
+
+
 def parsed(model: str, options: str) -> dict[str, Any]:
     """What train.py makes of these options."""
     return vars(train.parse_args(["-m", model, *shlex.split(options)])[0])
@@ -140,7 +143,7 @@ def parsed(model: str, options: str) -> dict[str, Any]:
 def test_train_sh_without_settings_is_the_published_run_on_eight_gpus(model: str):
     version = {"LEARNED_ALIGNMENT": "false"} if model == "FastPitch" else {}
     (words,) = dry_run("scripts/train.sh", MODEL=model, NUM_GPUS="8", **version)
-    assert words[:7] == ["py", *"-m common.launch --nproc-per-node 8 --standalone train.py".split()]
+    assert words[:9] == ["py", *f"{TORCHRUN} --nproc-per-node 8 --standalone train.py".split()]
     plain, mixed = PUBLISHED[model]
     assert vars(training_options(words)) == parsed(model, plain)
     (words,) = dry_run("scripts/train.sh", MODEL=model, NUM_GPUS="8", AMP="true", **version)
@@ -193,14 +196,14 @@ def test_train_sh_trains_without_durations_when_it_is_asked_to():
     [
         ({"NUM_GPUS": "0"}, ""),
         ({"NUM_GPUS": "1"}, ""),
-        ({"NUM_GPUS": "4", "PORT": "7"}, "-m common.launch --nproc-per-node 4 --master-port 7"),
+        ({"NUM_GPUS": "4", "PORT": "7"}, f"{TORCHRUN} --nproc-per-node 4 --master-port 7"),
         (
             {"NNODES": "2", "MASTER_ADDR": "a", "RUN_ID": "x", "NUM_GPUS": "8"},
-            "-m common.launch --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-id x --rdzv-endpoint a:29500",
+            f"{TORCHRUN} --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-id x --rdzv-endpoint a:29500",
         ),
         (
             {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "1", "NUM_GPUS": "0"},
-            "-m common.launch --nnodes 2 --nproc-per-node 1 --node-rank 1 --master-addr a --master-port 29500",
+            f"{TORCHRUN} --nnodes 2 --nproc-per-node 1 --node-rank 1 --master-addr a --master-port 29500",
         ),
         ({"WORLD_SIZE": "16", "RANK": "3", "NUM_GPUS": "8"}, ""),
     ],
