@@ -9,6 +9,7 @@ list's recordings are copied. A run that was stopped is resumed when it is start
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -76,7 +77,11 @@ def prepare_voice(
     )
     inputs = [one for item in items for one in item.inputs]
     check_effects(given_options(args, parser), inputs, voice.controls, source=str(args.list))
-    return items, partial(Evaluator, voice)
+    beside = None
+    if "vocoder" in models:
+        griffin_lim = GriffinLimVocoder(voice.audio, seed=args.seed, n_iter=args.griffin_lim_iters)
+        beside = replace(voice, vocoder=griffin_lim, vocoder_pitch="mel")
+    return items, partial(Evaluator, voice, beside=beside)
 
 
 def prepare_copies(

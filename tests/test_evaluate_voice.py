@@ -134,8 +134,12 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     assert first["rtf"] == pytest.approx(first["duration"] / first["work"])
     assert (first["reference"], second["reference"], third["reference"]) == ("go on", "not so long", "hm")
     assert all(one["wer"] is not None and one["heard"] is not None for one in (first, second, third))
-    assert third["mcd_db"] is third["f0_rmse_cents"] is third["recording"] is None and third["beside"] == {}
-    assert first["beside"]["recording"]["wer"] is not None and first["beside"]["recording"]["pulses_high"] > 0
+    assert third["mcd_db"] is third["f0_rmse_cents"] is third["recording"] is None
+    assert list(first["beside"]) == ["recording", "griffin-lim"] and list(third["beside"]) == ["griffin-lim"]
+    assert all(beside["wer"] is not None for beside in first["beside"].values())
+    assert first["beside"]["recording"]["pulses_high"] > 0 and first["beside"]["griffin-lim"]["unvoiced_high"] > 0
+    assert first["beside"]["griffin-lim"]["duration"] == pytest.approx(first["duration"])
+    assert soundfile.info(tmp_path / "out/griffin-lim/sub/c.wav").samplerate == 22050
     assert abs(first["harmonicity_bias_db"]) > 1 and first["pesq"] is first["f0_mean_cents"] is None
     means = found["averages"]
     assert means["mcd_db"] == pytest.approx((first["mcd_db"] + second["mcd_db"]) / 2)
@@ -144,17 +148,19 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     assert means["cer"] == pytest.approx(sum(errors) / sum(letters))
     work = sum(one["work"] for one in found["utterances"])
     assert means["rtf"] == pytest.approx(sum(one["duration"] for one in found["utterances"]) / work)
-    header, *rows, last = capsys.readouterr().out.splitlines()[:8]
+    header, *rows, last = capsys.readouterr().out.splitlines()[:12]
     assert header.split()[:3] == ["utterance", "WER", "(%)"] and "MCD (dB)" in header and "PESQ" not in header
-    assert [row.split()[0] for row in rows] == ["a", "recording", "b", "recording", "sub/c", "all"]
-    assert rows[4].split()[3] == "-" and last.startswith("  recording")
+    assert [row.split()[0] for row in rows] == [
+        *["a", "recording", "griffin-lim", "b", "recording", "griffin-lim", "sub/c", "griffin-lim", "all", "recording"]
+    ]
+    assert rows[6].split()[3] == "-" and last.startswith("  griffin-lim")
     assert {len(line) for line in (header, *rows, last)} == {len(header)}
 
 
 def test_the_page_holds_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
     assert evaluate("--jasper", tiny.recognizer) == 0
     reader = read_page(tmp_path)
-    assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (5, 3)
+    assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (8, 3)
     assert all(source.startswith("data:audio/flac;base64,") for source in reader.sources["audio"])
     assert "file:" not in reader.policy
     sounds = [base64.b64decode(source.partition(",")[2]) for source in reader.sources["audio"]]
@@ -194,7 +200,7 @@ def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_
     reader = read_page(tmp_path)
     assert "'self' file:" in reader.policy
     assert reader.sources == {
-        "audio": ["synthesised/odd%20%231%20%26%20%3Cb%3E.wav"],
+        "audio": [f"{folder}/odd%20%231%20%26%20%3Cb%3E.wav" for folder in ("griffin-lim", "synthesised")],
         "img": ["plots/odd%20%231%20%26%20%3Cb%3E.svg"],
     }
     assert (tmp_path / "out/synthesised/odd #1 & <b>.wav").is_file()
@@ -348,11 +354,11 @@ def test_an_interrupted_run_reports_what_is_done_and_goes_on_from_there(evaluate
     assert "stopped after 2 of 3" in out and "\n2 of 3 (stopped) " in out
     page = read_page(tmp_path)
     assert "2 of 3 utterances: the evaluation was stopped" in page.text
-    assert page.tables[0].rows[-2][0][0] == "2 of 3 (stopped)"
+    assert page.tables[0].rows[-3][0][0] == "2 of 3 (stopped)"
     assert results(tmp_path)["extent"] == {"n_done": 2, "n_listed": 3, "stopped": True}
     assert evaluate() == 0
     page = read_page(tmp_path)
-    assert "stopped" not in page.text and page.tables[0].rows[-2][0][0] == "all 3"
+    assert "stopped" not in page.text and page.tables[0].rows[-3][0][0] == "all 3"
     assert not results(tmp_path)["extent"]["stopped"]
     assert names == ["a.wav", "b.wav", "sub/c.wav"]
     after = results(tmp_path)["utterances"]

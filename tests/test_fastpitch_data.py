@@ -63,8 +63,7 @@ def test_a_list_of_recordings_is_read_as_that_of_their_features(corpus: Path):
         read_list(corpus, corpus / "recordings.txt", learned_alignment=False)
     assert str(refused.value) == (
         f"{corpus}/recordings.txt:2: wavs/b.wav has no durations/b.pt, pitch_char/b.pt in {corpus}; make them by "
-        "extract_mels.py (--extract-mels --extract-durations --extract-pitch-char), or add --learned-alignment to need "
-        "none"
+        "extract_mels.py --extract-mels --extract-durations --extract-pitch-char, or add --learned-alignment"
     )
 
 

@@ -160,7 +160,7 @@ def test_a_voice_whose_mel_is_not_finite_is_named(tmp_path: Path):
 def test_a_training_whose_examples_are_not_finite_says_what_to_do(trained, tmp_path: Path):
     payload = with_value(trained[1], ("ema", "fastpitch", "proj.bias"), lambda value: torch.full_like(value, 3e38))
     payload = with_value(payload, ("ema", "fastpitch", "proj.weight"), lambda value: value * 1e38)
-    with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2, .*--checkpoint-path"):
+    with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2; .*--checkpoint-path"):
         resume(trained, tmp_path / "out", payload, "--samples-interval", "1")
 
 

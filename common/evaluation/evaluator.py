@@ -17,6 +17,7 @@ from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
 from common.evaluation.page import save_page
 from common.evaluation.plots import plot_alone, plot_comparison
 from common.evaluation.results import (
+    GRIFFIN_LIM,
     JOURNAL,
     PAGE,
     RECORDING,
@@ -39,7 +40,7 @@ from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import Recognizer, error_counts
 from common.signals import StopSignals
-from common.synthesis import OutputFolder, Voice
+from common.synthesis import OutputFolder, Speech, Voice
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 AnyRecognizer = Recognizer | Pocketsphinx
@@ -78,9 +79,10 @@ class Evaluator:
 
     measures = frozenset({"recordings", "alignment"})
 
-    def __init__(self, voice: Voice, folder: Path, *, recognizer: AnyRecognizer | None) -> None:
-        """Without a ``recognizer`` nothing is transcribed."""
+    def __init__(self, voice: Voice, folder: Path, *, recognizer: AnyRecognizer | None, beside: Voice | None) -> None:
+        """``beside`` is the voice through Griffin-Lim; without a ``recognizer`` nothing is transcribed."""
         self.folder = folder
+        self._beside = beside
         self.recognizer = recognizer
         self._voice = voice
         self._rate = voice.sampling_rate
@@ -97,20 +99,38 @@ class Evaluator:
         result = Result(item.name, item.text, item.key)
         try:
             synthesizer = self._voice.synthesizer
-            speech = self._voice.speak_inputs(item.inputs)
+            speech, work = _speak(self._voice, item)
             self._output.write(speech, item.phrase.output)
             cut, silent = (item.phrase in phrases for phrases in (synthesizer.unfinished, synthesizer.silent))
-            work = sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
             result = replace(result, duration=speech.duration, work=work, cut=cut, silent=silent)
             wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))
             result = transcribed(result, wave, self._rate, result.reference, by=self.recognizer)
-            return self._compare(item, result, wave)
+            result = self._compare(item, result, wave)
+            if self._beside is not None:
+                result = replace(result, beside=(*result.beside, self._through_griffin_lim(self._beside, item, result)))
+            return result
         except OutputError:  # the next one would fail too
             raise
         except InputError as error:
             return replace(result, error=str(error))
+
+    def _through_griffin_lim(self, voice: Voice, item: EvaluationItem, result: Result) -> Result:
+        """The figures of an utterance whose sound Griffin-Lim makes, beside its recording if there is one."""
+        speech, work = _speak(voice, item)
+        save_wav(files_of(self.folder, item.name)[GRIFFIN_LIM], speech.wave, sampling_rate=self._rate)
+        other = Result(GRIFFIN_LIM, item.text, reference=result.reference, duration=speech.duration, work=work)
+        other = transcribed(other, speech.wave, self._rate, result.reference, by=self.recognizer)
+        common, real = self._rate, None
+        if item.recording is not None:
+            rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
+            recorded, common = load_wav(item.recording, sampling_rate=rate), min(rate, self._rate)
+            samples = resample(recorded, ratio=common / rate).numpy()
+            real = samples, speech_frames(samples, sampling_rate=common)
+        samples = resample(speech.wave, ratio=common / self._rate).numpy()
+        frames = speech_frames(samples, sampling_rate=common)
+        return replace(other, sound=measure_sound(samples, frames, sampling_rate=common, recording=real))
 
     def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
         """Compare with the recording, if there is one, and plot."""
@@ -138,6 +158,12 @@ class Evaluator:
         own = replace(own, sound=measure_sound(*real, sampling_rate=common, recording=None))
         sound = measure_sound(waves[1], comparison.synthesized, sampling_rate=common, recording=real)
         return replace(result, distance=comparison.distance, sound=sound, beside=(own,))
+
+
+def _speak(voice: Voice, item: EvaluationItem) -> tuple[Speech, float]:
+    """An utterance as ``voice`` speaks it, and the seconds of work."""
+    speech = voice.speak_inputs(item.inputs)
+    return speech, sum(times.latency for times in voice.synthesizer.times[-len(item.inputs) :])
 
 
 def transcribed(result: Result, wave: Tensor, rate: int, reference: str | None, *, by: AnyRecognizer | None) -> Result:
