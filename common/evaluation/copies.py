@@ -11,7 +11,7 @@ from torch import Tensor
 from common.audio import MelExtractor, load_wav, save_wav
 from common.config import AudioConfig
 from common.errors import InputError, OutputError
-from common.evaluation.evaluator import AnyRecognizer, save_plot, transcribed
+from common.evaluation.evaluator import AnyRecognizer, Clip, save_plot, transcribed
 from common.evaluation.items import EvaluationItem, find_recordings, read_texts, read_transcripts
 from common.evaluation.metrics import SpeechComparison, SpeechFrames, speech_frames
 from common.evaluation.plots import plot_comparison
@@ -19,11 +19,9 @@ from common.evaluation.results import GRIFFIN_LIM, RECORDING, Result, files_of
 from common.evaluation.sound import measure_copy
 from common.synthesis import AudioContract, GriffinLimVocoder, Vocoder, load_mels_or_recordings, with_frame_pitch
 from common.synthesis.effects import warn_unread
-from common.synthesis.utterances import mel_of
+from common.synthesis.utterances import mel_of, told_pitch
 from common.text import plain_text
 from common.timing import Stopwatch
-
-Clip = tuple[np.ndarray, SpeechFrames]  # a wave (T,) and its frames
 
 
 def read_copies(
@@ -134,11 +132,8 @@ class CopyEvaluator:
         """The sound (T,) that a vocoder makes of a recording's mel, and the seconds it took."""
         (one,) = item.inputs
         mel = mel_of(one)[None].to(self._device)
-        pitch = {}
-        if one.frame_pitch is not None:
-            given = one.frame_pitch[None].to(self._device)
-            pitch = {"pitch": given, "voicing": (given > 0).float()}
+        given = None if one.frame_pitch is None else one.frame_pitch[None].to(self._device)
         watch = Stopwatch(self._device)
         with watch.running():
-            wave = vocoder.speak(mel, [mel.size(2)], **pitch)[0]
+            wave = vocoder.speak(mel, [mel.size(2)], **told_pitch(given))[0]
         return wave.cpu(), watch.seconds

@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
-from common.evaluation.metrics import compare_speech_frames, speech_frames
+from common.evaluation.metrics import SpeechFrames, compare_speech_frames, speech_frames
 from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
 from common.evaluation.page import save_page
 from common.evaluation.plots import plot_alone, plot_comparison
@@ -44,6 +45,7 @@ from common.synthesis import OutputFolder, Speech, Voice
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 AnyRecognizer = Recognizer | Pocketsphinx
+Clip = tuple[np.ndarray, SpeechFrames]  # a wave (T,) and its frames
 
 
 def check_files(
@@ -107,38 +109,36 @@ class Evaluator:
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))
             result = transcribed(result, wave, self._rate, result.reference, by=self.recognizer)
-            result = self._compare(item, result, wave)
+            result, real, common = self._compare(item, result, wave)
             if self._beside is not None:
-                result = replace(result, beside=(*result.beside, self._through_griffin_lim(self._beside, item, result)))
+                other = self._through_griffin_lim(self._beside, item, result, real, sampling_rate=common)
+                result = replace(result, beside=(*result.beside, other))
             return result
         except OutputError:  # the next one would fail too
             raise
         except InputError as error:
             return replace(result, error=str(error))
 
-    def _through_griffin_lim(self, voice: Voice, item: EvaluationItem, result: Result) -> Result:
-        """The figures of an utterance whose sound Griffin-Lim makes, beside its recording if there is one."""
+    def _through_griffin_lim(
+        self, voice: Voice, item: EvaluationItem, result: Result, real: Clip | None, *, sampling_rate: int
+    ) -> Result:
+        """The figures of an utterance whose sound Griffin-Lim makes, beside its recording as `_compare` gives it."""
         speech, work = _speak(voice, item)
         save_wav(files_of(self.folder, item.name)[GRIFFIN_LIM], speech.wave, sampling_rate=self._rate)
         other = Result(GRIFFIN_LIM, item.text, reference=result.reference, duration=speech.duration, work=work)
         other = transcribed(other, speech.wave, self._rate, result.reference, by=self.recognizer)
-        common, real = self._rate, None
-        if item.recording is not None:
-            rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
-            recorded, common = load_wav(item.recording, sampling_rate=rate), min(rate, self._rate)
-            samples = resample(recorded, ratio=common / rate).numpy()
-            real = samples, speech_frames(samples, sampling_rate=common)
-        samples = resample(speech.wave, ratio=common / self._rate).numpy()
-        frames = speech_frames(samples, sampling_rate=common)
-        return replace(other, sound=measure_sound(samples, frames, sampling_rate=common, recording=real))
+        samples = resample(speech.wave, ratio=sampling_rate / self._rate).numpy()
+        frames = speech_frames(samples, sampling_rate=sampling_rate)
+        return replace(other, sound=measure_sound(samples, frames, sampling_rate=sampling_rate, recording=real))
 
-    def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
-        """Compare with the recording, if there is one, and plot."""
+    def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> tuple[Result, Clip | None, int]:
+        """Compare with the recording, if there is one, and plot; also return that, and the rate of the comparison."""
         files = files_of(self.folder, item.name)
         if item.recording is None:
             frames = speech_frames(wave.numpy(), sampling_rate=self._rate)
             save_plot(plot_alone(frames), files["plot"])
-            return replace(result, sound=measure_sound(wave.numpy(), frames, sampling_rate=self._rate, recording=None))
+            sound = measure_sound(wave.numpy(), frames, sampling_rate=self._rate, recording=None)
+            return replace(result, sound=sound), None, self._rate
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
@@ -157,7 +157,7 @@ class Evaluator:
         real = waves[0], comparison.reference
         own = replace(own, sound=measure_sound(*real, sampling_rate=common, recording=None))
         sound = measure_sound(waves[1], comparison.synthesized, sampling_rate=common, recording=real)
-        return replace(result, distance=comparison.distance, sound=sound, beside=(own,))
+        return replace(result, distance=comparison.distance, sound=sound, beside=(own,)), real, common
 
 
 def _speak(voice: Voice, item: EvaluationItem) -> tuple[Speech, float]:

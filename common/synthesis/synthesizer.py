@@ -21,7 +21,7 @@ from common.synthesis.measurements import BatchTimes
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import pad_styles
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of
+from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, told_pitch
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
@@ -163,8 +163,7 @@ class Synthesizer:
         if self._voice_pitch:
             curves = [one.pitch_of_frames() for one in results]
             return {"pitch": pad_sequence(curves, batch_first=True).to(self._device)}
-        pitch = _pad_column("frame_pitch", [one.item for one in results], 0, self._device)
-        return {} if pitch is None else {"pitch": pitch, "voicing": (pitch > 0).float()}
+        return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self._device))
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
         return envelope(result, hop_length=self._hop_length, fade_out=self._fade_out)

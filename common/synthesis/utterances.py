@@ -66,6 +66,11 @@ def mel_of(item: SynthesisInput) -> Tensor:
     return item.mel
 
 
+def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
+    """What a vocoder is told of a list's pitch (B, F) in Hz, 0 where unvoiced: that and its voicing, or nothing."""
+    return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}
+
+
 @dataclass(frozen=True)
 class SynthesisResult:
     """One utterance's result, on the CPU."""

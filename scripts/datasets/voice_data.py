@@ -8,18 +8,19 @@ are held back are in `held_back.txt` alone, for ``scripts/evaluate_voice.sh``. E
 is left out, to compare voices by. Run again after a stop, it keeps what is there.
 """
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import parselmouth
 import soundfile
+import torch
 from parselmouth.praat import call
 
+from common.audio import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.files import read_lines, write_atomically, write_text, writing
+from common.files import read_lines, write_text, writing
 from common.progress import progress
 from common.text import Speaker
 from scripts.datasets.make_corpus import SENTENCES, normalize, read_sentences
@@ -84,9 +85,7 @@ def read_text(path: Path, text: str, speaker: Speaker, change: tuple[float, floa
 
 
 def _save(path: Path, samples: np.ndarray, sampling_rate: int) -> None:
-    wav = io.BytesIO()
-    soundfile.write(wav, samples, sampling_rate, format="WAV", subtype="PCM_16")
-    write_atomically(path, lambda file: file.write(wav.getbuffer()), durable=False)
+    save_wav(path, torch.from_numpy(samples), sampling_rate=sampling_rate, durable=False)
 
 
 def transcripts(folder: Path) -> dict[str, str]:
