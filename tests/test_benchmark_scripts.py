@@ -22,8 +22,7 @@ from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from common.registry import get_model
 from hifigan.model import PRESETS, Generator
-from scripts.benchmarks import largest_batch, random_models, vocoder
-from scripts.benchmarks import train as benchmark_training
+from scripts.benchmarks import largest_batch, random_models, train as benchmark_training, vocoder
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown
 from scripts.benchmarks.train import Figures

@@ -8,9 +8,7 @@ import pytest
 import soundfile
 import torch
 from golden_files import first_matching
-from tiny_tacotron2 import TINY as TACOTRON2
-from tiny_tacotron2 import published
-from tiny_tacotron2 import tiny_network as tiny_tacotron2
+from tiny_tacotron2 import TINY as TACOTRON2, published, tiny_network as tiny_tacotron2
 from tiny_waveglow import lively
 from torch import Tensor, nn
 

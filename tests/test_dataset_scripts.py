@@ -15,8 +15,7 @@ from common.audio.arguments import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
 from scripts.datasets.make_digits_lists import main as make_digits_lists
-from scripts.datasets.make_filelists import main as make_filelists
-from scripts.datasets.make_filelists import split_clips
+from scripts.datasets.make_filelists import main as make_filelists, split_clips
 
 
 def make_corpus(folder: Path, clips: int = 12) -> Path:

@@ -24,8 +24,7 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from fastpitch.model import ModelConfig
 from scripts.datasets.download import fetch, unpack
-from scripts.download_models import PUBLISHED
-from scripts.download_models import main as download_models
+from scripts.download_models import PUBLISHED, main as download_models
 
 
 class RangeServer(http.server.BaseHTTPRequestHandler):

@@ -21,8 +21,7 @@ from common.cli import run
 from common.config import AudioConfig, from_plain
 from common.extraction import read_lists
 from common.extraction.batches import mels_on_device
-from common.extraction.features import ExtractionPlan, prepare
-from common.extraction.features import extract as extract_utterance
+from common.extraction.features import ExtractionPlan, extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 

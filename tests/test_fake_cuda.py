@@ -29,8 +29,7 @@ from common.training import Networks, Objective
 from common.training.engine import evaluation_mode
 from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.model import ModelConfig as FastPitchConfig
+from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig as FastPitchConfig
 from fastpitch.prosody_transforms import PitchTransform
 from harmonic.loss_function import HarmonicObjective
 from hifigan.loss_function import HifiganObjective

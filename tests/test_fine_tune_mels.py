@@ -12,8 +12,7 @@ import pytest
 import soundfile
 import torch
 from shell import ROOT, dry_run, run_bash
-from tiny_tacotron2 import TINY as TACOTRON2
-from tiny_tacotron2 import tiny_network
+from tiny_tacotron2 import TINY as TACOTRON2, tiny_network
 from tiny_vocoder import DEFAULTS
 
 import extract_mels

@@ -10,8 +10,13 @@ from common.cli import ArgumentParser
 from common.config import TextConfig
 from common.errors import InputError, OptionError
 from common.text import Speaker, TextFrontEnd, espeak_library, get_symbol_table
-from common.text.arguments import NO_G2P, add_phoneme_overrides, add_text_arguments, override_phonemes
-from common.text.arguments import text_config_from_args as config_of
+from common.text.arguments import (
+    NO_G2P,
+    add_phoneme_overrides,
+    add_text_arguments,
+    override_phonemes,
+    text_config_from_args as config_of,
+)
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_vocoder import ALIGNED, TINY, cut, make_recordings, segments, vocoder_engine
-from tiny_vocoder import train_options as vocoder_options
+from tiny_vocoder import ALIGNED, TINY, cut, make_recordings, segments, train_options as vocoder_options, vocoder_engine
 from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference

@@ -20,8 +20,7 @@ from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
 from common.files import check_apart, read_standard_input, save_tensor, write_text
 from common.synthesis import load_voice
-from scripts.datasets import describe_mels, make_filelists
-from scripts.datasets import make_corpus as make_corpus_script
+from scripts.datasets import describe_mels, make_corpus as make_corpus_script, make_filelists
 from scripts.demos import onnx_speaker
 
 

@@ -12,8 +12,7 @@ from corpus import add_clip
 from shell import ROOT, dry_run, run_bash
 from tiny_models import without_samples
 from tiny_tacotron2 import TINY_OPTIONS as TINY_TACOTRON2
-from tiny_vocoder import TINY_OPTIONS as TINY_HIFIGAN
-from tiny_vocoder import make_recordings
+from tiny_vocoder import TINY_OPTIONS as TINY_HIFIGAN, make_recordings
 
 import extract_mels
 import inference

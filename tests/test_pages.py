@@ -9,8 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from page_reader import PageReader
 
-from common.pages import Link, Number, Row, Term, palette, render_page, stylesheet
-from common.pages import render as pages
+from common.pages import Link, Number, Row, Term, palette, render as pages, render_page, stylesheet
 from common.pages.charts import CHART_STYLE, data_url, to_svg
 from common.pages.render import digest
 

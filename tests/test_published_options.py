@@ -14,8 +14,7 @@ import train
 from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
-from common.recognition.arguments import build_parser as recognition_parser
-from common.recognition.arguments import chosen_recognizer
+from common.recognition.arguments import build_parser as recognition_parser, chosen_recognizer
 from common.registry import get_model
 from common.training.arguments import build_training_parser
 from scripts import migration_page

@@ -26,16 +26,14 @@ from seed_commands import (
 )
 from shell import n_processes, training_options
 from tiny import TINY_OPTIONS
-from tiny_tacotron2 import TINY as TINY_TACOTRON2
-from tiny_tacotron2 import tiny_network
+from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
 
 import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import read_json
-from waveglow.model import ModelConfig as WaveGlowConfig
-from waveglow.model import build_networks
+from waveglow.model import ModelConfig as WaveGlowConfig, build_networks
 
 STATISTICS = "pitch_char_stats__{}.json"
 LISTS = "filelists/{}_filelist.txt"

@@ -28,8 +28,7 @@ from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
 from scripts.benchmarks import first_sound as first_sound_benchmark
 from waveglow.arg_parser import InferenceOptions, inference_settings
-from waveglow.model import UPSAMPLING_FRAMES, WaveGlow
-from waveglow.model import context_frames as waveglow_context
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)

@@ -1,3 +1,5 @@
 """HTML pages that look like one product: templates with one stylesheet, tables that sort, and charts."""
 
-from common.pages.render import NAME, Cell, Link, Number, Row, Term, palette, render_page, render_template, stylesheet
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,5 @@
 """Speech to text: transcribing recordings, and error rates."""
 
-from common.recognition.error_rates import ErrorCounts, error_counts
-from common.recognition.recognizer import Recognizer, SpeechItem, Transcription, load_recognizer
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

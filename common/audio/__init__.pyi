@@ -1,0 +1,37 @@
+"""Recordings in and sound out: wav files, mel-spectrograms, pitch and its statistics, Griffin-Lim, the denoiser."""
+
+from .denoiser import BIAS_FRAMES as BIAS_FRAMES, Denoiser as Denoiser
+from .mel import (
+    MAGNITUDE_FLOOR as MAGNITUDE_FLOOR,
+    SILENT_MEL as SILENT_MEL,
+    MelExtractor as MelExtractor,
+    compress as compress,
+    full_precision_products as full_precision_products,
+    overlap_add as overlap_add,
+)
+from .pitch import (
+    AT_FRAMES as AT_FRAMES,
+    PITCH_CEILING as PITCH_CEILING,
+    PITCH_FLOOR as PITCH_FLOOR,
+    PITCH_LIMITS as PITCH_LIMITS,
+    SHORTEST as SHORTEST,
+    estimate_pitch as estimate_pitch,
+)
+from .pitch_cache import PitchCache as PitchCache
+from .pitch_statistics import PitchStatistics as PitchStatistics, read_pitch_statistics as read_pitch_statistics
+from .wav import (
+    CONTAINERS as CONTAINERS,
+    FULL_SCALE as FULL_SCALE,
+    SOUND_FORMATS as SOUND_FORMATS,
+    SOUND_SUFFIXES as SOUND_SUFFIXES,
+    check_sound_format as check_sound_format,
+    check_wav as check_wav,
+    check_wav_size as check_wav_size,
+    load_wav as load_wav,
+    open_wav as open_wav,
+    pcm16 as pcm16,
+    resample as resample,
+    save_wav as save_wav,
+    to_int16 as to_int16,
+    wav_header as wav_header,
+)

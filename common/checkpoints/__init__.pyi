@@ -1,0 +1,46 @@
+"""Checkpoints: our format, safe unpickling, and loading by content."""
+
+from .arguments import add_ema_argument as add_ema_argument
+from .checkpoint import (
+    OWN_LAYOUT as OWN_LAYOUT,
+    Checkpoint as Checkpoint,
+    PartialFileError as PartialFileError,
+    Stripped as Stripped,
+    checkpoint_path as checkpoint_path,
+    epoch_of as epoch_of,
+    is_rolling as is_rolling,
+    read_payload as read_payload,
+    save_checkpoint as save_checkpoint,
+    saved_checkpoints as saved_checkpoints,
+)
+from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
+from .exported import (
+    ExportedFile as ExportedFile,
+    Exports as Exports,
+    OnnxForm as OnnxForm,
+    Part as Part,
+    Quantization as Quantization,
+)
+from .inspection import inspect_checkpoint as inspect_checkpoint
+from .layout import (
+    as_float32 as as_float32,
+    optimizer_by_name as optimizer_by_name,
+    published_state as published_state,
+    training_state as training_state,
+)
+from .loading import (
+    NO_EMA as NO_EMA,
+    LoadedCheckpoint as LoadedCheckpoint,
+    check_fit as check_fit,
+    load_for_inference as load_for_inference,
+    load_networks as load_networks,
+    load_weights as load_weights,
+    load_with_precision as load_with_precision,
+    open_checkpoint as open_checkpoint,
+    precision_for as precision_for,
+    read_model as read_model,
+)
+from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
+from .running import Runner as Runner, Shape as Shape, Signature as Signature
+from .stripping import DTYPES as DTYPES, strip_checkpoint as strip_checkpoint
+from .weights import Weights as Weights, check_weights as check_weights

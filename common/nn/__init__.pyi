@@ -1,0 +1,37 @@
+"""Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
+
+from .alignment_metrics import (
+    diagonality as diagonality,
+    distance_from_diagonal as distance_from_diagonal,
+    focus_rate as focus_rate,
+    unattended_tokens as unattended_tokens,
+)
+from .ctc import ctc_losses as ctc_losses
+from .discriminators import (
+    DiscriminatorConfig as DiscriminatorConfig,
+    MultiScaleDiscriminator as MultiScaleDiscriminator,
+    build_discriminators as build_discriminators,
+)
+from .layers import (
+    ConvReLUNorm as ConvReLUNorm,
+    Dropout as Dropout,
+    mask_from_lengths as mask_from_lengths,
+    never_compiled as never_compiled,
+    normalize_masked as normalize_masked,
+)
+from .noise import SeededNoise as SeededNoise
+from .size import (
+    TooLargeError as TooLargeError,
+    build_limited as build_limited,
+    check_architecture as check_architecture,
+    option_with_value as option_with_value,
+    value_text as value_text,
+)
+from .weight_norm import (
+    SpectralNormConv1d as SpectralNormConv1d,
+    WeightNormConv1d as WeightNormConv1d,
+    WeightNormConv2d as WeightNormConv2d,
+    WeightNormConvTranspose1d as WeightNormConvTranspose1d,
+    fold_weight_norm as fold_weight_norm,
+    split_weights as split_weights,
+)

@@ -1,0 +1,35 @@
+"""Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
+
+from .captions import SUBTITLES as SUBTITLES, subtitles as subtitles
+from .command import speak_into_folder as speak_into_folder, write_stream as write_stream
+from .companions import companions_of as companions_of
+from .compile import accelerated as accelerated
+from .controls import MAX_FRAMES as MAX_FRAMES, Controls as Controls, MelOutput as MelOutput
+from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
+from .cuda_graphs import CudaGraphRecorder as CudaGraphRecorder
+from .loading import (
+    check_ema as check_ema,
+    contract_of as contract_of,
+    load_vocoder as load_vocoder,
+    load_voice as load_voice,
+)
+from .measurements import MANY_BATCHES as MANY_BATCHES, BatchTimes as BatchTimes, Measurements as Measurements
+from .output_folder import OutputFolder as OutputFolder
+from .phrases import Phrase as Phrase, read_phrases as read_phrases
+from .pictures import draw_speech as draw_speech
+from .shipped import shipped_vocoder as shipped_vocoder, with_shipped as with_shipped
+from .speech import Speech as Speech, SpokenUtterance as SpokenUtterance, SpokenWord as SpokenWord
+from .synthesizer import Synthesizer as Synthesizer, speak_all as speak_all
+from .utterances import (
+    SynthesisInput as SynthesisInput,
+    SynthesisResult as SynthesisResult,
+    plan_batches as plan_batches,
+)
+from .vocoder import (
+    ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES,
+    AudioContract as AudioContract,
+    GriffinLimVocoder as GriffinLimVocoder,
+    Vocoder as Vocoder,
+    VocoderSettings as VocoderSettings,
+)
+from .voice import Voice as Voice

@@ -1,0 +1,33 @@
+"""Text to symbol ids: front end, cleaners that write out numbers and abbreviations, symbol sets, phones."""
+
+from .arpabet import RandomNumbers as RandomNumbers, utterance_draws as utterance_draws
+from .cleaners import CLEANERS as CLEANERS, collapse_spaces as collapse_spaces, get_cleaner as get_cleaner
+from .espeak import EspeakSpeech as EspeakSpeech, Interval as Interval, Speaker as Speaker
+from .front_end import (
+    UNKNOWN_SYMBOLS as UNKNOWN_SYMBOLS,
+    EmptyTextError as EmptyTextError,
+    TextFrontEnd as TextFrontEnd,
+    check_model as check_model,
+)
+from .input_checks import check_length as check_length, check_markup as check_markup, quote as quote
+from .lexicon import Lexicon as Lexicon, read_lexicon as read_lexicon
+from .prosody import LIMITS as LIMITS, NEUTRAL as NEUTRAL, Style as Style, combined as combined
+from .sentences import TextUtterance as TextUtterance, split_utterances as split_utterances
+from .ssml import (
+    Boundary as Boundary,
+    Mark as Mark,
+    Pause as Pause,
+    Span as Span,
+    has_markup as has_markup,
+    plain_text as plain_text,
+    read_markup as read_markup,
+)
+from .symbols import (
+    CHARACTER_SETS as CHARACTER_SETS,
+    EDGE_SILENCE as EDGE_SILENCE,
+    PAUSE as PAUSE,
+    PHONE_SETS as PHONE_SETS,
+    get_symbol_table as get_symbol_table,
+    name_symbol as name_symbol,
+)
+from .words import EncodedText as EncodedText, Word as Word

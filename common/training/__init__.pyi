@@ -1,0 +1,23 @@
+"""Training: objectives, engine, trainer, optimizers, EMA, TensorBoard."""
+
+from .adversarial import AdversarialObjective as AdversarialObjective
+from .engine import Engine as Engine, EngineOptions as EngineOptions, build_engine as build_engine
+from .objective import (
+    Example as Example,
+    LogStyle as LogStyle,
+    Networks as Networks,
+    Objective as Objective,
+    Phase as Phase,
+    Term as Term,
+    cut as cut,
+    shown as shown,
+)
+from .optim import (
+    EpochPolicy as EpochPolicy,
+    Optimization as Optimization,
+    Schedule as Schedule,
+    exponential_schedule as exponential_schedule,
+    inverse_sqrt_schedule as inverse_sqrt_schedule,
+)
+from .settings import Recipe as Recipe, TrainingSetup as TrainingSetup
+from .trainer import Trainer as Trainer
