@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from common.audio.pitch import AT_FRAMES, METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
+from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
-from common.errors import InputError, check_choice
+from common.errors import InputError
 from common.files import load_tensor, save_tensor, writing
 
 
@@ -24,7 +25,6 @@ class PitchCache:
     """
 
     def __init__(self, folder: Path, audio: AudioConfig, *, method: str = "praat") -> None:
-        check_choice("pitch method", method, (*METHODS, AT_FRAMES))
         self._audio = audio
         self._method = method
         self._root = folder
@@ -45,9 +45,10 @@ class PitchCache:
         samples = wave.numpy()
         name = hashlib.sha256(samples.tobytes()).hexdigest()
         path = self._folder / name[:2] / f"{name[2:]}.pt"
-        kept = _read(path, n_frames)
-        if kept is not None:
-            return kept
+        with suppress(InputError):  # a power cut has left a broken file, or there is none
+            kept = load_tensor(path)
+            if kept.shape == (n_frames,):
+                return kept
         values = pitch_by(self._method, samples, self._audio, n_frames=n_frames, where=where)
         pitch = torch.from_numpy(values).float()
         with writing(path, "; choose another --pitch-cache"):
@@ -63,12 +64,3 @@ def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
     library = parselmouth.PRAAT_VERSION if method != "pyin" else version("librosa")
     frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}
     return frames | {"method": method, "version": library, "floor": floor, "ceiling": ceiling}
-
-
-def _read(path: Path, n_frames: int) -> Tensor | None:
-    """The pitch that is kept in ``path``; None where there is none, or a power cut has left a broken file."""
-    try:
-        pitch = load_tensor(path)
-    except InputError:
-        return None
-    return pitch if pitch.shape == (n_frames,) and bool(torch.isfinite(pitch).all()) else None

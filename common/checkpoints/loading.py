@@ -18,12 +18,9 @@ from common.checkpoints.weights import Weights, check_values, check_weights, dif
 from common.config import from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason, shown
 from common.files import check_file
-from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
-_MOST_PARAMETERS = 3_000_000_000  # of a network whose weights are elsewhere; it is not built
-_MISSING_WEIGHTS = 100_000_000  # of a network, which a file may lack
 Networks = dict[str, nn.Module]
 NO_EMA = "no EMA weights; leave out --ema"
 
@@ -92,7 +89,7 @@ def load_networks(
         if not checkpoint.has_ema:
             raise CheckpointError(f"{where}: holds {NO_EMA}")
         weights = {**weights, **(checkpoint.ema or {})}
-    networks = _built(build, checkpoint, where=where)
+    networks = _built(build, where=where)
     load_weights(networks, weights, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
@@ -101,7 +98,7 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") ->
     """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
     build, _ = _builder(checkpoint, where=where, inference=len(checkpoint.networks) == 1)
     with torch.device(device):
-        return _built(build, checkpoint, where=where)
+        return _built(build, where=where)
 
 
 def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
@@ -127,18 +124,11 @@ def _builder(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Ca
     return partial(spec.build_networks, config, checkpoint.audio, checkpoint.text, inference=inference), config
 
 
-def _built(build: Callable[[], Networks], checkpoint: Checkpoint, *, where: str) -> Networks:
-    """A checkpoint's networks, unless its configuration is of much more than its weights."""
-    tensors = [value for state in checkpoint.networks.values() for value in state.values()]
-    n_weights = sum(value.numel() for value in tensors)
-    limits = {"most": 2 * n_weights + _MISSING_WEIGHTS, "most_modules": 500 + 5 * len(tensors)}
+def _built(build: Callable[[], Networks], *, where: str) -> Networks:
+    """A checkpoint's networks, not loaded."""
     try:
         with naming_fields(where, error=CheckpointError):
-            return build_limited(build, **limits) if tensors else build_limited(build, most=_MOST_PARAMETERS)
-    except TooLargeError as error:
-        raise CheckpointError(
-            f"{where}: damaged, its configuration is of a network of {error}, and its weights are {n_weights} numbers"
-        ) from error
+            return build()
     except (AssertionError, RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:
         raise CheckpointError(f"{where}: damaged, its configuration is of no network ({reason(error)})") from error
 
