@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints import Weights, check_weights
-from common.training.conditional import choose, restore_unless
+from common.training.conditional import choose
 
 
 class ExponentialMovingAverage:
@@ -26,21 +26,21 @@ class ExponentialMovingAverage:
 
         ``applied`` (a scalar on the device, 1 or 0; None: 1) says whether there was such a step.
         """
-        floating: tuple[list[Tensor], list[Tensor]] = ([], [])
-        others: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for name in names:
-            for key, average in self.averages.get(name, {}).items():
-                averages, currents = floating if average.is_floating_point() else others
-                averages.append(average)
-                currents.append(self._current[name][key])
-        if floating[0]:
-            _average(*floating, decay=self.decay, applied=applied)
-        if others[0]:
-            before = [torch.empty_like(average) for average in others[0]]
-            torch._foreach_copy_(before, others[0])
-            torch._foreach_copy_(*others)
-            if applied is not None:
-                restore_unless(applied, others[0], before)
+        pairs = [
+            (average, self._current[name][key])
+            for name in names
+            for key, average in self.averages.get(name, {}).items()
+        ]
+        if floating := [pair for pair in pairs if pair[0].is_floating_point()]:
+            averages, currents = map(list, zip(*floating))
+            if applied is None:
+                torch._foreach_mul_(averages, self.decay)
+            else:
+                torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
+                currents = torch._foreach_mul(currents, applied)
+            torch._foreach_add_(averages, currents, alpha=1 - self.decay)
+        if others := [pair for pair in pairs if not pair[0].is_floating_point()]:
+            torch._foreach_copy_(*map(list, zip(*others)))  # as they were if the update was left out: buffers go back
 
     @torch.no_grad()
     def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
@@ -63,12 +63,3 @@ def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | Non
     check_weights(ema.averages, averages, where=where, kind="EMA weights")
     ema.load(averages)
     return []
-
-
-def _average(averages: list[Tensor], currents: list[Tensor], *, decay: float, applied: Tensor | None) -> None:
-    if applied is None:
-        torch._foreach_mul_(averages, decay)
-    else:
-        torch._foreach_mul_(averages, choose(applied, decay, 1.0))
-        currents = list(torch._foreach_mul(currents, applied))
-    torch._foreach_add_(averages, currents, alpha=1 - decay)
