@@ -7,7 +7,8 @@ from pathlib import Path
 
 from common import distributed
 from common.audio import read_pitch_statistics
-from common.audio.arguments import corpus_config, corpus_note
+from common.audio.arguments import corpus_config
+from common.audio.options import corpus_note
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig

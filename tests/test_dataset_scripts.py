@@ -11,7 +11,7 @@ import soundfile
 from shell import ROOT, dry_run, run_bash
 
 import extract_mels
-from common.audio.arguments import read_audio_config
+from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
 from scripts.datasets.make_digits_lists import main as make_digits_lists

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.audio.arguments import audio_config_from_args, features_config, read_audio_config
+from common.audio.arguments import audio_config_from_args
+from common.audio.options import features_config, read_audio_config
 from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.loading import open_checkpoint
 from common.checkpoints.reading import load_checkpoint

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from common.audio import PitchStatistics
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.audio.pitch import statistics
 from common.data import read_filelist
 from common.distributed import Ranks

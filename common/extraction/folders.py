@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.audio.pitch import KINDS, METHODS
 from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError

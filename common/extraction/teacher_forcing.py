@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
 from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, loader_processes, read_numbered_lines
