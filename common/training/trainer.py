@@ -225,7 +225,7 @@ class Trainer:
             position.add(result, loss, now - self._reported_at)
             self._log_step(result, loss, now - self._reported_at)
             self._reported_at = now
-            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
+            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
             bar.update()
             self._stopping |= result.stop
             self._is_due |= result.save
