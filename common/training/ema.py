@@ -31,16 +31,18 @@ class ExponentialMovingAverage:
             for name in names
             for key, average in self.averages.get(name, {}).items()
         ]
-        if floating := [pair for pair in pairs if pair[0].is_floating_point()]:
-            averages, currents = map(list, zip(*floating))
-            if applied is None:
-                torch._foreach_mul_(averages, self.decay)
-            else:
-                torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
-                currents = torch._foreach_mul(currents, applied)
+        averages = [average for average, _ in pairs if average.is_floating_point()]
+        currents = [current for _, current in pairs if current.is_floating_point()]
+        if averages and applied is None:
+            torch._foreach_mul_(averages, self.decay)
+        elif averages and applied is not None:
+            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
+            currents = list(torch._foreach_mul(currents, applied))
+        if averages:
             torch._foreach_add_(averages, currents, alpha=1 - self.decay)
-        if others := [pair for pair in pairs if not pair[0].is_floating_point()]:
-            torch._foreach_copy_(*map(list, zip(*others)))  # as they were if the update was left out: buffers go back
+        if integers := [average for average, _ in pairs if not average.is_floating_point()]:
+            # As they were if the update was left out: then buffers are restored.
+            torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
 
     @torch.no_grad()
     def load(self, averages: dict[str, dict[str, Tensor]]) -> None:

@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, shown
+from common.errors import CheckpointError, InputError
 from common.precision import allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
@@ -116,25 +116,19 @@ class Engine:
         self.iteration += 1
         self._epoch = epoch
         rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
-        figures = self._launch(micro_batches, epoch=epoch, asked={"stops": stop, "saves": save}, rates=rates)
+        asked = {"stops": stop, "saves": save}
+        if self._recorded is not None:
+            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
+            figures = self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
+        else:
+            full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
+            tensors = {name: full(float(value)) for name, value in asked.items()}
+            figures = self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         result = StepResult(self.iteration, rates, utterances, Fetch(figures))
         self._unsettled.append(result)
         self.settle(keep=self.late)
         return result
-
-    def _launch(
-        self, micro_batches: Sequence[Batch], *, epoch: int, asked: dict[str, bool], rates: dict[str, float]
-    ) -> dict[Figure, Tensor]:
-        """`_update` with numbers of the host: by its own launches, or as recorded work."""
-        if self._recorded is not None:
-            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            return self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
-        device = self._ranks.device
-        tensors = {
-            name: torch.full((), float(value), dtype=torch.float64, device=device) for name, value in asked.items()
-        }
-        return self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
 
     def settle(self, *, keep: int = 0) -> None:
         """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
@@ -316,9 +310,8 @@ class Engine:
         """
         phases, given = list(self.optimizers), state["optimizers"]
         if unknown := sorted(given.keys() - self.optimizers):
-            raise CheckpointError(
-                f"{where}: its optimizers are of {shown(unknown)}, expected {', '.join(phases)}; give the run's options"
-            )
+            expected = f"expected {', '.join(phases)}; give the run's options"
+            raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))
@@ -326,17 +319,8 @@ class Engine:
             self._recorded.clear()
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
-        n_updates = max((int(one["step"]) for state in given.values() for one in state["states"].values()), default=0)
-        notes = []
-        if n_updates > self.iteration:
-            notes = [
-                f"{where} says iteration {self.iteration}, and its optimizers have made {n_updates} updates; learning "
-                "rates and logs go on from the iteration"
-            ]
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
-        if anew:
-            notes.append(f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew")
-        return notes
+        return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
 
 
 def build_engine(

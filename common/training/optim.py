@@ -51,7 +51,7 @@ class _FusedOptimizer(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         """Update every parameter that has a gradient."""
         applied = None if self.found_inf is None else 1 - self.found_inf
         for group in self.param_groups:
