@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.errors import OutputError
 from common.files import writing
 from common.training.objective import Example
 
@@ -27,13 +26,11 @@ FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses 
 class TensorBoardLogs:
     """Writes one run's events into ``folder/<subset>``; those that are not ``enabled`` write nothing.
 
-    A subset's folder is made with its first event. Raises OutputError where it cannot be written, and
-    ValueError for a subset that was not announced.
+    A subset's folder is made with its first event. Raises OutputError where it cannot be written.
     """
 
-    def __init__(self, folder: Path, *, subsets: tuple[str, ...] = ("train", "val"), enabled: bool = True) -> None:
+    def __init__(self, folder: Path, *, enabled: bool = True) -> None:
         self.folder = folder
-        self.subsets = subsets
         self.enabled = enabled
         self._writers: dict[str, SummaryWriter] = {}
         self._excepthook = threading.excepthook
@@ -73,24 +70,17 @@ class TensorBoardLogs:
 
     def close(self) -> None:
         """Write out what is pending and close the files; raises OutputError for the first that cannot be written."""
-        failures = []
-        while self._writers:
-            subset, writer = self._writers.popitem()
-            try:
-                with self._writing(subset):
-                    writer.close()
-            except OutputError as error:
-                failures.append(error)
-            threading.excepthook = self._excepthook
-        if failures:
-            raise failures[-1]
+        with ExitStack() as stack:  # the others are closed, too
+            for subset, writer in self._writers.items():
+                stack.enter_context(self._writing(subset))
+                stack.callback(writer.close)
+        self._writers.clear()
+        threading.excepthook = self._excepthook
 
     def _writing(self, subset: str) -> AbstractContextManager:
         return writing(self.folder / subset, _HINT)
 
     def _writer(self, subset: str) -> SummaryWriter:
-        if subset not in self.subsets:
-            raise ValueError(f"TensorBoard subset {subset!r}: expected one of {', '.join(self.subsets)}")
         if subset not in self._writers:
             from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
