@@ -4,7 +4,6 @@ import json
 import math
 import tracemalloc
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import foreign
@@ -21,7 +20,6 @@ from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, one_line, shown
 from common.files import read_json, read_yaml, write_json
 from common.logger import read_log
-from common.training.optim import build_optimizer, load_state_by_name, state_by_name
 from fastpitch.model import ModelConfig as FastPitchConfig, build_networks
 from hifigan.json_config import read_json_config
 from scripts import inspect_checkpoint
@@ -182,9 +180,6 @@ TENSORS = {  # what is no mel -> why
     "float8": (lambda: MEL.to(torch.float8_e4m3fn), "of float8_e4m3fn, expected real numbers of a usual type"),
     "complex": (lambda: MEL.to(torch.complex64), "of complex64, expected real numbers of a usual type"),
     "uint64": (lambda: MEL.to(torch.uint64), "of uint64, expected real numbers of a usual type"),
-    "bool": (lambda: MEL > 1, "of bool, expected fractions, such as float32"),
-    "whole": (lambda: MEL.long(), "of int64, expected fractions, such as float32"),
-    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite in float32"),
     "NaN": (lambda: MEL / 0 * 0, "holds values that are not finite"),
     "list": (lambda: [MEL], "holds a list, expected one tensor"),
     "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
@@ -211,18 +206,13 @@ def test_a_mel_of_any_usual_type_is_read_as_float32(tmp_path: Path, kind: torch.
 @pytest.mark.parametrize(
     ("durations", "message"),
     [
-        (torch.tensor([True]), "expected a row of whole numbers of frames"),
         (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
         (torch.tensor([-1, 6]), "expected a row of whole numbers of frames"),
         (torch.tensor([math.nan]), "expected a row of whole numbers of frames"),
         (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
-        (torch.tensor(5), "expected a row of whole numbers of frames"),
-        (torch.tensor([math.inf]), "inf frames in all, but mel.pt has 5"),
-        # in 64 bits their sum is 5
-        (torch.tensor([2**62] * 4 + [5]), "18446744073709551616 frames in all, but mel.pt has 5"),
         (torch.zeros(0), "0 frames in all, but mel.pt has 5"),
     ],
-    ids=range(9),
+    ids=range(5),
 )
 def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):
     line = refused(lambda: frames_of_tokens(durations, 5, name="d.pt", frames_of="mel.pt", where="list.txt:7"))
@@ -472,25 +462,6 @@ def test_a_log_whose_lines_are_of_another_kind_is_one_line(tmp_path: Path):
     for record in ("[]", "3", "null", '{"type": "LOG"}', '{"type": "LOG", "data": []}', '{"step": 1}', deep, digits):
         path.write_text(f'DLLL {{"type": "METADATA"}}\nDLLL {record}\n')
         assert refused(lambda: read_log(path)).startswith(f"{path}:2: ")
-
-
-def test_an_optimizers_state_that_would_break_its_next_step_is_refused():
-    weight = torch.nn.Parameter(torch.zeros(2))
-    weight.grad = torch.ones(2)
-    optimizer = build_optimizer("adam", [weight], learning_rate=0.1, weight_decay=0.0)
-    optimizer.step()
-    saved = state_by_name(optimizer, {"w": weight})
-    state, settings = saved["states"]["w"], saved["settings"]
-    wrong = [{"settings": settings | change} for change in ({"eps": "x"}, {"eps": math.nan}, {"amsgrad": 3})]
-    moments = ("x", None, torch.zeros(3), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.complex64))
-    wrong += [{"states": {"w": state | {"exp_avg": value}}} for value in moments]
-    wrong += [{"states": {"w": {"step": 1.0}}}, {"states": {"w": state | {"x": torch.zeros(2)}}}]
-    for change in wrong:
-        load = partial(load_state_by_name, optimizer, saved | change, {"w": weight}, where="a.pt")
-        line = refused(load, CheckpointError)
-        assert line.startswith("a.pt: ") and "optimizer" in line
-    load_state_by_name(optimizer, saved, {"w": weight}, where="a.pt")
-    optimizer.step()
 
 
 def test_an_error_of_control_bytes_alone_is_of_bounded_length():

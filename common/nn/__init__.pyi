@@ -6,14 +6,9 @@ from .alignment_metrics import (
     focus_rate as focus_rate,
     unattended_tokens as unattended_tokens,
 )
-from .config import (
-    DiscriminatorConfig as DiscriminatorConfig,
-    check_architecture as check_architecture,
-    option_with_value as option_with_value,
-    value_text as value_text,
-)
 from .ctc import ctc_losses as ctc_losses
 from .discriminators import (
+    DiscriminatorConfig as DiscriminatorConfig,
     MultiScaleDiscriminator as MultiScaleDiscriminator,
     build_discriminators as build_discriminators,
 )
@@ -25,7 +20,13 @@ from .layers import (
     normalize_masked as normalize_masked,
 )
 from .noise import SeededNoise as SeededNoise
-from .size import TooLargeError as TooLargeError, build_limited as build_limited
+from .size import (
+    TooLargeError as TooLargeError,
+    build_limited as build_limited,
+    check_architecture as check_architecture,
+    option_with_value as option_with_value,
+    value_text as value_text,
+)
 from .weight_norm import (
     SpectralNormConv1d as SpectralNormConv1d,
     WeightNormConv1d as WeightNormConv1d,
