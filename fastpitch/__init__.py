@@ -36,5 +36,5 @@ MODEL = ModelSpec(
     published_audio=AudioConfig(),
     exports=export.exports,
     signatures=export.signatures,
-    from_exported=export.from_exported,
+    from_exported=export.ExportedFastPitch,
 )
