@@ -256,8 +256,6 @@ class FastPitch(SpeakerPitch, nn.Module):
                 where it has none.
         """
         controls = Controls() if controls is None else controls
-        if isinstance(controls.pace, float | int) and not controls.pace > 0:
-            raise InputError(f"pace {controls.pace}: expected a number above 0")
         speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
         if controls.pitch_hz is not None:
