@@ -3,11 +3,20 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from common.synthesis import Controls
-from fastpitch import arg_parser, data_function, export, fine_tuning, loss_function, model, published_checkpoints
+from fastpitch import (
+    arg_parser,
+    config,
+    data_function,
+    export,
+    fine_tuning,
+    loss_function,
+    model,
+    published_checkpoints,
+)
 
 MODEL = ModelSpec(
     name="FastPitch",
-    config=model.ModelConfig,
+    config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
         recipe=arg_parser.RECIPE,

@@ -31,7 +31,8 @@ from common.distributed import Gather, Ranks, own_cores
 from common.errors import InputError
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
-from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.options import TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, has_durations, read_list, speaker_id
 

@@ -13,7 +13,8 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.onnx_layers import with_onnx_convolutions
 from fastpitch.prosody import whole_frames
 from fastpitch.speakers import SpeakerPitch

@@ -12,7 +12,8 @@ from common.checkpoints import load_checkpoint, load_weights
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.options import InitialVoice, TrainingOptions
 from fastpitch.training_list import shown
 

@@ -12,7 +12,7 @@ from common.errors import CheckpointError, reason
 from common.text import CHARACTER_SETS, get_symbol_table
 from common.text.cleaners import cleaners_of_1_1
 from common.text.symbols import EXPANDED_1_1
-from fastpitch.model import ModelConfig
+from fastpitch.config import ModelConfig
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
