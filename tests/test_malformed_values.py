@@ -20,7 +20,8 @@ from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, one_line, shown
 from common.files import read_json, read_yaml, write_json
 from common.logger import read_log
-from fastpitch.model import ModelConfig as FastPitchConfig, build_networks
+from fastpitch.config import ModelConfig as FastPitchConfig
+from fastpitch.model import build_networks
 from hifigan.json_config import read_json_config
 from scripts import inspect_checkpoint
 
