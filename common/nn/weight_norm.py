@@ -48,20 +48,18 @@ class _WeightNorm(nn.Module):
             self.weight = weight
 
 
-class WeightNormConv1d(_WeightNorm, nn.Conv1d):
+class _WeightNormConv(_WeightNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, ...) -> (B, out_channels, ...)."""
+        return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
+
+
+class WeightNormConv1d(_WeightNormConv, nn.Conv1d):
     """nn.Conv1d under weight norm."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, T) -> (B, out_channels, T)."""
-        return self._conv_forward(x, self.normed_weight(), self.bias)
 
-
-class WeightNormConv2d(_WeightNorm, nn.Conv2d):
+class WeightNormConv2d(_WeightNormConv, nn.Conv2d):
     """nn.Conv2d under weight norm."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, H, W) -> (B, out_channels, H, W)."""
-        return self._conv_forward(x, self.normed_weight(), self.bias)
 
 
 class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
