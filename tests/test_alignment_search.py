@@ -94,13 +94,6 @@ def test_both_searches_find_the_same_paths_in_any_number_of_threads(monkeypatch:
         assert torch.equal(own, compiled[item, :n_frames])
 
 
-@SEARCHES
-def test_a_batch_that_is_not_finite_gives_tokens_of_the_text(search):
-    log_probs = torch.full((1, 6, 3), torch.nan)
-    path = search(log_probs, torch.tensor([3]), torch.tensor([6]))
-    assert bool(((path >= 0) & (path < 3)).all())
-
-
 def test_the_search_is_compiled_without_a_cache_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch):
     compile_as_usual = numba.njit
 

@@ -268,19 +268,6 @@ def test_what_holds_up_the_device_is_seen(gpu: FakeGpu, held_up: Callable[[Tenso
     assert len(seen.waits + seen.uploads) == 1
 
 
-def test_gradients_of_fake_tensors_have_those_of_real_ones_as_model(gpu: FakeGpu):
-    """Their engine is our own, so that it is run on real tensors too."""
-    weights = torch.linspace(0, 1, 6).view(2, 3).requires_grad_()
-
-    def loss() -> Tensor:
-        hidden = torch.tanh(weights @ weights.t())
-        return (hidden * weights[:, :2] + hidden.exp()).square().mean()
-
-    loss().backward()
-    assert weights.grad is not None
-    torch.testing.assert_close(backward(loss())[weights], weights.grad)
-
-
 @of_every_model
 @in_every_precision
 def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype: torch.dtype | None):

@@ -82,16 +82,6 @@ def test_a_late_run_that_is_killed_and_stopped_is_the_uninterrupted_one(
     assert_same_state(prompt / "FastPitch_checkpoint_2.pt", tmp_path / "FastPitch_checkpoint_2.pt")
 
 
-def test_a_late_clock_saves_one_update_later_and_starts_again(
-    late: None, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 9 --validation-interval 9 --epochs 1".split()
-    run_train(corpus, tmp_path, *words)
-    lines = capsys.readouterr().out.splitlines()
-    saved = [line.split("iteration ")[1][0] for line in lines if line.startswith("saved ")]
-    assert saved == ["2", "4", "6"]
-
-
 def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     corpus = make_corpus(tmp_path / "data", count=16)
     bad = corpus / "mels" / "u9.pt"
@@ -111,17 +101,6 @@ def test_too_many_skipped_updates_stop_one_update_later_and_name_their_utterance
         engine.step(bad, epoch=1)
     with pytest.raises(InputError, match=r"3 updates in a row.*at iteration 3 with u0, u1;"):
         engine.step(other, epoch=1)
-
-
-def test_the_state_to_save_counts_every_update(late: None):
-    engine = toy_engine(toy_networks(), objective=Poisoned(), max_skipped_in_a_row=3)
-    bad = [toy_collate(toy_utterances(2))]
-    for n in (1, 2):
-        engine.step(bad, epoch=1)
-        assert engine.state()["skipped_in_a_row"] == n
-    engine.step(bad, epoch=1)
-    with pytest.raises(InputError, match="3 updates in a row"):
-        engine.state()
 
 
 def test_figures_are_waited_for_when_they_are_read_and_not_before(late: None, monkeypatch: pytest.MonkeyPatch):

@@ -165,12 +165,6 @@ def test_shapes_hold_all_utterances_and_grow():
     assert choose_shapes([{"frames": [7, 7], "tokens": [1, 2]}], 3) == [{"frames": 8, "tokens": 8}]
 
 
-def test_what_a_draw_makes_longer_than_all_shapes_is_padded_to_multiples():
-    shapes = [{"frames": 100, "tokens": 40}, {"frames": 200, "tokens": 80}]
-    assert shape_of({"frames": 90, "tokens": 41}, shapes) == shapes[1]
-    assert shape_of({"frames": 90, "tokens": 81}, shapes) == {"frames": 200, "tokens": 128}
-
-
 @pytest.mark.parametrize(
     ("name", "words", "message"),
     [
@@ -292,14 +286,6 @@ def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
     assert torch.equal(out.lengths, plain.lengths)
     torch.testing.assert_close(out.mel[:, :, : plain.mel.size(2)], plain.mel)
     assert not out.mel[:, :, plain.mel.size(2) :].any()
-
-
-def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
-    shapes = PaddedShapes.of(8, 12)
-    assert PaddedShapes.of(0, 12) is None
-    assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
-    assert shapes.frame_step == 256
-    assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
 
 
 def test_options_of_inference_pad_and_compile_for_the_buckets(

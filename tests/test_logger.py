@@ -41,15 +41,6 @@ def test_an_iteration_reads_as_in_the_original_fastpitch(capsys: pytest.CaptureF
     )
 
 
-def test_a_model_chooses_its_own_format_and_unit(capsys: pytest.CaptureFixture[str]):
-    logger = Logger(None)
-    logger.metadata("d", name="d loss", format="{:>6.3f}")
-    logger.metadata("rate", name="", format="{:.2f}", unit="frames/s")
-    logger.log((12,), {"d": 95.8391, "rate": 3092.314, "val_mel_loss": 0.5, "skipped": 2})
-    expected = "epoch   12 | d loss 95.839 | 3092.31 frames/s | val mel loss 0.5 | skipped 2\n"
-    assert without_date(capsys.readouterr().out) == expected
-
-
 def test_the_stream_holds_steps_options_and_metadata_in_order(tmp_path: Path):
     path = tmp_path / "new" / "nvlog.json"
     logger = Logger(path, stdout=False)

@@ -111,12 +111,6 @@ def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_
     assert difference.get_cmap().name.startswith("RdBu")
 
 
-def test_mels_of_unequal_length_have_no_difference():
-    figure = plot_utterance({"a": torch.randn(8, 9), "b": torch.randn(8, 7)}, audio=AUDIO)
-    assert [axis.get_title(loc="left") for axis in panels(figure)] == ["a", "b"]
-    assert all(axis.get_xlim() == pytest.approx((0, 9 * SECONDS)) for axis in panels(figure))
-
-
 def test_a_mel_that_is_not_finite_still_gives_a_picture():
     mel = torch.randn(8, 20)
     mel[2, 3], mel[4, 5] = float("nan"), float("inf")
@@ -132,17 +126,6 @@ def test_symbols_stand_below_the_mels_in_the_middle_of_their_frames():
     assert list(below.values()) == ["h", "ə", "oʊ", "\u2423", r"\$"], "the third has no frames"
     assert list(below) == pytest.approx(np.array([1.5, 5, 9.5, 13, 17]) * SECONDS)
     assert not any(symbols_below(axis) for axis in (*shown[:2], *shown[3:]))
-
-
-def test_symbols_stand_above_the_numbers_of_a_mel_alone():
-    figure = speech(mels={"": torch.randn(8, N_FRAMES)}, alignment=None, pitch=None, curves=None)
-    (axis,) = panels(figure)
-    assert len(symbols_below(axis)) == 5
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    lowest = min(label.get_window_extent(renderer).y0 for label in axis.get_xticklabels(minor=True))
-    highest = max(label.get_window_extent(renderer).y1 for label in axis.get_xticklabels())
-    assert lowest > highest - 1
 
 
 def test_without_durations_symbols_stand_where_attention_is_on_them():
@@ -213,12 +196,6 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, n_frames: int):
     assert figure.get_size_inches().max() <= 20
 
 
-def test_a_long_title_is_shortened():
-    title = speech(title="many words " * 90).get_suptitle()
-    assert title.startswith("many words many") and title.endswith("\u2026")
-    assert len(title) < 110
-
-
 def test_unvoiced_pitch_is_left_out_and_the_axis_fits_the_voice():
     pitch = torch.tensor([0.0, 200.0, 210.0, 0.0, 190.0, 580.0])  # the last one is an estimate's jump
     figure = plot_utterance({"": torch.randn(8, 6)}, audio=AUDIO, pitch={"a": pitch, "b": torch.zeros(6)})
@@ -229,13 +206,6 @@ def test_unvoiced_pitch_is_left_out_and_the_axis_fits_the_voice():
     low, high = axis.get_ylim()
     assert 150 < low < 190 and 210 < high < 250
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a"], "no entry for what is not drawn"
-
-
-def test_curves_that_are_not_finite_have_gaps_and_a_zero_is_a_value():
-    values = torch.tensor([0.0, float("nan"), 2.0])
-    figure = plot_utterance({"": torch.randn(8, 3)}, audio=AUDIO, curves={"energy": {"a": values}})
-    (line,) = drawn(panels(figure)[1])
-    assert np.array_equal(line, values.numpy(), equal_nan=True)
 
 
 def test_an_utterance_without_voice_or_with_bfloat16_is_drawn():
