@@ -184,9 +184,7 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, n_frames: int):
     assert set(rows) <= {0, 1, 2}
     starts = np.array([label.get_window_extent(renderer).y1 for label in beside])
     assert min(abs(first - second) for first, second in pairwise(starts)) > 0
-    for column in {label.get_text().count("\u2003") for label in beside}:
-        assert overlapping([x for x in beside if x.get_text().count("\u2003") == column], renderer) == []
-    assert len(beside) >= min(n_symbols, 100)
+    assert overlapping(beside, renderer) == [] and len(beside) >= 50
     if (n_symbols, n_frames) == (150, 860):
         assert len(below) == n_symbols, "ten seconds have room for all"
     width = figure.bbox.width

@@ -103,7 +103,7 @@ class Trainer:
         notes = self._engine.load_state(state, where=str(where))
         notes += resume_average(self._engine.ema, checkpoint.ema, where=str(where))
         sampler, n = self._sampler, self._ranks.world_size
-        self._position, lines = resumed_position(
+        self._position = resumed_position(
             state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
         )
         self._best = self._best_of(state)
@@ -111,8 +111,8 @@ class Trainer:
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
-            lines.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
-        return notes + lines
+            notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
+        return notes
 
     def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
         """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
