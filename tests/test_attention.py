@@ -78,12 +78,6 @@ def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
     assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
 
 
-def test_one_token_or_one_frame_has_no_direction_to_miss():
-    alignments = torch.ones(2, 4, 3) / 3
-    alignments[0] = torch.tensor([1.0, 0.0, 0.0])
-    assert diagonality(alignments, torch.tensor([1, 3]), torch.tensor([4, 1])).tolist() == [1.0, 1.0]
-
-
 def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:
     return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths), sigma=sigma)
 

@@ -1,10 +1,7 @@
 """The engine's promises, proved with a toy adversarial objective of two phases."""
 
-from pathlib import Path
-
 import pytest
 import torch
-from ranks import run_ranks
 from torch import nn
 from toy import KeepingObjective, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
@@ -69,48 +66,6 @@ def test_a_step_equals_a_plainly_written_adversarial_step():
 @pytest.mark.parametrize("optimizer", ["adam", "lamb"])
 def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut(cut: tuple[int, ...], optimizer: str):
     assert_same_training(train((16,), optimizer=optimizer), train(cut, optimizer=optimizer))
-
-
-_RANK_PROGRAM = """
-import sys, torch
-from toy import toy_collate, toy_engine, toy_networks, toy_utterances
-from common import distributed
-torch.set_num_threads(1)
-ranks = distributed.start(cuda=False)
-networks = toy_networks(seed=ranks.rank)  # different weights: the engine must start all from the first rank's
-engine = toy_engine(networks, ranks=ranks, optimizer="adam")
-losses = []
-for step in range(3):
-    utterances = toy_utterances(16, seed=step)
-    own = utterances[:6] if ranks.rank == 0 else utterances[6:]
-    half = len(own) // 2
-    losses.append(engine.step([toy_collate(own[:half]), toy_collate(own[half:])], epoch=1, stop=ranks.rank == 1))
-evaluation = engine.evaluate([toy_collate(own)])
-saved = {"weights": {f"{n}.{k}": v for n, net in networks.items() for k, v in net.state_dict().items()},
-         "terms": [r.terms for r in losses], "stop": losses[-1].stop, "frames": losses[-1].n_frames,
-         "evaluation": evaluation}
-torch.save(saved, f"{sys.argv[1]}/rank{ranks.rank}.pt")
-distributed.stop()
-"""
-
-
-def test_two_processes_learn_what_one_learns(tmp_path: Path):
-    run_ranks(_RANK_PROGRAM, tmp_path)
-    one = train((16,))
-    ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=True) for rank in range(2)]
-    for rank in ranks:
-        assert_same_training(one, (rank["weights"], rank["terms"]))
-        assert rank["stop"] is True  # one process was asked to stop, all know
-        assert rank["frames"] == sum(int(u.lengths) for u in toy_utterances(16, seed=2))
-    assert all(torch.equal(v, ranks[1]["weights"][k]) for k, v in ranks[0]["weights"].items())
-    networks = toy_networks()
-    for name, network in networks.items():
-        prefix = f"{name}."
-        state = {k[len(prefix) :]: v for k, v in ranks[0]["weights"].items() if k.startswith(prefix)}
-        network.load_state_dict(state)
-    whole = toy_engine(networks).evaluate([toy_collate(toy_utterances(16, seed=2))])
-    assert ranks[0]["evaluation"] == ranks[1]["evaluation"]
-    assert ranks[0]["evaluation"] == pytest.approx(whole, rel=1e-5)
 
 
 def test_a_phase_leaves_the_networks_it_does_not_train_alone():
@@ -232,31 +187,3 @@ def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
         *(("discriminator", name) for name in names),
         *(("generator", name) for name in reversed(names)),
     ]
-
-
-def test_what_is_kept_gets_no_gradient_in_the_phase_that_does_not_train_it():
-    networks = toy_networks()
-    seen = []
-
-    def look(*_: object) -> None:
-        seen.append([p.grad is None for p in networks["generator"].parameters()])
-
-    engine = toy_engine(networks, objective=KeepingObjective())
-    engine.optimizers["discriminator"].register_step_pre_hook(look)
-    engine.step([toy_collate(toy_utterances(4))], epoch=1)
-    assert seen == [[True] * 4]
-
-
-def test_the_learning_rate_may_follow_updates_or_epochs_and_differ_by_phase():
-    engine = toy_engine(toy_networks())
-    engine._schedules = {
-        "discriminator": lambda iteration, epoch: 0.1 * iteration,
-        "generator": lambda iteration, epoch: 0.001 * epoch,
-    }
-    batch = [toy_collate(toy_utterances(4))]
-    for iteration, epoch in ((1, 1), (2, 1), (3, 7)):
-        engine.step(batch, epoch=epoch)
-        assert engine.learning_rate("discriminator") == pytest.approx(0.1 * iteration)
-        assert engine.learning_rate("generator") == pytest.approx(0.001 * epoch)
-        used = {name: optimizer.param_groups[0]["lr"] for name, optimizer in engine.optimizers.items()}
-        assert used == {name: engine.learning_rate(name) for name in used}

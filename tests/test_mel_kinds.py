@@ -1,6 +1,5 @@
 """One kind of mels for a corpus and all models trained on it: where it comes from, and what training says of it."""
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -226,16 +225,6 @@ def test_prepare_dataset_describes_a_corpus_once_where_it_can(tmp_path: Path):
     assert not any(describing in words for words in dry_run("scripts/prepare_dataset.sh", **variables))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can write anywhere")
-def test_a_corpus_that_cannot_be_written_is_described_beside_its_lists(tmp_path: Path):
-    add_clip(tmp_path / "my", "a", 0.5)
-    (tmp_path / "my").chmod(0o555)
-    variables = {"DATASET_PATH": tmp_path / "my", "NAME": "my", "FILELISTS": "lists", "FEATURES": "false"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", PYTHON="py", **variables)
-    assert f"note: {tmp_path}/my cannot be written" in result.stderr
-    assert f"DATASET_PATH={tmp_path}/my AUDIO_CONFIG=lists/my_audio.json TRAIN" in result.stdout
-
-
 @pytest.mark.parametrize("model", ["FastPitch", "Tacotron2"])
 def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_other(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -287,17 +276,3 @@ def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_ot
     tuning = ("--fine-tuning", "--input-mels-dir", tmp_path / "mels", "--resume", "--epochs", "2")
     run("audio_{}", *TINY_HIFIGAN, *tuning)
     speak(output / "HiFi-GAN_checkpoint_2.pt")
-
-
-def test_lists_of_a_name_are_those_of_the_voices_kind_or_the_command_that_makes_them(tmp_path: Path):
-    config = vars(get_model("FastPitch").config())
-    for learned, columns, making in (
-        (True, "audio_text", "NAME=my FEATURES=false bash scripts/prepare_dataset.sh"),
-        (False, "mel_dur_pitch_text", "NAME=my bash scripts/prepare_dataset.sh"),
-    ):
-        path = tmp_path / "voice.pt"
-        settings = {**config, "learned_alignment": learned}
-        save_checkpoint(path, Checkpoint("FastPitch", settings, AudioConfig(), TextConfig(), {}))
-        words = ["--checkpoint", str(path), "--lists", str(tmp_path / "lists" / "my"), "-o", str(tmp_path / "out")]
-        with pytest.raises(InputError, match=rf"lists/my_{columns}_train_filelist\.txt: no such list.* by {making}"):
-            extract_mels.main(words)

@@ -9,16 +9,7 @@ from golden_files import read_golden
 from safetensors.numpy import load_file
 
 from common.audio import load_wav
-from common.audio.pitch import (
-    KINDS,
-    average_pitch,
-    estimate_pitch,
-    moments,
-    normalize,
-    pitch_of_kind,
-    split_durations,
-    statistics,
-)
+from common.audio.pitch import KINDS, estimate_pitch, moments, normalize, pitch_of_kind, split_durations, statistics
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
@@ -96,32 +87,12 @@ def test_durations_are_split_as_the_original_does(goldens: Path):
         assert split_durations(np.array([case["n"]]), case["parts"]).tolist() == case["out"]
 
 
-def test_averages_equal_a_slow_loop():
-    random = np.random.default_rng(0)
-    durations = random.integers(0, 9, size=50)
-    pitch = random.uniform(80, 400, size=durations.sum()) * (random.random(durations.sum()) > 0.3)
-    wanted, first = [], 0
-    for duration in durations:
-        voiced = [value for value in pitch[first : first + duration] if value != 0]
-        wanted.append(sum(voiced) / len(voiced) if voiced else 0.0)
-        first += duration
-    assert np.allclose(average_pitch(pitch, durations), wanted, atol=1e-9, rtol=0)
-    assert (average_pitch(pitch, durations)[durations == 0] == 0).all()
-
-
 def test_statistics_equal_those_of_all_values_at_once_however_they_are_grouped():
     random = np.random.default_rng(1)
     values = random.uniform(80, 400, size=1000)
     for cuts in ([500], [1, 2, 3, 700], []):
         found = statistics(moments(part) for part in np.split(values, cuts))
         assert abs(found.mean - values.mean()) < 1e-9 and abs(found.std - values.std()) < 1e-9
-
-
-def test_unvoiced_values_do_not_count_and_stay_zero():
-    pitch = np.array([0.0, 100.0, 0.0, 200.0])
-    found = statistics([moments(np.zeros(3)), moments(pitch)])
-    assert (found.mean, found.std) == (150.0, 50.0)
-    assert normalize(pitch, found).tolist() == [0.0, -1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0], [150.0, 150.0]])

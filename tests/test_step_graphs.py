@@ -106,17 +106,6 @@ def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_w
     assert len(recorded) == 3
 
 
-def test_shapes_beyond_the_limit_run_as_they_are_with_one_warning(
-    recorded: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-):
-    monkeypatch.setattr(step_graphs, "MAX_GRAPHS", 1)
-    engine = toy_engine(toy_networks(), cuda_graphs=True)
-    for count in (4, 5, 6) * 5:
-        engine.step([batch_of(1, count=count)], epoch=1)
-    assert len(recorded) == 1
-    assert capsys.readouterr().err == "warning: --cuda-graphs: 1 shapes are recorded; others run without graphs\n"
-
-
 @pytest.mark.parametrize("model", MODELS[2:], ids=lambda model: model.name)
 def test_models_whose_updates_are_not_recorded_refuse(model: TinyModel, corpora: Path, tmp_path: Path):
     with pytest.raises(OptionError, match="--cuda-graphs: updates of this model are not recorded; leave it out"):
