@@ -14,7 +14,7 @@ import train
 from common.errors import InputError
 from common.logger import read_log
 from common.training import engine as engine_module
-from common.training.step_result import Fetch
+from common.training.step_result import StepResult
 
 WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-checkpoint 1 --grad-clip-thresh 0.5"
 
@@ -105,12 +105,12 @@ def test_too_many_skipped_updates_stop_one_update_later_and_name_their_utterance
 
 def test_figures_are_waited_for_when_they_are_read_and_not_before(late: None, monkeypatch: pytest.MonkeyPatch):
     read = []
-    values = Fetch.values.func
-    monkeypatch.setattr(Fetch, "values", property(lambda fetch: read.append(fetch) or values(fetch)))
+    figures = StepResult.figures.func
+    monkeypatch.setattr(StepResult, "figures", property(lambda result: read.append(result) or figures(result)))
     engine = toy_engine(toy_networks())
     batches = [toy_collate(toy_utterances(4))]
     first = engine.step(batches, epoch=1)
     assert not read
     second = engine.step(batches, epoch=1)
-    assert read == [first.fetch]
+    assert read == [first]
     assert second.terms["l1"] != first.terms["l1"] and (first.iteration, second.iteration) == (1, 2)

@@ -1,5 +1,7 @@
 """Exponential moving average of networks' weights and buffers."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -15,10 +17,9 @@ class ExponentialMovingAverage:
 
     def __init__(self, networks: dict[str, nn.Module], *, decay: float) -> None:
         self.decay = decay
+        self.networks = {name: copy.deepcopy(network) for name, network in networks.items()}  # with averaged weights
+        self.averages = {name: network.state_dict() for name, network in self.networks.items()}
         self._current = {name: network.state_dict() for name, network in networks.items()}
-        self.averages = {
-            name: {key: value.detach().clone() for key, value in state.items()} for name, state in self._current.items()
-        }
 
     @torch.no_grad()
     def update(self, names: tuple[str, ...], *, applied: Tensor | None = None) -> None:
@@ -44,13 +45,6 @@ class ExponentialMovingAverage:
             # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
 
-    @torch.no_grad()
-    def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
-        """Restore saved averages (the same networks, keys and shapes)."""
-        for name, state in self.averages.items():
-            for key, value in state.items():
-                value.copy_(averages[name][key])
-
 
 def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
     """Restore the EMA weights of a checkpoint, which ``where`` names; a line where the run or it has none.
@@ -63,5 +57,6 @@ def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | Non
     if averages is None:
         return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
     check_weights(ema.averages, averages, where=where, kind="EMA weights")
-    ema.load(averages)
+    for name, network in ema.networks.items():
+        network.load_state_dict(averages[name])
     return []

@@ -30,7 +30,7 @@ from common.training.optim import (
 )
 from common.training.phase_loss import build_phase_loss
 from common.training.step_graphs import RecordedUpdates
-from common.training.step_result import Fetch, Figure, StepResult
+from common.training.step_result import Figure, StepResult
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Engine:
             tensors = {name: full(float(value)) for name, value in asked.items()}
             figures = self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
-        result = StepResult(self.iteration, rates, utterances, Fetch(figures))
+        result = StepResult(self.iteration, figures, learning_rates=rates, utterances=utterances)
         self._unsettled.append(result)
         self.settle(keep=self.late)
         return result

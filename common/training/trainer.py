@@ -1,6 +1,5 @@
 """The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
 
-import copy
 import itertools
 import math
 import signal
@@ -79,7 +78,6 @@ class Trainer:
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
         board = TensorBoardLogs(options.output, enabled=ranks.is_main)
         self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
-        self._ema_networks: Networks | None = None
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         return build_loader(
@@ -297,15 +295,9 @@ class Trainer:
         self._reporter.examples(subset, examples, iteration=self._engine.iteration)
 
     def _networks_of(self, subset: str) -> Networks:
-        """The networks; of ``val_ema`` with copies that have the current EMA weights in place of those averaged."""
-        networks, ema = self._engine.networks, self._engine.ema
-        if subset != "val_ema" or ema is None:
-            return networks
-        if self._ema_networks is None:
-            self._ema_networks = networks | {name: copy.deepcopy(networks[name]) for name in ema.averages}
-        for name, averages in ema.averages.items():
-            self._ema_networks[name].load_state_dict(averages)
-        return self._ema_networks
+        """The networks; of ``val_ema`` with the EMA weights."""
+        ema = self._engine.ema if subset == "val_ema" else None
+        return self._engine.networks | ({} if ema is None else ema.networks)
 
     def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
