@@ -22,7 +22,7 @@ WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-c
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU's figures are read as late as a GPU's."""
-    monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", 1)
+    monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", 1)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: 
     bad = corpus / "mels" / "u9.pt"
     torch.save(torch.ones(3), bad)
     for late in (0, 1):
-        monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", late)
+        monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", late)
         with pytest.raises(InputError, match=bad.name):
             run_train(corpus, tmp_path / str(late))
     assert 1 <= len(log_of(tmp_path / "0")) < 6

@@ -46,7 +46,7 @@ class EngineOptions:
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
-LATE_RESULTS = {"cpu": 0, "cuda": 1}
+PENDING_RESULTS = {"cpu": 0, "cuda": 1}
 
 
 class Engine:
@@ -76,9 +76,9 @@ class Engine:
         self._ranks = ranks
         self._options = options
         self._skipped_in_a_row = 0
-        self._unsettled: deque[StepResult] = deque()
+        self._pending_results: deque[StepResult] = deque()
         # Updates whose figures may be on their way still when `step` returns.
-        self.late = LATE_RESULTS.get(ranks.device.type, 0)
+        self.n_pending = PENDING_RESULTS.get(ranks.device.type, 0)
         self._autocast = partial(autocast, ranks.device, options.amp_dtype)
         self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)
         for network in networks.values():
@@ -108,7 +108,7 @@ class Engine:
         """One update from this process's micro-batches, already on the device.
 
         All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
-        waits for the device but `settle`, for updates before the last `late`.
+        waits for the device but `wait_for_results`, for updates before the last `n_pending`.
 
         Raises:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
@@ -116,28 +116,28 @@ class Engine:
         self.iteration += 1
         self._epoch = epoch
         rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
-        asked = {"stops": stop, "saves": save}
+        requests = {"stops": stop, "saves": save}
         if self._recorded is not None:
             weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            figures = self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
+            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rates=rates, constants=weights)
         else:
             full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
-            tensors = {name: full(float(value)) for name, value in asked.items()}
-            figures = self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
+            tensors = {name: full(float(value)) for name, value in requests.items()}
+            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rates=rates)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         result = StepResult(self.iteration, figures, learning_rates=rates, utterances=utterances)
-        self._unsettled.append(result)
-        self.settle(keep=self.late)
+        self._pending_results.append(result)
+        self.wait_for_results(keep=self.n_pending)
         return result
 
-    def settle(self, *, keep: int = 0) -> None:
+    def wait_for_results(self, *, keep: int = 0) -> None:
         """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
 
         Raises:
             InputError: as `step`.
         """
-        while len(self._unsettled) > keep:
-            result = self._unsettled.popleft()
+        while len(self._pending_results) > keep:
+            result = self._pending_results.popleft()
             if skipped := result.skipped:
                 self.objective.diagnose(self.networks)
             self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
@@ -153,14 +153,14 @@ class Engine:
         micro_batches: Sequence[Batch],
         *,
         epoch: int,
-        asked: dict[str, Tensor],
+        requests: dict[str, Tensor],
         rates: Mapping[str, float | Tensor],
     ) -> dict[Figure, Tensor]:
         """One update of all phases, which the host only launches; its figures (float64 scalars) stay on the device."""
         self.objective.begin_step(self.networks)
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         # Summed over processes together with the first phase's counts: no exchange of their own.
-        shared = {"n_frames": frames} | asked
+        shared = {"n_frames": frames} | requests
         found: dict[Figure, Tensor] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
@@ -292,7 +292,7 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
-        self.settle()
+        self.wait_for_results()
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,

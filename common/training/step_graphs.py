@@ -72,7 +72,7 @@ class RecordedUpdates:
         self._update = update
         self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
         self._rates = {phase: torch.zeros((), device=device) for phase in phases}
-        self._asked = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
+        self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._constants: Any = None
         self._seen: Counter[tuple] = Counter()
         self._recorded: dict[tuple, _Recorded] = {}
@@ -84,12 +84,12 @@ class RecordedUpdates:
         micro_batches: Sequence[Batch],
         *,
         epoch: int,
-        asked: Mapping[str, bool],
+        requests: Mapping[str, bool],
         rates: Mapping[str, float],
         constants: Any,
     ) -> Figures:
         """One update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
-        for tensors, values in ((self._rates, rates), (self._asked, asked)):
+        for tensors, values in ((self._rates, rates), (self._requests, requests)):
             for name, value in values.items():
                 tensors[name].fill_(value)
         if constants != self._constants:
@@ -99,7 +99,7 @@ class RecordedUpdates:
         self._seen[key] += 1
 
         def update(batches: Sequence[Batch]) -> Figures:
-            return self._update(batches, epoch=epoch, asked=self._asked, rates=self._rates)
+            return self._update(batches, epoch=epoch, requests=self._requests, rates=self._rates)
 
         if key not in self._recorded:
             if self._seen[key] <= WARMUP_UPDATES or self._is_full():

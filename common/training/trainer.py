@@ -190,13 +190,13 @@ class Trainer:
         for micro_batches in _micro_batches(self._training_loader, options.accumulation):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
             stops = signals.received is not None or self._reporter.failure is not None
-            asked = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
-            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **asked))
+            requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
+            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **requests))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
             saves = self._is_multiple_of(options.steps_per_checkpoint)
-            self._report(bar, keep=0 if is_last or validates or saves else self._engine.late)
+            self._report(bar, keep=0 if is_last or validates or saves else self._engine.n_pending)
             if self._stopping or self._is_due:
                 self._report(bar)
             if is_last or self._stopping:
@@ -216,7 +216,8 @@ class Trainer:
             loss = self._engine.objective.total(result.terms, epoch=position.epoch)
             now = time.perf_counter()
             position.add(result, loss, now - self._reported_at)
-            self._log_step(result, loss, now - self._reported_at)
+            step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
+            self._reporter.update(step, result, loss=loss, seconds=now - self._reported_at)
             self._reported_at = now
             bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
             bar.update()
@@ -243,21 +244,6 @@ class Trainer:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
-
-    def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
-        position, engine, reporter = self._position, self._engine, self._reporter
-        style = engine.objective.log_style
-        phases = list(style.rates) or [phase.name for phase in engine.objective.phases]
-        rates = reporter.phase_figures("lrate", {name: result.learning_rates[name] for name in phases})
-        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
-        figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
-        step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
-        reporter.update(step, figures, result.grad_norms, iteration=result.iteration)
-        if result.skipped and self._ranks.is_main:
-            print_line(
-                f"warning: update {result.iteration} skipped ({', '.join(result.skipped)}): "
-                "a loss or gradient was not finite"
-            )
 
     def _log_epoch(self) -> None:
         position = self._position
