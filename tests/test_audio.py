@@ -82,8 +82,8 @@ def write_bad_file(path: Path, tone: np.ndarray, fault: str) -> None:
         ("rate", r"44100 Hz, expected 22050 \(list\.txt:7\); resample it or pass --sampling-rate 44100", True),
         ("stereo", r"2 channels, expected 1 \(list\.txt:7\)", True),
         ("a-law", "ALAW samples, expected WAV or FLAC with integer or float samples", True),
-        ("nan", "holds samples that are not finite numbers", False),
-        ("inf", "holds samples that are not finite numbers", False),
+        ("nan", "sample 100 is not a finite number", False),
+        ("inf", "sample 100 is not a finite number", False),
         ("loud", r"samples from -0\.5\S* to 1\.5, expected within \[-1, 1\]", False),
     ],
 )

@@ -101,7 +101,8 @@ def load_wav(
         raise AudioError(f"{path}: truncated, {len(samples)} of {wanted} samples{at(where)}")
     low, high = float(samples.min()), float(samples.max())  # NaN of samples with a NaN
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise AudioError(f"{path}: holds samples that are not finite numbers{at(where)}")
+        bad = int(np.flatnonzero(~np.isfinite(samples))[0])
+        raise AudioError(f"{path}: sample {bad} is not a finite number{at(where)}")
     if low < -1 or high > 1:
         raise AudioError(f"{path}: samples from {low:g} to {high:g}, expected within [-1, 1]{at(where)}; scale it down")
     return torch.from_numpy(samples)
@@ -138,7 +139,7 @@ def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> 
         except soundfile.LibsndfileError:
             is_cut = True
     if is_cut:
-        raise AudioError(f"{name}: truncated or damaged, it announces more samples than it holds{at(where)}")
+        raise AudioError(f"{name}: truncated, it announces more samples than it holds{at(where)}")
 
 
 def check_sound_format(path: PurePath, *, sampling_rate: int, where: str = "") -> SoundFormat:

@@ -25,6 +25,25 @@ class FilelistEntry:
         return ((self.where, folder / name) for kind, name in self.fields.items() if kind not in WORD_COLUMNS)
 
 
+class ListedDataset:
+    """Base of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
+
+    folder: Path
+    entries: Sequence[FilelistEntry]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """All files that are read, each with the line of the list that names it."""
+        return (pair for entry in self.entries for pair in entry.files(self.folder))
+
+    def name(self, index: int) -> str:
+        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
+        entry = self.entries[index]
+        return f"{next(iter(entry.fields.values()))} ({entry.where})"
+
+
 def read_filelist(
     path: Path,
     *,

@@ -1,6 +1,6 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch, pad_rows
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
-from common.data.filelist import FilelistEntry
+from common.data.filelist import FilelistEntry, ListedDataset
 from common.data.transcripts import Transcripts
 
 
@@ -55,7 +55,7 @@ def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
     }
 
 
-class TextMelDataset:
+class TextMelDataset(ListedDataset):
     """Base of text-to-mel models' datasets: a list with a column ``text``, and ``mel`` (as extract_mels.py writes
     them) or ``wav``, whose mels are computed each time. A subclass makes utterances (`utterance`) and batches.
 
@@ -87,13 +87,6 @@ class TextMelDataset:
             check_stored(folder, entries, column="mel", audio=audio)
         self.transcripts = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
 
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        return (pair for entry in self.entries for pair in entry.files(self.folder))
-
     def sizes(self) -> dict[str, list[int]]:
         """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.
 
@@ -114,11 +107,6 @@ class TextMelDataset:
     def utterance(self, index: int, tokens: Tensor) -> Any:
         """The utterance with ``tokens``, as `TextMelUtterance` has them."""
         raise NotImplementedError
-
-    def name(self, index: int) -> str:
-        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
-        entry = self.entries[index]
-        return f"{next(iter(entry.fields.values()))} ({entry.where})"
 
     def load_wave(self, index: int) -> Tensor:
         """The samples (T,) of a recording."""
