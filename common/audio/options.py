@@ -19,7 +19,9 @@ class AudioOptions:
     filter_length: int | None = option(None, f"size of the FFT, samples [{AudioConfig.filter_length}]", least=1)
     hop_length: int | None = option(None, f"samples [{AudioConfig.hop_length}]", least=1)
     win_length: int | None = option(None, f"samples [{AudioConfig.win_length}]", least=1)
-    n_mels: int | None = option(None, f"mel channels [{AudioConfig.n_mels}]", least=1, names=("--n-mel-channels",))
+    n_mels: int | None = option(
+        None, f"mel channels [{AudioConfig.n_mels}]", least=1, names=("--n-mel-channels",), published=("--num-mels",)
+    )
     mel_fmin: float | None = option(None, f"Hz [{AudioConfig.mel_fmin}]", least=0)
     mel_fmax: float | None = option(None, f"Hz [{AudioConfig.mel_fmax}]", above=0)
     framing: str | None = option(
