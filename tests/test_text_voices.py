@@ -14,7 +14,7 @@ import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import TextConfig
 from common.data import FilelistEntry
-from common.data.transcripts import Transcripts
+from common.data.text_mel import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.synthesis import Controls, load_voice

@@ -34,13 +34,10 @@ class ExponentialMovingAverage:
         ]
         averages = [average for average, _ in pairs if average.is_floating_point()]
         currents = [current for _, current in pairs if current.is_floating_point()]
-        if averages and applied is None:
-            torch._foreach_mul_(averages, self.decay)
-        elif averages and applied is not None:
-            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
-            currents = list(torch._foreach_mul(currents, applied))
         if averages:
-            torch._foreach_add_(averages, currents, alpha=1 - self.decay)
+            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
+            added = currents if applied is None else list(torch._foreach_mul(currents, applied))
+            torch._foreach_add_(averages, added, alpha=1 - self.decay)
         if integers := [average for average, _ in pairs if not average.is_floating_point()]:
             # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])

@@ -229,8 +229,7 @@ class Engine:
             if not self._is_known(factor == 1):
                 torch._foreach_mul_(gradients, factor)
         applied = None if self._is_known(finite) else finite.float()
-        if applied is not None:
-            restore_unless(applied, buffers, copies)
+        restore_unless(applied, buffers, copies)
         optimizer: Any = self.optimizers[phase.name]
         # What torch's fused optimizers skip an update by, and those of `optim`.
         optimizer.found_inf = None if applied is None else 1 - applied

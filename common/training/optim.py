@@ -97,11 +97,10 @@ class Lamb(_FusedOptimizer):
     ) -> None:
         means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
         beta1, beta2 = group["betas"]
-        if applied is not None:
-            zero_unless(applied, gradients)
-        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
+        zero_unless(applied, gradients)
+        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, gradients, alpha=1 - beta1)
-        torch._foreach_mul_(squares, beta2 if applied is None else choose(applied, beta2, 1.0))
+        torch._foreach_mul_(squares, choose(applied, beta2, 1.0))
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
         steps = list(torch._foreach_sqrt(squares))
@@ -160,9 +159,8 @@ class Novograd(_FusedOptimizer):
         steps = list(torch._foreach_mul(gradients, one_by_one))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
-        if applied is not None:
-            zero_unless(applied, steps)
-        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
+        zero_unless(applied, steps)
+        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, steps)
         if applied is not None:
             torch._foreach_copy_(steps, means)
