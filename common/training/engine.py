@@ -28,7 +28,7 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
-from common.training.phase_loss import build_phase_loss
+from common.training.phase_loss import PhaseLoss, exchanging_gradients
 from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Figure, StepResult
 
@@ -92,10 +92,10 @@ class Engine:
             }
             for phase in objective.phases
         }
-        self._losses = {
-            phase.name: build_phase_loss(phase, objective, networks, autocast=self._autocast, ranks=ranks)
-            for phase in objective.phases
-        }
+        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        for phase in objective.phases:
+            loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
+            self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
         self._recorded: RecordedUpdates | None = None
