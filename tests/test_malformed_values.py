@@ -19,7 +19,6 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, one_line, shown
 from common.files import read_json, read_yaml, write_json
-from common.logger import read_log
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks
 from hifigan.json_config import read_json_config
@@ -455,14 +454,6 @@ def test_a_wrong_field_of_an_exported_files_description_is_one_line(payload: dic
     for other in ([], None, "x", 3):
         save(other)
         assert refused(lambda: load_checkpoint(path), CheckpointError).startswith(f"{path}: its description")
-
-
-def test_a_log_whose_lines_are_of_another_kind_is_one_line(tmp_path: Path):
-    path = tmp_path / "nvlog.json"
-    deep, digits = "[" * 100_000, '{"type": "LOG", "data": ' + "9" * 5000 + "}"
-    for record in ("[]", "3", "null", '{"type": "LOG"}', '{"type": "LOG", "data": []}', '{"step": 1}', deep, digits):
-        path.write_text(f'DLLL {{"type": "METADATA"}}\nDLLL {record}\n')
-        assert refused(lambda: read_log(path)).startswith(f"{path}:2: ")
 
 
 def test_an_error_of_control_bytes_alone_is_of_bounded_length():
