@@ -57,9 +57,9 @@ INCONSISTENT = {
     "spread of 0": (("networks", "fastpitch", "pitch_std"), lambda value: 0 * value, "pitch_std[0] 0 Hz"),
     "a state less": ((*OPTIMIZER, "states"), without(PROJ), f"missing: {PROJ}"),
     "a state more": ((*OPTIMIZER, "states"), lambda states: {**states, "mpd.w": states[PROJ]}, "unknown: mpd.w"),
-    "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], "has shape (79,), expected (80,)"),
+    "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], f"another shape: {PROJ};"),
     "negative squares": ((*STATE, "exp_avg_sq"), lambda value: value - 1, f"{PROJ}.exp_avg_sq is below 0"),
-    "an optimizer more": (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "optimizers are of ['mpd']"),
+    "an optimizer more": (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "optimizers are of mpd,"),
     "scale of no optimizer": (
         ("training", "scaler"),
         lambda _: {"scales": {"mpd": 1.0}, "finite_since": {"mpd": 0}},
@@ -98,10 +98,8 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert f"{NAME} holds no EMA weights: they begin as a copy of its weights\n" in said
     assert "no state of the optimizer of fastpitch, which begins anew\n" in said
     assert "random states of 0 processes, not 1" in said
-    many = with_value(payload, ("training", "optimizers", "fastpitch", "states", PROJ, "step"), lambda _: 50)
-    said = lines(with_value(many, ("training", "steps_done"), lambda _: 99), "--ema-decay", "0")
+    said = lines(with_value(payload, ("training", "steps_done"), lambda _: 99), "--ema-decay", "0")
     assert f"{NAME} are left out, as --ema-decay is 0\n" in said
-    assert "says iteration 1, and its optimizers have made 50 updates" in said
 
 
 def test_the_reason_of_the_last_checkpoint_that_cannot_be_read_is_in_the_error(trained, tmp_path: Path):
