@@ -5,6 +5,7 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -59,11 +60,18 @@ class _Loader(DataLoader):
 def leave_to_the_parent(worker: int) -> None:
     """Ignore the signals that stop a job and are sent to its whole group: it still needs batches to finish its update.
 
-    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
+    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone. The thread
+    that hands batches over has nothing to say of a connection that a killed job breaks.
     """
+    sys.excepthook = _report_but_for_connections
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+
+
+def _report_but_for_connections(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not isinstance(error, ConnectionError | EOFError):
+        sys.__excepthook__(kind, error, trace)
 
 
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
