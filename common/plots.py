@@ -47,7 +47,7 @@ Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are
 
 @dataclass(frozen=True)
 class _Panel:
-    """One part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
+    """A part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
 
     title: str
     height: float  # inches
@@ -68,7 +68,7 @@ def plot_utterance(
     pitch: Curves | None = None,
     curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
-    """One utterance in panels above each other, which share a time axis in seconds.
+    """Draw an utterance in panels above each other, which share a time axis in seconds.
 
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;

@@ -14,7 +14,7 @@ MOMENTUM = 0.99
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
-    """One utterance's log-mel (n_mels, F) -> wave (F * hop,) float32; the same for the same mel, seed and config.
+    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32; the same for the same mel, seed and config.
 
     The magnitude of each frequency bin is estimated from the mel channels, then a phase that fits it is searched
     for in ``n_iter`` rounds. Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al.,

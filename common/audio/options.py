@@ -70,7 +70,7 @@ def mel_lines(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> li
 
 
 def corpus_note(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> list[str]:
-    """One line where mels are made otherwise than the corpus's file says; none where they are not."""
+    """A line where mels are made otherwise than the corpus's file says; none where they are not."""
     lines = [] if corpus is None else differences(corpus[1], audio, names=("there", "here"))
     return [f"note: other mels than {corpus[0]} says: {'; '.join(lines)}"] if corpus and lines else []
 

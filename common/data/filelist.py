@@ -15,7 +15,7 @@ Filelists = Path | Sequence[Path]  # a list, or several that are read one after 
 
 @dataclass(frozen=True)
 class FilelistEntry:
-    """One line of a filelist."""
+    """A line of a filelist."""
 
     fields: dict[str, str]  # column -> text; an optional column that the list lacks is absent
     where: str  # "list.txt:7"

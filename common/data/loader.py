@@ -47,7 +47,7 @@ def loader_processes(n_workers: int) -> dict[str, Any]:
 
 
 class _Loader(DataLoader):
-    """One whose processes begin with the signals held back that they will leave to the parent."""
+    """A DataLoader whose processes begin with those signals held back that they will leave to the parent."""
 
     def __iter__(self) -> Any:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)

@@ -18,7 +18,7 @@ from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 
 @dataclass(frozen=True)
 class TextMelUtterance:
-    """One utterance, checked."""
+    """An utterance, checked."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
     tokens: Tensor  # (L,) int64 symbol ids, or (L, n_features) float32

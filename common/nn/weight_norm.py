@@ -133,7 +133,7 @@ class SpectralNormConv1d(nn.Conv1d):
 
     @torch.no_grad()
     def advance(self) -> None:
-        """One power iteration: weight_v, then weight_u."""
+        """Make one power iteration: weight_v, then weight_u."""
         rows = self.weight_orig.flatten(1)
         self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0, eps=_EPSILON))
         self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0, eps=_EPSILON))

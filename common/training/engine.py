@@ -1,4 +1,4 @@
-"""One training step for every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
+"""The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
 from collections import deque
@@ -105,7 +105,7 @@ class Engine:
         self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
-        """One update from this process's micro-batches, already on the device.
+        """Run an update from this process's micro-batches, already on the device.
 
         All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
         waits for the device but `wait_for_results`, for updates before the last `n_pending`.
@@ -156,7 +156,7 @@ class Engine:
         requests: dict[str, Tensor],
         rates: Mapping[str, float | Tensor],
     ) -> dict[Figure, Tensor]:
-        """One update of all phases, which the host only launches; its figures (float64 scalars) stay on the device."""
+        """Update the networks in all phases, which the host only launches; its figures (float64 scalars) stay on the device."""
         self.objective.begin_step(self.networks)
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         # Summed over processes together with the first phase's counts: no exchange of their own.

@@ -36,7 +36,7 @@ class Optimization:
 
 
 class _FusedOptimizer(torch.optim.Optimizer):
-    """One that updates all parameters of a group at once, without waiting for the device.
+    """Updates all parameters of a group at once, without waiting for the device.
 
     As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
     the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need: a

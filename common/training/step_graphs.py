@@ -46,7 +46,7 @@ def repeat(work: Work) -> tuple[Callable[[], object], Figures]:
 
 
 class _Recorded:
-    """One recorded update: the batches that its graph reads, and the figures that it writes."""
+    """A recorded update: the batches that its graph reads, and the figures that it writes."""
 
     def __init__(self, micro_batches: Sequence[Batch], update: Callable[[Sequence[Batch]], Figures], record: Recorder):
         self._batches = [batch._with_tensors(torch.clone) for batch in micro_batches]
@@ -88,7 +88,7 @@ class RecordedUpdates:
         rates: Mapping[str, float],
         constants: Any,
     ) -> Figures:
-        """One update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
+        """Run an update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
         for tensors, values in ((self._rates, rates), (self._requests, requests)):
             for name, value in values.items():
                 tensors[name].fill_(value)
