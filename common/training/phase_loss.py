@@ -1,4 +1,4 @@
-"""The loss of a phase as a module, so that `DistributedDataParallel` sums the gradients of the networks that it trains."""
+"""A phase's loss as a module, so that `DistributedDataParallel` sums the gradients of the networks that it trains."""
 
 import warnings
 from collections.abc import Callable, Mapping

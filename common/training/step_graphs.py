@@ -88,7 +88,7 @@ class RecordedUpdates:
         rates: Mapping[str, float],
         constants: Any,
     ) -> Figures:
-        """Run an update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
+        """Run an update; ``constants`` are numbers of the host that it depends on, such as weights of losses."""
         for tensors, values in ((self._rates, rates), (self._requests, requests)):
             for name, value in values.items():
                 tensors[name].fill_(value)
