@@ -156,7 +156,7 @@ class Engine:
         requests: dict[str, Tensor],
         rates: Mapping[str, float | Tensor],
     ) -> dict[Figure, Tensor]:
-        """Update the networks in all phases; the host only launches it, and figures (float64 scalars) stay on the device."""
+        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
         self.objective.begin_step(self.networks)
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         # Summed over processes together with the first phase's counts: no exchange of their own.
