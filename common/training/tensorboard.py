@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,7 @@ class TensorBoardLogs:
         """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
         if not self.enabled:
             return
-        with self._writing(subset):
-            writer = self._writer(subset)
+        with self._writing(subset) as writer:
             for name, value in values.items():
                 writer.add_scalar(name, value, iteration)
 
@@ -56,8 +55,7 @@ class TensorBoardLogs:
         """Add each utterance's picture and sound; ``audio`` is the run's, ``symbols`` are those of its ids."""
         if not self.enabled or not examples:
             return
-        with self._writing(subset):
-            writer = self._writer(subset)
+        with self._writing(subset) as writer:
             for example in examples:
                 picture = _picture(example, audio, symbols)
                 writer.add_image(f"utterance/{_tag(example.name)}", picture, iteration, dataformats="HWC")
@@ -77,16 +75,16 @@ class TensorBoardLogs:
         self._writers.clear()
         threading.excepthook = self._excepthook
 
-    def _writing(self, subset: str) -> AbstractContextManager:
-        return writing(self.folder / subset, _HINT)
+    @contextmanager
+    def _writing(self, subset: str) -> Iterator[SummaryWriter]:
+        """Write to a subset's files; what they refuse is an OutputError."""
+        with writing(self.folder / subset, _HINT):
+            if subset not in self._writers:
+                from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
-    def _writer(self, subset: str) -> SummaryWriter:
-        if subset not in self._writers:
-            from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
-
-            threading.excepthook = self._on_thread_error
-            self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
-        return self._writers[subset]
+                threading.excepthook = self._on_thread_error
+                self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
+            yield self._writers[subset]
 
     def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
         """A writer's thread dies of what cannot be written, and hands it to us at the next write: no traceback."""
