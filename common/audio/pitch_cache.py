@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,8 +33,18 @@ class PitchCache:
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder for this method and these settings; computed late, as lists that name pitch need no Praat."""
-        described = json.dumps(pitch_settings(self._audio, self._method), sort_keys=True).encode()
+        """The folder of all that decides the pitch of given samples; lists that name their pitch need no Praat."""
+        import parselmouth
+
+        is_praat = self._method != "pyin"
+        names = ("sampling_rate", "filter_length", "hop_length", "framing")
+        settings: dict[str, Any] = {name: getattr(self._audio, name) for name in names} | {
+            "method": self._method,
+            "version": parselmouth.PRAAT_VERSION if is_praat else version("librosa"),
+            "floor": PITCH_FLOOR if is_praat else PYIN_FLOOR,
+            "ceiling": PITCH_CEILING if is_praat else PYIN_CEILING,
+        }
+        described = json.dumps(settings, sort_keys=True).encode()
         return self._root / f"{self._method}-{hashlib.sha256(described).hexdigest()[:12]}"
 
     def pitch(self, wave: Tensor, *, n_frames: int, where: str = "") -> Tensor:
@@ -55,13 +66,3 @@ class PitchCache:
         with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)
         return pitch
-
-
-def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
-    """All that decides the pitch of given samples, as plain types."""
-    import parselmouth
-
-    floor, ceiling = (PITCH_FLOOR, PITCH_CEILING) if method != "pyin" else (PYIN_FLOOR, PYIN_CEILING)
-    library = parselmouth.PRAAT_VERSION if method != "pyin" else version("librosa")
-    frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}
-    return frames | {"method": method, "version": library, "floor": floor, "ceiling": ceiling}
