@@ -19,7 +19,7 @@ from torch import Tensor
 
 from common.errors import InputError, OptionError, OutputError, at, shown
 from common.parsing import parse_json, parse_yaml
-from common.torch_file import read_torch_file
+from common.torch_file import read_plain_tensor, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -265,7 +265,9 @@ def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
 def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
     if (size := check_file(path, where=where)) > _LARGEST_TENSOR:
         raise InputError(f"{path}: {size} bytes, expected a tensor of at most {_LARGEST_TENSOR}{at(where)}")
-    value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
+    value = read_plain_tensor(path) if values else None
+    if value is None:
+        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     if values and (problem := tensor_problem(value)):
