@@ -185,7 +185,7 @@ def _reader(kind: type) -> Any:
 def _nested(kind: type, values: Any, prefix: str = "") -> Iterator[tuple[str, type, Any]]:
     """The paths, classes and values of the dataclasses within one, the innermost first."""
     for name, hint in get_type_hints(kind).items():
-        nested = next(filter(is_dataclass, (hint, *get_args(hint))), None)
+        nested: Any = next(filter(is_dataclass, (hint, *get_args(hint))), None)
         if nested is not None and isinstance(values, dict) and name in values:
             part, path = values[name], f"{prefix}{name}"
             for where, one in [(f"{path}[{i}]", v) for i, v in enumerate(part)] if _is_list(part) else [(path, part)]:

@@ -30,7 +30,7 @@ _SENTENCE_END = re.compile(r"\. |\n")
 _REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
 
 # Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
-warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights_only_unpickler")
+warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights|common\.torch")
 
 
 def read_torch_file(
@@ -51,15 +51,14 @@ def read_torch_file(
         except pickle.UnpicklingError:
             return load(weights_only=False, pickle_module=_PICKLE_MODULE)
     except Exception as failure:  # a damaged file may raise anything in torch
+        if "TorchScript" in str(failure):
+            wanted = "give the checkpoint that it was made of"
+            raise error(f"{path}: TorchScript files are written, not read; {wanted}{at(where)}") from failure
         if name := _REFUSED.search(str(failure)):
             refused = "objects other than networks, tensors and plain types are refused"
             named = f"{path}: holds {shown(name[1])[1:-1]}"
             raise error(f"{named}, and {refused}, since loading them could run code{at(where)}") from failure
         reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
-        if isinstance(failure, MemoryError):
-            reason = "larger than this machine's memory"
-        elif isinstance(failure, LookupError):  # of bytes that are no pickle's
-            reason = "not a file of torch.save"
         damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
         raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
 

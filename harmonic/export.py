@@ -111,8 +111,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         "noise": ("batch", "noise_samples"),
         "lengths": ("batch",),
     }
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    return {"": Signature(inputs, {"wave": ("batch", "samples")})}
 
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:

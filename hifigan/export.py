@@ -39,8 +39,7 @@ class _Alone(nn.Module):
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
     inputs: dict[str, Shape] = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    return {"": Signature(inputs, {"wave": ("batch", "samples")})}
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:

@@ -57,8 +57,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         "noise": ("batch", config.n_group, "positions"),
         "lengths": ("batch",),
     }
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    return {"": Signature(inputs, {"wave": ("batch", "samples")})}
 
 
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:

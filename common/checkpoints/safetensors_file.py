@@ -8,9 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_safetensors_weights, safetensors_header
-from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
-from common.checkpoints.fields import read_description
-from common.errors import CheckpointError
+from common.checkpoints.exported import METADATA_KEY, checkpoint_of, read_description
 from common.files import write_atomically
 
 
@@ -36,10 +34,8 @@ def read_safetensors(path: Path) -> Checkpoint:
         CheckpointError: it is damaged, of another version, or of another program.
     """
     state, metadata = read_safetensors_weights(path)
-    if METADATA_KEY not in metadata:
-        raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-    _, description = read_description(metadata[METADATA_KEY], version=EXPORT_VERSION, where=str(path))
-    checkpoint = checkpoint_of(description, networks={description.network: state}, where=str(path))
+    description = read_description(metadata, where=path)
+    checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=path)
     return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
 
 
