@@ -1,12 +1,10 @@
 """Foreign checkpoints made ours: recognized by content, compared with the model, and nothing lost without a word."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
 from common.checkpoints.layout import is_state, traits, with_state_dict
@@ -14,11 +12,11 @@ from common.checkpoints.loading import new_networks
 from common.checkpoints.pickled import PickledNetworks
 from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
+from common.checkpoints.weights import Weights
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
 _SEED = 1234  # of weights that a partial file lacks
-Weights = dict[str, dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,8 @@ def convert_checkpoint(
             raise
         whole = convert_checkpoint(error.main, config=config, discriminators=path, partial=partial)
         return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
-    except CheckpointError as error:
-        if config is not None and type(error.__cause__) is InputError:  # of a key or value of the configuration
-            raise CheckpointError(f"{config}: {error.__cause__}") from error
-        raise
-    except InputError as error:  # the same
-        raise CheckpointError(f"{config or path}: {error}") from error
+    except InputError as error:
+        raise CheckpointError(f"{config}: {error}" if config else str(error)) from error
     checkpoint, changes = _fitted(bare, where=path, partial=partial)
     if not changes:
         checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=partial)
@@ -123,50 +117,37 @@ def _with_training(
 
 def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Checkpoint, tuple[str, ...]]:
     """The checkpoint with exactly the weights that its networks have, and what was changed for that."""
-    weights, ema, changes = _completed(checkpoint, new_networks(checkpoint, where=str(where)))
-    if changes and not partial:
-        raise CheckpointError(
-            f"{where}: {checkpoint.layout}, but its weights do not fit: {'; '.join(changes)}; --partial converts what "
-            "fits"
-        )
-    if not changes:
-        return checkpoint, ()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         networks = new_networks(checkpoint, where=str(where), device="cpu")
-    weights, ema, changes = _completed(checkpoint, networks)
+    new = {name: network.state_dict() for name, network in networks.items()}
+    weights, changes = _filled(checkpoint.networks, new, source="as in a new network")
+    ema = checkpoint.ema
+    if ema is not None:
+        ema, more = _filled(ema, weights, source="taken from the raw weights", prefix="EMA ")
+        changes += more
+    if not changes:
+        return checkpoint, ()
+    if not partial:
+        listed = f"{'; '.join(changes)}; --partial converts what fits"
+        raise CheckpointError(f"{where}: {checkpoint.layout}, but its weights do not fit: {listed}")
     return replace(checkpoint, networks=weights, ema=ema, training=None), tuple(changes)
 
 
-def _completed(checkpoint: Checkpoint, networks: dict[str, nn.Module]) -> tuple[Weights, Weights | None, list[str]]:
-    """The weights and EMA weights that networks have, from a checkpoint where it has them, and what was changed."""
-    weights, changes = _filled(checkpoint.networks, networks)
-    if checkpoint.ema is None:
-        return weights, None, changes
-    ema, changes_of_ema = _filled(checkpoint.ema, networks, instead=weights)
-    return weights, ema, changes + changes_of_ema
-
-
-def _filled(
-    given: Weights, networks: dict[str, nn.Module], *, instead: Weights | None = None
-) -> tuple[Weights, list[str]]:
-    """The networks' weights: those given that fit, else those of ``instead`` (of new networks, where it is None)."""
-    prefix = "" if instead is None else "EMA "
-    source = "as in a new network" if instead is None else "taken from the raw weights"
+def _filled(given: Weights, own: Weights, *, source: str, prefix: str = "") -> tuple[Weights, list[str]]:
+    """Weights with the names and shapes of ``own``: those given that fit, else its; and a line for each other one."""
     weights: Weights = {}
     changes = []
-    for name in given:
-        own = networks[name].state_dict()
-        state = given[name]
+    for name, state in given.items():
         weights[name] = {}
-        for key, value in own.items():
+        for key, value in own[name].items():
             if key in state and state[key].shape == value.shape:
                 weights[name][key] = state[key]
                 continue
             found = f"of shape {tuple(state[key].shape)}, expected {tuple(value.shape)}" if key in state else "missing"
             changes.append(f"{prefix}{name}.{key} is {found} ({source})")
-            weights[name][key] = (value if instead is None else instead[name][key]).detach().clone()
-        changes += [f"{prefix}{name}.{key} is left over (left out)" for key in state if key not in own]
+            weights[name][key] = value.detach().clone()
+        changes += [f"{prefix}{name}.{key} is left over (left out)" for key in state if key not in own[name]]
     return weights, changes
 
 
@@ -174,14 +155,9 @@ def _left_over(payload: _Recorded, *, where: Path, partial: bool) -> tuple[str, 
     """What of the file no reader asks for: weights of other networks, which are refused, and the rest."""
     unused = [name for name in payload if name not in payload.used]
     if (weights := [name for name in unused if is_state(payload[name])]) and not partial:
-        raise CheckpointError(
-            f"{where}: holds weights that the model has no place for: {_listed(weights)}; --partial leaves them out"
-        )
-    return (f"not taken over: {_listed(unused)}",) if unused else ()
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(str, names))
+        listed = f"{', '.join(weights)}; --partial leaves them out"
+        raise CheckpointError(f"{where}: holds weights that the model has no place for: {listed}")
+    return (f"not taken over: {', '.join(unused)}",) if unused else ()
 
 
 def _was_folded(payload: dict[str, Any], checkpoint: Checkpoint) -> bool:

@@ -150,16 +150,12 @@ class ExportedFile:
         }
 
     def _other_part(self, path: Path, name: str) -> "ExportedFile":
-        check_file(path, kind=f"{name} that belongs to {self.path}", error=CheckpointError)
+        check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
         other, _ = open_exported(path)
-        if any(other.description[key] != wanted for key, wanted in (("part", name), ("fingerprint", self.fingerprint))):
+        wanted = self.description | {"part": name}
+        if any(other.description[key] != wanted[key] for key in ("part", "fingerprint")):
             raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; give parts of one export")
         return other
-
-    @property
-    def fingerprint(self) -> str:
-        """What all parts of one export have in common."""
-        return str(self.description["fingerprint"])
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:

@@ -28,6 +28,12 @@ class Signature:
         }
 
 
+def vocoder_signature(n_mels: int, noise: dict[str, Shape] | None = None) -> Signature:
+    """What a vocoder's exported file takes and gives; ``noise`` is its further input, if it takes its noise."""
+    inputs: dict[str, Shape] = {"mel": ("batch", n_mels, "frames"), **(noise or {}), "lengths": ("batch",)}
+    return Signature(inputs, {"wave": ("batch", "samples")})
+
+
 class Runner(Protocol):
     """A part of an exported network, ready to run."""
 
