@@ -3,21 +3,40 @@
 import argparse
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from common.config import AudioConfig, audio_preset, differences, from_plain
+from common.cli import non_negative_float, option_of, positive_float, whole_number
+from common.config import FRAMINGS, AudioConfig, audio_preset, differences, from_plain
 from common.errors import InputError, OptionError
 from common.files import read_json
-from common.options import add_options
 
+_LARGEST_SIZE = 1 << 20  # Hz, samples
+_MOST_MELS = 1 << 14
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
 
 
 def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one option for each field of `AudioConfig`, its destination; one that is not given sets nothing."""
-    usual = ", ".join(f"{one.name} {one.default}" for one in fields(AudioConfig))
-    about = "what the mel-spectrograms are; an option that is left out takes what suits the --sampling-rate; usual:"
-    group = parser.add_argument_group("audio", f"{about} {usual}")
-    add_options(group, AudioConfig, defaults={one.name: argparse.SUPPRESS for one in fields(AudioConfig)})
+    group = parser.add_argument_group(
+        "audio",
+        "what the mel-spectrograms are; an option that is left out takes the value in brackets, or what suits another "
+        "--sampling-rate",
+    )
+
+    def add(field: str, meaning: str, *options: str, **kwargs: Any) -> None:
+        text = f"{meaning} [{getattr(AudioConfig(), field)}]"
+        group.add_argument(*options or [option_of(field)], dest=field, default=argparse.SUPPRESS, help=text, **kwargs)
+
+    size = whole_number(1, _LARGEST_SIZE)
+    add("sampling_rate", "Hz", "--sampling-rate", "-sr", type=size)
+    add("filter_length", "size of the FFT, samples", type=size)
+    add("hop_length", "samples", type=size)
+    add("win_length", "samples", type=size)
+    add("n_mels", "mel channels", "--n-mel-channels", "--n-mels", type=whole_number(1, _MOST_MELS))
+    add("mel_fmin", "Hz", type=non_negative_float)
+    add("mel_fmax", "Hz", type=positive_float)
+    add("framing", "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS)
+    add("peak", "scale each clip to this largest absolute sample", type=positive_float)
     file = f"JSON whose values are the defaults of these (default: {SETTINGS} in the dataset's folder, if there is one)"
     group.add_argument("--audio-config", type=Path, default=argparse.SUPPRESS, metavar="FILE", help=file)
 

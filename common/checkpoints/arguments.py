@@ -10,9 +10,11 @@ from typing import Any
 from common.audio.arguments import audio_config_from_args, features_config, read_audio_config
 from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.loading import open_checkpoint
+from common.checkpoints.options import EmaOptions
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, differences
 from common.errors import CheckpointError, OptionError
+from common.options import add_options
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,8 @@ def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
 
 
 def add_ema_argument(parser: argparse._ActionsContainer) -> None:
-    """Add ``--ema`` and ``--no-ema``; the value is that of ``ema`` of `common.checkpoints.open_checkpoint`."""
-    parser.add_argument(
-        "--ema",
-        action=argparse.BooleanOptionalAction,
-        help="use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the "
-        "EMA weights of each checkpoint that has them",
-    )
+    """Add ``--ema`` and ``--no-ema``."""
+    add_options(parser, EmaOptions)
 
 
 def add_voice_argument(add: Callable[..., Any]) -> None:

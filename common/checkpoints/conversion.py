@@ -9,6 +9,7 @@ import torch
 from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
 from common.checkpoints.layout import is_state, traits, with_state_dict
 from common.checkpoints.loading import new_networks
+from common.checkpoints.options import ConversionOptions
 from common.checkpoints.pickled import PickledNetworks
 from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
@@ -44,55 +45,49 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(
-    path: Path, *, config: Path | None = None, discriminators: Path | None = None, partial: bool = False
-) -> Conversion:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
-    ``config`` is a JSON or YAML file of its network's architecture, for weights without one; ``discriminators`` is the
-    file that an adversarial vocoder's other networks are in, where its name does not say so. With ``partial`` weights
-    that the file lacks are as in a new network, and those that the model does not have are left out.
+    With ``options.partial`` weights that the file lacks are as in a new network, and those that the model does not have
+    are left out.
 
     Raises:
         CheckpointError: it is unknown, damaged or ours already; or some weights are missing, left over or of another
-            shape, which are listed, and ``partial`` is False.
+            shape, which are listed, and ``options.partial`` is False.
         OptionError: it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload or is_own_safetensors(path):
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
     stored = [*traits(payload), *(["a pickled network"] if isinstance(payload, PickledNetworks) else [])]
-    payload = _with_given(payload, path=path, config=config, discriminators=discriminators)
+    payload = _with_given(payload, options, path=path)
     recorded = _Recorded(payload)
     try:
         bare = read_published(recorded, path=path, training=False)
     except PartialFileError as error:
         if error.main is None:
             raise
-        whole = convert_checkpoint(error.main, config=config, discriminators=path, partial=partial)
+        whole = convert_checkpoint(error.main, replace(options, discriminators=path))
         return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
     except InputError as error:
-        raise CheckpointError(f"{config}: {error}" if config else str(error)) from error
-    checkpoint, changes = _fitted(bare, where=path, partial=partial)
+        raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
+    checkpoint, changes = _fitted(bare, where=path, partial=options.partial)
     if not changes:
-        checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=partial)
+        checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=options.partial)
     elif "optimizer" in payload or "optim_g" in payload:
         changes += ("the training state is left out, as it is of other weights",)
     stored += ["weight norm folded"] if _was_folded(payload, checkpoint) else []
-    changes += _left_over(recorded, where=path, partial=partial)
+    changes += _left_over(recorded, where=path, partial=options.partial)
     return Conversion(checkpoint, tuple(stored), changes)
 
 
-def _with_given(
-    payload: dict[str, Any], *, path: Path, config: Path | None, discriminators: Path | None
-) -> dict[str, Any]:
+def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
+    config, discriminators = options.config, options.discriminators
     given: dict[str, Any] = {}
     if config is not None:
         if payload.get("config"):
             raise OptionError(f"--config {config}: {path} holds a configuration; leave the option out")
         given["config"] = read_yaml(config) if config.suffix in (".yaml", ".yml") else read_json(config)
-        if not isinstance(given["config"], dict):
-            raise CheckpointError(f"{config}: expected keys and values, the architecture of {path}")
     if discriminators is not None:
         other = read_payload(discriminators)
         if not {"mpd", "msd"} <= other.keys() or "mpd" in payload:

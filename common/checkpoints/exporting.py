@@ -69,11 +69,14 @@ def write_torchscript(path: Path, part: Part, description: dict[str, Any]) -> No
     write_atomically(path, lambda file: torch.jit.save(script, file, _extra_files=extra))
 
 
-def written_runner(path: Path, part: Part, *, format: str) -> Runner:
-    """What runs a file that has just been written, and so is trusted: the code in TorchScript is run as it is."""
+def write_compared(path: Path, part: Part, description: dict[str, Any], *, format: str) -> float:
+    """Write a part as ``onnx`` or ``torchscript``, run the file, and return its `largest_difference`."""
     if format == "onnx":
-        return OnnxRunner(path, part.signature)
-    return ModuleRunner(torch.jit.load(path), list(part.outputs))
+        write_onnx(path, part, description)
+        return largest_difference(OnnxRunner(path, part.signature), part)
+    write_torchscript(path, part, description)
+    # Code in TorchScript is run: of this file alone, which has just been written.
+    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
 
 
 def largest_difference(run: Runner, part: Part) -> float:

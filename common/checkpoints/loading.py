@@ -113,8 +113,9 @@ def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Netw
         return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
 
 
-def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
+def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig."""
+    device = torch.device(device)
     if loaded.exported is not None:
         return _from_exported(loaded, loaded.exported, device=device)
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))

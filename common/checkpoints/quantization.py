@@ -16,7 +16,6 @@ from common.checkpoints.exporting import write_onnx
 from common.checkpoints.running import OnnxRunner, Runner
 from common.config import AudioConfig
 
-MEL_TOLERANCE = 0.1  # largest useful mel distance, about 0.9 dB
 # Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
 # of 8 bits overflow.
 _WEIGHTS = {"reduce_range": True, "per_channel": True}
