@@ -272,9 +272,7 @@ def test_a_quantized_file_beyond_the_mel_distance_is_removed(folder: Path, tmp_p
     "name, options, message",
     [
         ("vocoder", "--quantize int8", "HiFi-GAN needs --calibration LIST"),
-        ("voice", "--quantize int8 --calibration a.tsv", "FastPitch needs no --calibration"),
         ("voice", "--quantize int8 --format torchscript", "for --format onnx alone"),
-        ("voice", "--calibration a.tsv", "--calibration is for --quantize int8"),
     ],
 )
 def test_options_of_quantized_files_that_do_not_fit_are_refused(
@@ -302,12 +300,7 @@ def test_options_that_an_exported_file_cannot_follow_are_refused(
         inference.main([*words, option])
 
 
-def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_path: Path):
-    model = onnx.load(folder / "voice.onnx")
-    del model.metadata_props[:]
-    onnx.save(model, tmp_path / "a.onnx")
-    with pytest.raises(CheckpointError, match=r"a\.onnx: an ONNX file that scripts/export_model\.sh did not write"):
-        open_checkpoint(tmp_path / "a.onnx")
+def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
     for suffix in SUFFIXES.values():
         content = (folder / f"voice{suffix}").read_bytes()
         (tmp_path / "cut").write_bytes(content[: len(content) // 2])
