@@ -29,8 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     conversion = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
     checkpoint = conversion.checkpoint
     checkpoints.save_checkpoint(args.target, checkpoint)
-    how = f" ({', '.join(conversion.traits)})" if conversion.traits else ""
-    print(f"recognized {args.source}: {checkpoint.layout}{how}")
+    print(f"recognized {args.source}: {checkpoint.layout}")
     for line in conversion.changes:
         print(f"note: {line}")
     if checkpoint.assumed:

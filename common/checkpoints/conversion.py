@@ -7,10 +7,9 @@ from typing import Any
 import torch
 
 from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
-from common.checkpoints.layout import is_state, traits, with_state_dict
+from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
-from common.checkpoints.pickled import PickledNetworks
 from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
 from common.checkpoints.weights import Weights
@@ -25,7 +24,6 @@ class Conversion:
     """What became of a file."""
 
     checkpoint: Checkpoint
-    traits: tuple[str, ...]  # how the file stores its weights
     changes: tuple[str, ...]  # what was made up or left out, a line each; without ``partial`` none is of weights
 
 
@@ -59,7 +57,6 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     payload = with_state_dict(read_payload(path))
     if "format" in payload or is_own_safetensors(path):
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
-    stored = [*traits(payload), *(["a pickled network"] if isinstance(payload, PickledNetworks) else [])]
     payload = _with_given(payload, options, path=path)
     recorded = _Recorded(payload)
     try:
@@ -67,8 +64,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     except PartialFileError as error:
         if error.main is None:
             raise
-        whole = convert_checkpoint(error.main, replace(options, discriminators=path))
-        return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
+        return convert_checkpoint(error.main, replace(options, discriminators=path))
     except InputError as error:
         raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
     checkpoint, changes = _fitted(bare, where=path, partial=options.partial)
@@ -76,9 +72,8 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
         checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=options.partial)
     elif "optimizer" in payload or "optim_g" in payload:
         changes += ("the training state is left out, as it is of other weights",)
-    stored += ["weight norm folded"] if _was_folded(payload, checkpoint) else []
     changes += _left_over(recorded, where=path, partial=options.partial)
-    return Conversion(checkpoint, tuple(stored), changes)
+    return Conversion(checkpoint, changes)
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
@@ -153,11 +148,3 @@ def _left_over(payload: _Recorded, *, where: Path, partial: bool) -> tuple[str, 
         listed = f"{', '.join(weights)}; --partial leaves them out"
         raise CheckpointError(f"{where}: holds weights that the model has no place for: {listed}")
     return (f"not taken over: {', '.join(unused)}",) if unused else ()
-
-
-def _was_folded(payload: dict[str, Any], checkpoint: Checkpoint) -> bool:
-    """Whether weights that are under weight norm here are plain in the file."""
-    keys = {key for value in payload.values() if is_state(value) for key in value}
-    if any(key.endswith(("weight_g", "original0")) for key in keys):
-        return False
-    return any(key.endswith("weight_g") for key in next(iter(checkpoint.networks.values())))
