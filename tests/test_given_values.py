@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 from shell import ROOT
+from training_setup import set_up
 
-import train
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.registry import available_models
@@ -98,9 +98,8 @@ def test_no_band_ends_above_half_the_sampling_rate(tmp_path: Path, model: str, w
     lists = ["--training-files", f"{tmp_path}/list.txt", "--validation-files", f"{tmp_path}/list.txt"]
     learned = ["--learned-alignment"] if model == "FastPitch" else []
     argv = ["--model", model, "-o", str(tmp_path), "-d", str(tmp_path), *lists, *learned, *words.split()]
-    args, spec = train.parse_args(argv)
     with pytest.raises(OptionError, match=re.escape(message)):
-        spec.training.parse(args)
+        set_up(*argv)
 
 
 @pytest.mark.parametrize(
