@@ -166,7 +166,7 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
         except ValidationError as found:
             kinds = {"": kind} | {path: nested for path, nested, _ in _nested(kind, values)}
             raise InputError(_problem(found.errors(include_url=False)[0], kinds)) from found
-        except (TypeError, ValueError, RecursionError) as found:  # of json
+        except (TypeError, ValueError) as found:  # of json, as of tensors
             raise InputError(f"expected plain values ({found})") from found
 
 

@@ -8,9 +8,13 @@ from common.errors import InputError, reason
 
 
 def parse_json(text: str, *, where: str) -> Any:
-    """The values of a JSON text, which ``where`` names; InputError where it is none."""
+    """The values of a JSON text (RFC 8259: no NaN), which ``where`` names; InputError where it is none."""
+
+    def refuse(word: str) -> None:
+        raise InputError(f"{where}: not JSON ({word} is not a number in JSON)")
+
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
 
