@@ -54,6 +54,17 @@ class Checkpoint:
         return self.ema is not None or (self.stripped is not None and self.stripped.ema)
 
 
+def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a checkpoint's model is, as files hold it; `read_configs` reads it."""
+    text = None if checkpoint.text is None else to_plain(checkpoint.text)
+    return {
+        "model": checkpoint.model,
+        "config": {"model": checkpoint.config, "audio": to_plain(checkpoint.audio), "text": text},
+        "assumed": list(checkpoint.assumed),
+        "assumed_config": list(checkpoint.assumed_config),
+    }
+
+
 def read_configs(values: dict[str, Any], *, where: str, **parts: Any) -> Checkpoint:
     """The checkpoint that has the configs of a file's dict, and the other ``parts``; raises as `check_configs`."""
     config = values["config"]
@@ -86,18 +97,11 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, complete."""
     payload = {
         "format": FORMAT_VERSION,
-        "model": checkpoint.model,
-        "config": {
-            "model": checkpoint.config,
-            "audio": to_plain(checkpoint.audio),
-            "text": None if checkpoint.text is None else to_plain(checkpoint.text),
-        },
+        **{name: value for name, value in plain_configs(checkpoint).items() if value},
         "networks": checkpoint.networks,
         "ema": checkpoint.ema,
         "training": checkpoint.training,
     }
-    assumed = {"assumed": list(checkpoint.assumed), "assumed_config": list(checkpoint.assumed_config)}
-    payload |= {name: listed for name, listed in assumed.items() if listed}
     if checkpoint.stripped is not None:
         payload["stripped"] = to_plain(checkpoint.stripped)
     write_atomically(path, lambda file: torch.save(payload, file))

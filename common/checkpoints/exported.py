@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, read_configs
+from common.checkpoints.checkpoint import Checkpoint, Stripped, plain_configs, read_configs
 from common.checkpoints.running import Shape, Signature, open_session
 from common.checkpoints.weights import Weights
-from common.config import to_plain
 from common.errors import CheckpointError
 from common.files import check_file
 from common.text import TextFrontEnd
@@ -88,16 +87,9 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
     ((network, state),) = checkpoint.networks.items()
     description = {
         "version": EXPORT_VERSION,
-        "model": checkpoint.model,
         "network": network,
-        "config": {
-            "model": checkpoint.config,
-            "audio": to_plain(checkpoint.audio),
-            "text": None if text is None else to_plain(text),
-        },
+        **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
-        "assumed": list(checkpoint.assumed),
-        "assumed_config": list(checkpoint.assumed_config),
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
         "context_frames": context,
     }

@@ -14,7 +14,7 @@ from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.reading import load_checkpoint
 from common.checkpoints.running import OnnxRunner, Runner
 from common.checkpoints.weights import Weights, check_weights
-from common.config import from_plain, naming_fields
+from common.config import AudioConfig, from_plain, naming_fields
 from common.errors import CheckpointError, OptionError
 from common.files import check_file
 from common.precision import Precision, precision_of_device
@@ -142,28 +142,26 @@ def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple
 
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
-    spec = loaded.spec
-    if spec.from_exported is None:
-        raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
-    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    runners = exported_runners(loaded, device=device)
-    return spec.from_exported(runners.get("", runners), config, exported.description, device), config
-
-
-def exported_runners(loaded: LoadedCheckpoint, *, device: torch.device) -> dict[str, Runner]:
-    """What runs each part of an exported network, by name, in onnxruntime.
+    """What infers by an exported file, and its ModelConfig.
 
     Raises:
         CheckpointError: the files take and give other values than the toolkit's networks do now.
-        OptionError: the device is not the CPU.
+        OptionError: they are for other programs, or the device is not the CPU.
     """
+    spec = loaded.spec
+    if spec.from_exported is None:
+        raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-    spec, exported = loaded.spec, loaded.exported
-    assert exported is not None
-    assert spec.signatures is not None
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    signatures = spec.signatures(config, loaded.checkpoint.audio)
+    runners = _runners(spec, exported, config, loaded.checkpoint.audio)
+    return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+
+
+def _runners(spec: ModelSpec, exported: ExportedFile, config: Any, audio: AudioConfig) -> dict[str, Runner]:
+    """What runs each part of an exported network, by name, in onnxruntime."""
+    assert spec.signatures is not None
+    signatures = spec.signatures(config, audio)
     runners: dict[str, Runner] = {}
     for name, file in exported.parts().items():
         said = {key: file.description.get(key) for key in ("inputs", "outputs")}
