@@ -125,16 +125,8 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
     for suffix in (".pt", SUFFIXES[kind]):
         models = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
         text = 'Hello <prosody rate="slow" pitch="+20%">world</prosody>.'
-        words = [
-            *models,
-            "--text",
-            text,
-            *options.split(),
-            "-o",
-            str(tmp_path / suffix),
-            "--denoising-strength",
-            "0.01",
-        ]
+        words = [*models, "--text", text, *options.split(), "-o", str(tmp_path / suffix)]
+        words += ["--denoising-strength", "0.01"]
         assert inference.main(words) == 0
         sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
     assert len(sounds[0]) == len(sounds[1]) and np.abs(sounds[0]).max() > 0.05

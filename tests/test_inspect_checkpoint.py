@@ -1,7 +1,6 @@
 """scripts/inspect_checkpoint.sh says what a file is and what speaks with it; what is no checkpoint is one line."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import onnx
 import pytest
 import torch
 from safetensors.torch import save_file
-from shell import ROOT, run_bash
+from shell import ROOT
 from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
 
 from common.checkpoints import load_checkpoint, save_checkpoint
@@ -205,23 +204,6 @@ def test_of_a_training_the_last_checkpoint_is_compared(tmp_path: Path, capsys: p
     assert [Path(one["file"]).name for one in found] == ["HiFi-GAN_checkpoint_10.pt"]
 
 
-class _Harmful:
-    def __reduce__(self) -> tuple:
-        return os.mkdir, (os.environ["HARM"],)
-
-
-def test_nothing_of_a_hostile_file_is_run_nor_of_one_beside_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
-    voice = save_voice(tmp_path / "voice.pt")
-    torch.save({"generator": {}, "x": _Harmful()}, tmp_path / "bad.pt")
-    assert facts(capsys, voice)["fits"] == []
-    with pytest.raises(CheckpointError, match=r"bad\.pt: holds posix\.mkdir, "):
-        inspect([str(tmp_path / "bad.pt")])
-    assert not (tmp_path / "harm").exists()
-
-
 def test_what_is_no_checkpoint_is_one_line_and_an_exit_status(tmp_path: Path):
     (tmp_path / "a.txt").write_text("no checkpoint")
     for name in ("a.txt", "absent.pt"):
@@ -230,8 +212,3 @@ def test_what_is_no_checkpoint_is_one_line_and_an_exit_status(tmp_path: Path):
     torch.save(torch.zeros(2), tmp_path / "mel.pt")
     with pytest.raises(CheckpointError, match=r"mel\.pt: holds a Tensor, expected a checkpoint's dict$"):
         inspect([str(tmp_path / "mel.pt")])
-
-
-def test_the_script_passes_its_arguments_on():
-    result = run_bash(ROOT / "scripts/inspect_checkpoint.sh", "a b.pt", "--json", PYTHON="echo")
-    assert (result.returncode, result.stdout) == (0, "-m scripts.inspect_checkpoint a b.pt --json\n")

@@ -10,7 +10,6 @@ from common.errors import InputError, OptionError
 
 
 def _say(text: str) -> int:
-    """Around what makes every message printable."""
     print(f"error: {text}", file=sys.stderr)
     return 1
 

@@ -1,4 +1,4 @@
-"""Malformed JSON and YAML: audio.json, config.json, manifests, statistics, Jasper's configuration."""
+"""Malformed JSON and YAML: audio.json, config.json, manifests, Jasper's configuration."""
 
 import json
 import shutil
@@ -31,12 +31,6 @@ def _authors(world: World, folder: Path, data: str | bytes) -> list[str]:
     return world.speak(folder / "g_00000005", "--hifigan")
 
 
-def _statistics(world: World, folder: Path, data: str | bytes) -> list[str]:
-    write_file(folder / "pitch.json", data)
-    words = ["--pitch-mean-std-file", "pitch.json", "--pitch-transform-shift", "20"]
-    return [*world.speak(world.folder / "without_pitch.pt"), *words]
-
-
 def _manifest(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "list.json", data)
     return ["--jasper", str(world.folder / "jasper.pt"), "-i", "list.json", "-d", str(world.folder / "sung")]
@@ -49,7 +43,6 @@ def _yaml(world: World, folder: Path, data: str | bytes) -> list[str]:
 
 
 MANIFEST = [{"transcript": "do", "files": [{"fname": "0.wav", "speed": 1}], "original_duration": 0.4}] * 2
-AUDIO_FIELDS = "sampling_rate filter_length hop_length win_length n_mels mel_fmin framing".split()
 
 
 def _targets(world: World) -> dict[str, tuple[str, Any, Writer]]:
@@ -57,7 +50,6 @@ def _targets(world: World) -> dict[str, tuple[str, Any, Writer]]:
     return {
         "audio.json": ("inference", audio, _audio),
         "config.json": ("inference", foreign.authors_config(), _authors),
-        "pitch.json": ("inference", {"mean": 200.0, "std": 40.0}, _statistics),
         "manifest.json": ("inference", MANIFEST, _manifest),
     }
 
@@ -76,7 +68,7 @@ def json_files(world: World) -> st.SearchStrategy[Case]:
         if how == "value":
             mutation = draw(mutations(places[name], PLAIN))
             unread = {"original_duration", "speed", "speaker"} & set(mutation.place)
-            label, wrong = mutation.label, mutation.is_wrong(tree) and not unread and name != "pitch.json"
+            label, wrong = mutation.label, mutation.is_wrong(tree) and not unread
             make = partial(_json_of, mutation, tree)
         else:
             change = draw(text_mutations)

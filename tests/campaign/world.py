@@ -16,7 +16,6 @@ from sung_words import make_sung_corpus
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import to_plain
 
-VOCODER_OPTIONS = tiny_vocoder.TINY_OPTIONS
 RUN = "--epochs 1 --validation-interval 99 --samples-interval 99 -bs 2".split()
 
 
@@ -51,7 +50,7 @@ class World:
     def train_vocoder(self, dataset: Path, *words: str) -> list[str]:
         """Words after train.py that train HiFi-GAN."""
         lists = ["--training-files", str(dataset / "list.txt"), "--validation-files", str(dataset / "list.txt")]
-        return ["-o", "out", "-d", str(dataset), *lists, *VOCODER_OPTIONS, *RUN, *words]
+        return ["-o", "out", "-d", str(dataset), *lists, *tiny_vocoder.TINY_OPTIONS, *RUN, *words]
 
     def train_recognizer(self, dataset: Path, config: Path, *words: str, training: str = "train.txt") -> list[str]:
         """Words after train.py that train Jasper."""
@@ -76,9 +75,6 @@ def make_world(folder: Path) -> None:
     save_checkpoint(folder / "jasper.pt", Checkpoint("Jasper", to_plain(tiny_jasper.SMALL), audio, None, networks))
     torch.save(foreign.fastpitch_1_1(), folder / "fastpitch_1_1.pt")
     foreign.save_authors_hifigan(folder / "authors")
-    payload = torch.load(folder / "voice.pt", weights_only=True)
-    payload["networks"]["fastpitch"]["pitch_std"].zero_()
-    torch.save(payload, folder / "without_pitch.pt")
     tiny.make_corpus(folder / "features", count=6, val=2)
     corpus.make_corpus(folder / "wavs", 2, seconds=0.5)
     (folder / "wavs" / "train.txt").rename(folder / "wavs" / "list.txt")
