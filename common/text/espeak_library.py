@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -70,21 +70,14 @@ class Library:
     def _start(self) -> int:
         """Start the library's process; its sampling rate in Hz."""
         command = [sys.executable, "-I", str(_PROGRAM), str(self._path), str(self._data)]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         self._settings = None
-        started = json.loads(self._pipes()[1].readline() or "{}")
-        if reason := started.get("error"):
-            raise InputError(f"eSpeak NG's library cannot be loaded on this machine: {reason}")
-        if started.get("sampling_rate", 0) <= 0:
-            raise InputError(f"eSpeak NG cannot read its data in {self._data}; reinstall espeakng-loader")
-        return started["sampling_rate"]
-
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        """For requests and for answers."""
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        return process.stdin, process.stdout
+        started = self._process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+        if not started.rstrip().isdigit():
+            raise InputError(f"eSpeak NG's library cannot be used ({self._path}); reinstall espeakng-loader")
+        return int(started)
 
     def stop(self) -> None:
         """End the library's process, if there is one."""
@@ -116,7 +109,7 @@ class Library:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "steady"
             path.write_text(self._voice_file(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
-            answer, _ = self._ask("voice", [str(path), *parameters])
+            answer, _ = self._ask("set", str(path), *parameters)
         if answer["status"] != 0:
             raise InputError(f"eSpeak NG cannot use its voice {voice!r} (status {answer['status']})")
 
@@ -132,19 +125,20 @@ class Library:
         answer, _ = self._ask("read", text)
         return [Clause(clause, tuple(map(tuple, words))) for clause, words in answer["clauses"]]
 
-    def _ask(self, task: str, subject: Any) -> tuple[dict[str, Any], bytes]:
+    def _ask(self, function: str, *arguments: Any) -> tuple[dict[str, Any], bytes]:
         """The answer to a request, and the samples with it."""
-        requests, answers = self._pipes()
+        assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
+        requests, answers = self._process.stdin, self._process.stdout
         try:
-            try:
-                requests.write(json.dumps({task: subject}).encode() + b"\n")
-                requests.flush()
-                answer = json.loads(answers.readline())
-                return answer, answers.read(answer.get("bytes", 0))
-            except (BrokenPipeError, ValueError) as error:  # no answer, or part of one
-                raise CrashedError(f"{shown(subject)}: eSpeak NG crashes at this text; write it otherwise") from error
-        except BaseException:  # an interrupt too leaves an answer unread
+            requests.write(json.dumps([function, *arguments]).encode() + b"\n")
+            requests.flush()
+            answer = json.loads(answers.readline())
+            return answer, answers.read(answer["n_bytes"])
+        except BaseException as error:  # an interrupt too leaves an answer unread
             self.stop()
+            if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
+                text = shown(arguments[0])
+                raise CrashedError(f"{text}: eSpeak NG crashes at this text; write it otherwise") from error
             raise
 
     def _voice_file(self, voice: str) -> str:
