@@ -1,6 +1,5 @@
 """Words become phones of a dictionary as FastPitch 1.1 makes them, and which ones is drawn repeatably."""
 
-import argparse
 import pickle
 import re
 from dataclasses import replace
@@ -12,19 +11,9 @@ from golden_files import read_golden
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint
-from common.cli import ArgumentParser
 from common.config import TextConfig, differences, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
-from common.text.arguments import (
-    add_phoneme_overrides,
-    add_text_arguments,
-    options_of_text,
-    override_phonemes,
-    text_config_from_args,
-    with_given_files,
-    written_options,
-)
 from common.text.arpabet import (
     Pronouncer,
     dictionary_of_file,
@@ -33,7 +22,9 @@ from common.text.arpabet import (
     load_heteronyms,
     read_dictionary,
     utterance_draws,
+    with_given_files,
 )
+from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config, written_options
 from fastpitch import published_checkpoints
 
 KINDS = {
@@ -192,53 +183,24 @@ def test_blanks_stand_at_the_ends_of_characters() -> None:
     assert TextFrontEnd(TextConfig(append_space=True)).encode("hello.") == [*plain, blank]
 
 
-def _parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
-def add_defaults(options: dict[str, object]) -> argparse.Namespace:
-    """Parsed options where these are the defaults and none is given."""
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    parser.set_defaults(**options)
-    return parser.parse_args([])
-
-
 def test_options_describe_phonemes(folder: Path) -> None:
-    path = str(folder / "cmudict_tiny.txt")
-    args = _parse("--p-arpabet", "0.5", "--handle-arpabet-ambiguous", "first", "--cmudict-path", path)
-    config = text_config_from_args(args)
+    path = folder / "cmudict_tiny.txt"
+    config = text_config(TextOptions(p_arpabet=0.5, handle_arpabet_ambiguous="first", cmudict_path=path))
     assert config == TextConfig(
-        cleaners=("english_cleaners_v3",),
-        p_arpabet=0.5,
-        arpabet_ambiguous="first",
-        cmudict=dictionary_of_file(Path(path)),
+        cleaners=("english_cleaners_v3",), p_arpabet=0.5, arpabet_ambiguous="first", cmudict=dictionary_of_file(path)
     )
-    again = add_defaults(options_of_text(config))
-    assert text_config_from_args(again) == config and str(again.cmudict_path) == "the voice's own"
+    again = TextOptions(**options_of_text(config))
+    assert text_config(again) == config
+    assert (str(again.cmudict_path), again.unknown_symbols) == ("the voice's own", "drop")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--p-arpabet 1 --input-type phone --symbol-set ipa", "leave out --input-type phone"),
-        ("--heteronyms-path x", "--heteronyms-path is only used by --p-arpabet"),
-        ("--g2p-language de", "--g2p-language is only used by --g2p espeak"),
-        ("--append-space-to-text --input-type phone --symbol-set ipa", "for characters"),
-    ],
-)
-def test_options_without_effect_are_refused(words: str, message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        text_config_from_args(_parse(*words.split()))
-
-
-@pytest.mark.parametrize("chance", ["1.5", "nan", "-0.1"])
-def test_a_probability_is_from_0_to_1(chance: str, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit):
-        _parse(f"--p-arpabet={chance}")
-    assert f"--p-arpabet: {chance}: expected a number from 0 to 1" in capsys.readouterr().err
+def test_options_that_do_not_fit_are_refused() -> None:
+    phones = TextOptions(input_type="phone", symbol_set="ipa")
+    for options in (replace(phones, p_arpabet=1.0), replace(phones, append_space_to_text=True)):
+        with pytest.raises(InputError, match="are for characters"):
+            text_config(options)
+    with pytest.raises(OptionError, match="--g2p-language is only used by --g2p espeak"):
+        text_config(TextOptions(g2p_language="de"))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +217,7 @@ def test_a_bad_dictionary_is_named(tmp_path: Path, content: str | None, message:
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=message):
-        text_config_from_args(_parse("--p-arpabet", "1", "--cmudict-path", str(path)))
+        text_config(TextOptions(p_arpabet=1.0, cmudict_path=path))
 
 
 def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
@@ -265,28 +227,20 @@ def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
         heteronyms_of_file(path)
 
 
-def _override(config: TextConfig, *words: str) -> TextConfig:
-    parser = ArgumentParser()
-    add_phoneme_overrides(parser.add_argument_group("text"))
-    return override_phonemes(parser.parse_args(words), config)
-
-
 def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
     config = TextConfig(p_arpabet=0.5, cmudict="voice  V OY1 S\n")
-    assert _override(config) == config
-    assert _override(config, "--p-arpabet", "0").p_arpabet == 0
-    path = str(folder / "cmudict_tiny.txt")
-    assert _override(config, "--cmudict-path", path).cmudict == dictionary_of_file(Path(path))
-    for words, message in (
-        (("--g2p", "espeak"), "the voice reads english_basic"),
-        (("--g2p-language", "de"), "only used by a voice that makes phones"),
+    assert overridden(config, TextOverrides()) == config
+    assert overridden(config, TextOverrides(p_arpabet=0.0)).p_arpabet == 0
+    path = folder / "cmudict_tiny.txt"
+    assert overridden(config, TextOverrides(cmudict_path=path)).cmudict == dictionary_of_file(path)
+    phones = TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
+    for voice, overrides, message in (
+        (config, TextOverrides(g2p="espeak"), "the input type is 'char'"),
+        (config, TextOverrides(g2p_language="de"), "only used by a voice that makes phones"),
+        (phones, TextOverrides(p_arpabet=1.0), "are for characters"),
     ):
-        with pytest.raises(OptionError, match=message):
-            _override(config, *words)
-    with pytest.raises(OptionError, match="only used by a voice with phonemes"):
-        _override(TextConfig(), "--heteronyms-path", path)
-    with pytest.raises(OptionError, match="the voice reads phones"):
-        _override(TextConfig(input_type="phone", symbol_set="ipa", cleaners=()), "--p-arpabet", "1")
+        with pytest.raises(InputError, match=message):
+            overridden(voice, overrides)
 
 
 def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(folder: Path, tmp_path: Path) -> None:
@@ -301,10 +255,10 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         with pytest.raises(InputError, match=message):
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):
-            text_config_from_args(add_defaults(options_of_text(older)))
+            text_config(TextOptions(**options_of_text(older)))
         with pytest.raises(InputError, match=message):
             with_given_files(older, TextConfig(p_arpabet=1.0))
-        ours = _override(older, f"--{kind}-path", str(given))
+        ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
 

@@ -1,22 +1,14 @@
 """Text becomes phones of its language, the same ones that the embedded speaker says."""
 
-import argparse
 import builtins
 from pathlib import Path
 
 import pytest
 
-from common.cli import ArgumentParser
 from common.config import TextConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.text import Speaker, TextFrontEnd, espeak_library, get_symbol_table
-from common.text.arguments import (
-    NO_G2P,
-    add_phoneme_overrides,
-    add_text_arguments,
-    override_phonemes,
-    text_config_from_args as config_of,
-)
+from common.text.options import TextOptions, TextOverrides, overridden, text_config
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 
@@ -108,45 +100,27 @@ def test_english_is_written_out_first_but_for_phones_in_braces() -> None:
     assert reader.clean("At 5 pm {k ˈ æ t}.") == front_end("en-us").clean("at five p.m. {k ˈ æ t}.")
 
 
-def parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
 def test_options_describe_g2p() -> None:
-    assert config_of(parse("--g2p", "espeak", "--g2p-language", "de")) == TextConfig(
-        "phone", "ipa_marked", (), g2p="espeak", g2p_language="de"
-    )
-    words = ("--input-type", "phone", "--symbol-set", "ipa")
-    assert config_of(parse(*words, "--g2p", "espeak")) == TextConfig(
-        "phone", "ipa", ("english_cleaners_v3",), g2p="espeak"
-    )
-
-
-def test_options_that_do_not_fit_are_refused() -> None:
-    for words, message in (
-        ("--g2p espeak --g2p-language klingon", "--g2p-language klingon: eSpeak NG has no voice 'klingon'; it has af"),
-        ("--g2p espeak --g2p-language de-xx", "it has de"),
-        ("--g2p espeak --input-type phone --symbol-set xsampa", "ipa_marked or ipa, not of xsampa"),
-        ("--g2p espeak --p-arpabet 1", "leave out --input-type phone and --g2p"),
-    ):
-        with pytest.raises(OptionError, match=message):
-            config_of(parse(*words.split()))
+    german = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+    assert text_config(TextOptions(g2p="espeak", g2p_language="de")) == german
+    options = TextOptions(input_type="phone", symbol_set="ipa", g2p="espeak")
+    assert text_config(options) == TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak")
+    for language, message in (("klingon", "eSpeak NG has no voice 'klingon'; it has af"), ("de-xx", "it has de")):
+        with pytest.raises(InputError, match=message):
+            text_config(TextOptions(g2p="espeak", g2p_language=language))
+    with pytest.raises(InputError, match="are for characters"):
+        text_config(TextOptions(g2p="espeak", p_arpabet=1.0))
+    with pytest.raises(InputError, match="eSpeak NG's phones are in ipa_marked and ipa"):
+        front_end(symbol_set="xsampa").encode("ja")
 
 
 def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
-    def override(config: TextConfig, *words: str) -> TextConfig:
-        parser = ArgumentParser()
-        add_phoneme_overrides(parser.add_argument_group("text"))
-        return override_phonemes(parser.parse_args(words), config)
-
     phones = TextConfig("phone", "ipa", ())
-    reads = override(phones, "--g2p", "espeak", "--g2p-language", "de")
+    reads = overridden(phones, TextOverrides(g2p="espeak", g2p_language="de"))
     assert reads == TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert override(reads, "--g2p", NO_G2P) == TextConfig("phone", "ipa", (), g2p_language="de")
-    with pytest.raises(OptionError, match="has no voice"):
-        override(reads, "--g2p-language", "xx-yy")
+    assert overridden(reads, TextOverrides(g2p="none")) == TextConfig("phone", "ipa", (), g2p_language="de")
+    with pytest.raises(InputError, match="has no voice"):
+        overridden(reads, TextOverrides(g2p_language="xx-yy"))
 
 
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ BROKEN = {  # text: (line, column, part of the message)
     "<break time='1s' time='2s'/>": (1, 18, "duplicate attribute"),
     "<p>a&nbsp;b</p>": (1, 5, "(undefined entity)"),
     "<!DOCTYPE speak [<!ENTITY a 'b'>]><speak>&a;</speak>": (1, 3, "broken markup"),
-    "<p/></_>": (1, 9, "broken markup (junk after document element)"),
+    "<p/></_>": (1, 10, "broken markup"),
 }
 
 

@@ -1,17 +1,15 @@
 """The text front end agrees with the published one, and says clearly what it cannot encode."""
 
-import argparse
 import re
 from pathlib import Path
 
 import pytest
 from golden_files import entries, read_golden
 
-from common.cli import ArgumentParser
 from common.config import TextConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.text import PHONE_SETS, TextFrontEnd, get_cleaner, get_symbol_table
-from common.text.arguments import add_text_arguments, text_config_from_args
+from common.text.options import TextOptions, text_config
 
 SETS = entries("text/symbols_1_0.json", "sets")
 
@@ -266,29 +264,14 @@ def test_a_symbol_set_must_fit_the_input_type() -> None:
         TextFrontEnd(TextConfig(input_type="phone"))
 
 
-def _parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
 def test_options_describe_the_text_config() -> None:
-    assert text_config_from_args(_parse()) == TextConfig(cleaners=("english_cleaners_v3",))
-    assert text_config_from_args(_parse("--text-cleaners", "english_cleaners")) == TextConfig()
-    args = _parse("--symbol_set", "english_expanded", "--text-cleaners", "basic_cleaners", "english_cleaners_v3")
-    assert text_config_from_args(args, speakers=["anna", "ben"]) == TextConfig(
+    assert text_config(TextOptions()) == TextConfig(cleaners=("english_cleaners_v3",))
+    options = TextOptions(symbol_set="english_expanded", text_cleaners=("basic_cleaners", "english_cleaners_v3"))
+    assert text_config(options, speakers=["anna", "ben"]) == TextConfig(
         symbol_set="english_expanded", cleaners=("basic_cleaners", "english_cleaners_v3"), speakers=("anna", "ben")
     )
-    args = _parse("--input-type", "phone", "--symbol-set", "ipa")
-    assert text_config_from_args(args) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
-
-
-def test_options_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(OptionError, match="--symbol-set english_basic does not fit --input-type phone"):
-        text_config_from_args(_parse("--input-type", "phone"))
-    with pytest.raises(SystemExit) as stop:
-        _parse("--text-cleaners", "polish")
-    assert stop.value.code == 2
+    options = TextOptions(input_type="phone", symbol_set="ipa")
+    assert text_config(options) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
 
 
 def test_no_cleaner_leaves_the_text_as_it_is() -> None:

@@ -8,8 +8,10 @@ import itertools
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from common.config import TextConfig
 from common.errors import InputError, check_choice, shown
@@ -133,6 +135,17 @@ def check_held(config: TextConfig) -> None:
                 f"the checkpoint names the file {path!a} and does not hold it, and no file that a checkpoint names is "
                 f"opened; give it again by --{kind}-path"
             )
+
+
+def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
+    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold.
+
+    Raises InputError where none are given.
+    """
+    named = [kind for kind in ("cmudict", "heteronyms") if getattr(stored, f"{kind}_path") is not None]
+    held: dict[str, Any] = {kind: getattr(given, kind) for kind in named if getattr(given, kind) is not None}
+    check_held(stored := replace(stored, **dict.fromkeys(f"{kind}_path" for kind in held)))
+    return replace(stored, **held)
 
 
 class Pronouncer:

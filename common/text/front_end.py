@@ -17,7 +17,7 @@ from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner
 from common.text.espeak_library import CrashedError
-from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
+from common.text.g2p import BETWEEN, SpokenSymbol, phones_of_text, sounds_of_text
 from common.text.input_checks import (
     check_kind,
     check_length,
@@ -33,7 +33,15 @@ from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
-from common.text.symbols import PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
+from common.text.symbols import (
+    G2P_SETS,
+    PADDING,
+    SILENCES,
+    UNKNOWN_SYMBOLS,
+    canonical_phone,
+    get_symbol_table,
+    name_counts,
+)
 from common.text.words import (
     PUNCTUATION,
     TOKEN,
@@ -49,8 +57,6 @@ from common.text.words import (
     written_phones,
     written_words,
 )
-
-UNKNOWN_SYMBOLS = ("error", "drop")
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
 _BRACES = re.compile(r"\{(.+?)\}")

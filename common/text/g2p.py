@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
-from common.text.symbols import SILENCES, SymbolTable, canonical_phone
+from common.text.symbols import G2P_SETS, SILENCES, SymbolTable, canonical_phone
 
-G2P_SETS = ("ipa_marked", "ipa")
 _SILENCE, _PAUSE, _ = SILENCES
 BOUNDARY = "#"
 # Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from common.config import TextConfig
 from common.errors import InputError, at
 from common.text.cleaners import unread_by
-from common.text.g2p import G2P_SETS
 from common.text.normalization.english.characters import script_of
-from common.text.symbols import FEATURE_TABLE, SILENCES, SymbolTable, canonical_phone, name_symbol
+from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, name_symbol
 
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
 MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square

@@ -6,8 +6,8 @@ from functools import lru_cache
 from common.config import TextConfig
 from common.errors import InputError, at, shown
 from common.text.espeak import unlinked
-from common.text.g2p import BETWEEN, G2P_SETS
-from common.text.symbols import ARPABET, canonical_phone, get_symbol_table, name_symbol
+from common.text.g2p import BETWEEN
+from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
 
 ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}

@@ -68,6 +68,8 @@ _PHONES = {
 
 CHARACTER_SETS = tuple(name for name in _CHARACTERS if name != EXPANDED_1_1)  # that a voice can be trained with
 PHONE_SETS = tuple(_PHONES)
+G2P_SETS = ("ipa_marked", "ipa")  # of the phones that eSpeak NG says
+UNKNOWN_SYMBOLS = ("error", "drop")  # what becomes of symbols outside the set
 
 
 def canonical_phone(text: str) -> str:
