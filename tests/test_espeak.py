@@ -182,7 +182,7 @@ def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_rea
     front_end = TextFrontEnd(config)
     wanted = front_end.encode("Go on.", where="list.txt:1")
     for encode in (front_end.encode, lambda text, where: front_end.encode_words([Span(text)], where=where)):
-        with pytest.raises(InputError, match=r"^'Fix it\.': eSpeak NG crashes .*\(list\.txt:2\)$"):
+        with pytest.raises(InputError, match=r"^'Fix it\.': eSpeak NG crashes "):
             encode("Fix it.", where="list.txt:2")
         assert front_end.encode("Go on.") == wanted
 

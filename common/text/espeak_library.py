@@ -26,10 +26,6 @@ from common.errors import InputError, shown
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
 
 
-class CrashedError(InputError):
-    """A text at which the library crashes."""
-
-
 @dataclass(frozen=True)
 class Event:
     """One of eSpeak's events: a word begins, or a phone (an empty name is a pause)."""
@@ -114,14 +110,14 @@ class Library:
             raise InputError(f"eSpeak NG cannot use its voice {voice!r} (status {answer['status']})")
 
     def say(self, text: str) -> tuple[np.ndarray, list[Event]]:
-        """Samples (T,) int16 and events of ``text``; raises CrashedError as `read`."""
+        """Samples (T,) int16 and events of ``text``; raises InputError as `read`."""
         answer, samples = self._ask("say", text)
         if answer["status"] != 0:
             raise InputError(f"eSpeak NG cannot speak {shown(text)} (status {answer['status']})")
         return np.frombuffer(samples, dtype=np.int16), [Event(*event) for event in answer["events"]]
 
     def read(self, text: str) -> list[Clause]:
-        """The clauses of ``text``; raises CrashedError where the library crashes or does not end."""
+        """The clauses of ``text``; raises InputError where the library crashes or does not end."""
         answer, _ = self._ask("read", text)
         return [Clause(clause, tuple(map(tuple, words))) for clause, words in answer["clauses"]]
 
@@ -138,7 +134,7 @@ class Library:
             self.stop()
             if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
                 text = shown(arguments[0])
-                raise CrashedError(f"{text}: eSpeak NG crashes at this text; write it otherwise") from error
+                raise InputError(f"{text}: eSpeak NG crashes at this text; write it otherwise") from error
             raise
 
     def _voice_file(self, voice: str) -> str:
