@@ -1,6 +1,5 @@
 """Words become phones of a dictionary as FastPitch 1.1 makes them, and which ones is drawn repeatably."""
 
-import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +10,10 @@ from golden_files import read_golden
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint
-from common.config import TextConfig, differences, from_plain, to_plain
+from common.config import TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
-from common.text.arpabet import (
-    Pronouncer,
-    dictionary_of_file,
-    heteronyms_of_file,
-    load_dictionary,
-    load_heteronyms,
-    read_dictionary,
-    utterance_draws,
-    with_given_files,
-)
+from common.text.arpabet import Pronouncer, dictionary_of_file, heteronyms_of_file, utterance_draws, with_given_files
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config, written_options
 from fastpitch import published_checkpoints
 
@@ -78,41 +68,6 @@ def test_single_words_are_pronounced_as_published(expected: dict, tiny: TextConf
         assert (word if phones is None else f"{{{phones}}}") == pronounced
 
 
-def test_the_dictionary_skips_what_is_no_arpabet(expected: dict, folder: Path) -> None:
-    words = load_dictionary(dictionary_of_file(folder / "cmudict_tiny.txt"))
-    assert len(words) == expected["n_dictionary_words"]
-    assert sum(len(ways) == 1 for ways in words.values()) == expected["n_words_keep_ambiguous_false"]
-    ways: dict[str, set[str]] = {}
-    for line in (folder / "cmudict_tiny.txt").read_text().splitlines():
-        if line and not line.startswith(";;;"):
-            name, *phones = line.split()
-            ways.setdefault(name.split("(")[0].lower(), set()).add(" ".join(phones))
-    assert set(words) < set(ways)
-    assert all(set(found) <= ways[word] for word, found in words.items())
-
-
-def test_remarks_after_phones_are_no_phones() -> None:
-    assert read_dictionary("aalto AA1 L T OW2 # name, finnish\n", where="d") == {"aalto": ("AA1 L T OW2",)}
-
-
-def test_the_package_holds_the_whole_dictionary_once_a_process() -> None:
-    words = load_dictionary()
-    assert words["voice"] == ("V OY1 S",)
-    assert len(words) > 120_000
-    assert load_dictionary() is words
-
-
-def test_our_heteronyms_are_lower_case_words_that_stay_letters() -> None:
-    words = load_heteronyms()
-    assert len(words) > 300
-    assert all(word.isalpha() and word == word.lower() for word in words)
-    front_end = TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=1.0, arpabet_ambiguous="first"))
-    text = front_end.decode(front_end.encode("Lead the wind tears to a close record."))
-    for word in ("lead", "wind", "tears", "close", "record"):
-        assert word in text
-    assert "{DH AH0}" in text
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -145,35 +100,12 @@ def test_draws_depend_on_seed_epoch_and_utterance_alone() -> None:
     assert len({ids(1, 2, 3), ids(2, 2, 3), ids(1, 3, 3), ids(1, 2, 4), ids(12, 3, 4)}) == 5
 
 
-def test_the_share_of_words_that_become_phones_is_the_probability() -> None:
-    front_end = _mixed(0.3)
-    n_words = front_end.decode(front_end.encode(TEXT)).count("{")
-    cleaned = front_end.clean(TEXT)
-    drawn = 0
-    for index in range(300):
-        draw = utterance_draws(seed=0, epoch=0, index=index)
-        drawn += front_end.decode(front_end.encode_cleaned(cleaned, draw=draw)).count("{")
-    assert n_words > 10
-    assert abs(drawn / (300 * n_words) - 0.3) < 0.03
-
-
 def test_a_sentence_is_drawn_as_a_whole() -> None:
     front_end = _mixed(0.5, arpabet_by="sentence")
     whole, letters = front_end.encode(TEXT), _mixed(0.0).encode(TEXT)
     drawn = [front_end.encode(TEXT, draw=utterance_draws(seed=0, epoch=0, index=index)) for index in range(40)]
     assert all(ids in (whole, letters) for ids in drawn)
     assert 8 < drawn.count(whole) < 32
-
-
-def test_only_a_share_between_none_and_all_mixes() -> None:
-    assert [_mixed(p).mixes for p in (0.0, 0.5, 1.0)] == [False, True, False]
-
-
-def test_a_front_end_goes_to_loader_processes_as_it_is() -> None:
-    front_end = _mixed(1.0)
-    copy = pickle.loads(pickle.dumps(front_end))
-    assert copy.config == front_end.config
-    assert copy.encode(TEXT) == front_end.encode(TEXT)
 
 
 def test_blanks_stand_at_the_ends_of_characters() -> None:
@@ -219,13 +151,6 @@ def test_a_bad_dictionary_is_named(tmp_path: Path, content: str | None, message:
         text_config(TextOptions(p_arpabet=1.0, cmudict_path=path))
 
 
-def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
-    path = tmp_path / "h.txt"
-    path.write_text("# remark\nLead\nto read\n")
-    with pytest.raises(InputError, match=r"h\.txt: 'to read', expected one word a line"):
-        heteronyms_of_file(path)
-
-
 def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
     config = TextConfig(p_arpabet=0.5, cmudict="voice  V OY1 S\n")
     assert overridden(config, TextOverrides()) == config
@@ -260,14 +185,6 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
-
-
-def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
-    first, second = (TextConfig(cmudict=text) for text in ("a  AH0\nb  B\n", "a  AH0\nc  K\nd  D\n"))
-    (line,) = differences(first, second, names=("a.pt", "options"))
-    assert line == "cmudict: 2 lines (a.pt), 3 lines (options); line 2 is 'b  B', 'c  K'"
-    (line,) = differences(first, TextConfig(), names=("a.pt", "options"))
-    assert line == "cmudict: 2 lines (a.pt), 0 lines (options); line 1 is 'a  AH0', ''"
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:

@@ -76,26 +76,6 @@ def test_possessives_and_plurals_of_capitals_get_their_ending(words: Path) -> No
     assert "t͡ʃˈɜːt͡ʃɪz" in read(words, IPA, "The church's.")
 
 
-def test_whole_words_alone_match(words: Path) -> None:
-    assert read(words, LETTERS, "concatenate category scat") == "concatenate category scat"
-    assert read(words, LETTERS, 'US-based "R&D" approx. two cat,cat') == (
-        "{Y UW1 EH1 S} -based {AA1 R AH0 N D IY1} {AH0 P R AA1 K S} two {K AA1 T}, {K AA1 T}"
-    )
-
-
-def test_phones_in_braces_and_words_that_are_not_listed_stay(words: Path) -> None:
-    plain = TextFrontEnd(LETTERS)
-    for text in ("{K AE1 T} and dogs", "Two dogs, Dr. Smith!", "5 pm"):
-        assert read(words, LETTERS, text) == plain.decode(plain.encode(text))
-
-
-def test_a_listed_word_is_shown_as_it_is_written(words: Path) -> None:
-    for config in (LETTERS, PUBLISHED, IPA, GERMAN):
-        front_end = TextFrontEnd(config, lexicon=read_lexicon(words, config))
-        encoded = front_end.encode_words([Span("The (NVIDIA's) tomato; US-based.")])
-        assert [word.text for word in encoded.words] == ["The", "NVIDIA's", "tomato", "US-based"]
-
-
 def test_a_front_end_takes_its_lexicon_to_other_processes(words: Path) -> None:
     front_end = TextFrontEnd(LETTERS, lexicon=read_lexicon(words, LETTERS))
     assert pickle.loads(pickle.dumps(front_end)).encode("a tomato") == front_end.encode("a tomato")

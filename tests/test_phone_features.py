@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpus import make_corpus as make_recordings
 from golden_files import listed, read_golden
 from tiny import make_corpus, train_options
 from tiny_models import assert_same_state, without_samples
 
-import extract_mels
 import inference
 import train
 from common.checkpoints import load_checkpoint
@@ -165,23 +163,6 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
         speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
     trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
     assert trained.text == checkpoint.text
-
-
-def test_a_corpus_with_textgrids_becomes_a_voice_and_its_teacher_forced_mels(tmp_path: Path):
-    folder = make_recordings(tmp_path / "recordings", 2)
-    (folder / "features.csv").write_text("symbol\tsyl\tson\nHH\t-\t-\nAH0\t+\t+\nL\t-\t+\nOW1\t+\t0\n")
-    words = ["-d", str(folder), "--wav-text-filelist", str(folder / "train.txt"), "--num-workers", "1"]
-    features = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
-    assert extract_mels.main([*words, *features, "--output-meta-file", str(folder / "val.txt")]) == 0
-    (folder / "val.txt").rename(folder / "train.txt")
-    (folder / "val.txt").write_text((folder / "train.txt").read_text())
-    assert (folder / "train.txt").read_text().splitlines()[0].endswith("|sil HH AH0 L OW1 sil")
-    voice = train_on(folder, tmp_path, "-bs", "2", "--epochs", "2", "--symbol-set", "arpabet")
-    words = ["--checkpoint", str(voice), "-d", str(folder), "--filelist", str(folder / "val.txt"), "-o"]
-    assert extract_mels.main([*words, str(tmp_path / "made")]) == 0
-    recorded = torch.load(folder / "mels/c000.pt", weights_only=True)
-    made = torch.load(next((tmp_path / "made").rglob("c000.pt")), weights_only=True)
-    assert made.shape == recorded.shape
 
 
 @pytest.mark.parametrize(

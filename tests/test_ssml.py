@@ -1,6 +1,5 @@
 """SSML becomes spans with styles, pauses, marks and boundaries; what is wrong is one line with its place."""
 
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from common.errors import InputError
 from common.text import prosody, say_as, sentences, ssml
 from common.text.prosody import EMPHASES, LIMITS, PROSODY
 from common.text.say_as import read_as
-from common.text.sentences import split_utterances
 from common.text.ssml import NEUTRAL, Boundary, Mark, Pause, Span, Style, has_markup, read_markup
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "SSML.md").read_text(encoding="utf-8")
@@ -145,11 +143,6 @@ def test_elements_within_each_other_multiply_and_add_and_absolute_values_replace
     )
 
 
-def test_a_style_ends_with_its_element():
-    first, second, third = read_markup("<prosody rate='2'>a <prosody rate='2'>b</prosody> c</prosody>")
-    assert [one.style.rate for one in (first, second, third)] == [2, 4, 2]
-
-
 BROKEN = {  # text: (line, column, part of the message)
     "Hello there, <prosody pitch='loud'>x</prosody>": (1, 14, "<prosody pitch='loud'>: expected a percentage"),
     "line\nsécond <prosody rate='0'>x</prosody>": (2, 8, "a factor of rate from 0.1 to 10, got 0"),
@@ -261,21 +254,6 @@ def test_say_as_refuses_what_is_no_such_thing(kind: str, form: str | None, text:
         read_as(text, kind=kind, form=form)
 
 
-def test_damaged_markup_is_read_or_refused_with_its_place():
-    draw = random.Random(0)
-    text = "<speak><p>Hi <emphasis level='strong'>you</emphasis>.</p><sub alias='x y'>é</sub> <break/> b</speak>"
-    refused = 0
-    for _ in range(500):
-        place = draw.randrange(len(text))
-        damaged = text[:place] + draw.choice("<>&;'=/ é") + text[place + draw.randrange(3) :]
-        try:
-            split_utterances(read_markup(damaged))
-        except InputError as error:
-            refused += 1
-            assert re.match(r"line [0-9]+, column [0-9]+: [^\n]*$", str(error))
-    assert 100 < refused < 500
-
-
 def examples() -> list[str]:
     """Everything on the page that is written as SSML: blocks, and inline code with a whole element."""
     blocks = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)
@@ -320,7 +298,3 @@ def test_the_page_s_words_and_pauses_are_the_code_s():
     names = "SENTENCE QUESTION ELLIPSIS PARAGRAPH SEMICOLON COMMA SPACE".split()
     table = PAGE.split("| after | seconds |")[1]
     assert re.findall(r"\| ([0-9.]+) \|", table) == [f"{getattr(sentences, name):g}" for name in names]
-
-
-def test_the_page_s_error_is_the_one_that_is_given():
-    assert f"`{error_of('Hello <break time=' + repr('11s') + '/>')}`" in PAGE

@@ -68,24 +68,6 @@ def test_every_sentence_is_cleaned_and_encoded_as_published(texts: Path, version
     assert _disagreements(sentences, release=release) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Mister Ford Sr.", "mister ford sr."),
-        ("₩12,500", "twelve thousand, five hundred wons"),
-        ("$12,500", "twelve thousand, five hundred dollars"),
-        ("£250,100.05", "two hundred and fifty thousand, one hundred pounds, five cents"),
-        ("€9,900", "ninety-nine hundred euros"),
-        ("$1,500 million.", "fifteen hundred million dollars."),
-        ("€12,500 thousand.", "twelve thousand, five hundred thousand euros."),
-        ("12,500", "one hundred and twenty-five hundred"),
-    ],
-)
-def test_published_voices_read_titles_and_amounts_as_published(text: str, expected: str) -> None:
-    for cleaner in ("english_cleaners", "english_cleaners_1_1"):
-        assert _front_end(cleaner).clean(text) == expected
-
-
 def test_voices_of_1_1_refuse_what_their_table_leaves_out_but_no_punctuation_and_no_currency() -> None:
     front_end = _front_end("english_cleaners_1_1")
     assert front_end.read("Wait… “£3” – “€2”") == "wait 'three pounds' - 'two euros'".replace("'", '"')
@@ -104,14 +86,6 @@ def test_symbol_tables_are_the_published_ones(texts: Path, name: str) -> None:
     assert table.padding_id == expected["pad_idx"]
     for symbol, places in expected["duplicates"].items():
         assert table.id_of(symbol) == places["symbol_to_id"]
-
-
-def test_arpabet_phones_are_those_of_the_curly_braces() -> None:
-    phones = get_symbol_table("arpabet").symbols
-    assert phones[:4] == ("_", "sil", "sp", "spn")
-    in_braces = [symbol[1:] for symbol in get_symbol_table("english_basic").symbols if symbol[0] == "@"]
-    assert list(phones[4:]) == in_braces
-    assert len(in_braces) == 84
 
 
 def test_the_sets_of_1_1_are_the_published_ones(texts: Path) -> None:
@@ -191,14 +165,6 @@ def test_an_unknown_symbol_is_named_with_its_code_point_and_place() -> None:
     assert "\n" not in message
 
 
-def test_an_unknown_phone_is_named() -> None:
-    front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set="ipa"))
-    with pytest.raises(InputError, match=r"'ː' \(U\+02D0\) not in symbol set ipa \(a\.tsv:2\)"):
-        front_end.encode("sil z iː", where="a.tsv:2")
-    with pytest.raises(InputError, match=r"'QQ' \(U\+0051 U\+0051\) not in"):
-        _front_end().encode("say {QQ AH0}")
-
-
 def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixture) -> None:
     front_end = _front_end(unknown_symbols="drop")
     assert front_end.encode('"a" [b]') == front_end.encode("a b")
@@ -215,38 +181,11 @@ def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixtur
     assert line == "warning: list.txt: 1 character that this voice has no symbol for was left out: '[' (1)\n"
 
 
-def test_of_many_dropped_symbols_the_most_frequent_are_named(capsys: pytest.CaptureFixture) -> None:
-    front_end = TextFrontEnd(TextConfig(cleaners=()), unknown_symbols="drop")
-    front_end.encode("a é\u0303 é\u0303\u200b ** && ## §§ // ~ +")
-    front_end.warn_dropped()
-    line = capsys.readouterr().err
-    assert line.endswith(" and 5 more\n") and len(line) <= 160
-    for part in ("'é' (2)", "U+0303 (2)", "'*' (2)"):
-        assert part in line
-
-
-def test_no_warning_when_nothing_was_dropped(capsys: pytest.CaptureFixture) -> None:
-    front_end = _front_end(unknown_symbols="drop")
-    front_end.encode("plain text")
-    front_end.warn_dropped()
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize("text", ["", "  \t\n", "\u200b"])
 @pytest.mark.parametrize("unknown_symbols", ["error", "drop"])
 def test_an_empty_transcript_is_refused_by_place(text: str, unknown_symbols: str) -> None:
     with pytest.raises(InputError, match=r"empty transcript.*\(list\.txt:3\)"):
         _front_end(unknown_symbols=unknown_symbols).encode(text, where="list.txt:3")
-
-
-def test_a_transcript_of_unknown_symbols_alone_is_empty_when_they_are_dropped() -> None:
-    with pytest.raises(InputError, match="empty transcript"):
-        _front_end(unknown_symbols="drop").encode("[] {}")
-
-
-def test_phonological_features_without_their_table_are_refused() -> None:
-    with pytest.raises(InputError, match=r"phonological features.*--phone-features FILE"):
-        TextFrontEnd(TextConfig(input_type="pf", symbol_set="ipa"))
 
 
 def test_unknown_names_list_the_valid_ones() -> None:
@@ -271,11 +210,6 @@ def test_options_describe_the_text_config() -> None:
     )
     options = TextOptions(input_type="phone", symbol_set="ipa")
     assert text_config(options) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
-
-
-def test_no_cleaner_leaves_the_text_as_it_is() -> None:
-    front_end = TextFrontEnd(TextConfig(cleaners=()))
-    assert front_end.decode(front_end.encode("Mr. Brown,  see?")) == "Mr. Brown, see?"
 
 
 def test_phones_read_as_characters_are_recognised() -> None:

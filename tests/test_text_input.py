@@ -4,7 +4,7 @@ import pytest
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import Span, TextFrontEnd, get_cleaner
+from common.text import Span, TextFrontEnd
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {
@@ -79,12 +79,6 @@ def test_what_cleaners_would_lose_is_dropped_and_counted(capsys: pytest.CaptureF
     assert "were left out or written in Latin: 'п' (1)" in capsys.readouterr().err
 
 
-def test_other_languages_keep_their_script() -> None:
-    for language, text in (("ru", "Привет, мир."), ("ar", "مرحبا"), ("el", "Καλημέρα"), ("ja", "こんにちは")):
-        config = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language=language)
-        assert TextFrontEnd(config, unknown_symbols="drop").encode(text)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -122,18 +116,6 @@ def test_a_long_text_is_quoted_where_it_is_wrong() -> None:
         TextFrontEnd(FRONT_ENDS["v3"]).encode("a word " * 40 + "😀" + " a word" * 40)
     assert "a word 😀 a word" in str(error.value)
     assert len(str(error.value)) < 300
-
-
-def test_a_g2p_error_says_whose_symbol_it_is() -> None:
-    front_end = TextFrontEnd(TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="fr-fr"))
-    with pytest.raises(InputError, match=r"'Un bon vin\.': '\u0303' \(U\+0303\) of the reading 'sil "):
-        front_end.encode("Un bon vin.")
-
-
-def test_numbers_are_written_out_before_english_phones() -> None:
-    front_end = TextFrontEnd(FRONT_ENDS["g2p"])
-    for text in ("$1.2m on 3/4/2021", "See https://example.com/x?y=1.", "5 kΩ × 3", "A 6XE."):
-        assert front_end.clean(text) == front_end.clean(get_cleaner(V3)(text))
 
 
 @pytest.mark.parametrize("kind", FRONT_ENDS)

@@ -47,7 +47,7 @@ class Clause:
 
 
 class Library:
-    """The library, for one thread at a time; there is one object a process: `library`."""
+    """The library, for one thread at a time; `library` has one for each task of a process."""
 
     def __init__(self) -> None:
         try:
@@ -151,18 +151,17 @@ class Library:
 
 
 _loading = threading.Lock()
-_loaded: dict[int, Library] = {}  # by process: what has forked starts its own
+_loaded: dict[tuple[int, str], Library] = {}  # by process, as what has forked starts its own, and by task
 
 
-def library() -> Library:
-    """The library, loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded."""
+def library(task: str) -> Library:
+    """The library to "say" or to "read" texts, as after some that are read another is not said as it is else.
+
+    It is loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded.
+    """
     with _loading:
-        if os.getpid() not in _loaded:
-            _loaded[os.getpid()] = Library()
-            atexit.register(_stop)
-        return _loaded[os.getpid()]
-
-
-def _stop() -> None:
-    if own := _loaded.get(os.getpid()):
-        own.stop()
+        key = (os.getpid(), task)
+        if key not in _loaded:
+            _loaded[key] = own = Library()
+            atexit.register(lambda: own.stop() if os.getpid() == key[0] else None)
+        return _loaded[key]
