@@ -211,11 +211,9 @@ def test_published_notes_of_the_text_are_read() -> None:
         "cmudict_path": "cmudict/cmudict-0.7b",
     }
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
-    known = {name: value for name, value in setup.items() if name in published_checkpoints._SETUP_FIELDS}
-    notes = from_plain(published_checkpoints._TrainSetup, known, where="a.pt")
-    assert published_checkpoints._text_of_setup(notes, n_symbols=148) == wanted
-    assert published_checkpoints._text_of_setup(notes, n_symbols=150) is None
-    assert published_checkpoints._text_of_setup(published_checkpoints._TrainSetup(), n_symbols=148) is None
+    assert published_checkpoints._text_of_setup(setup, n_symbols=148) == wanted
+    assert published_checkpoints._text_of_setup(setup, n_symbols=150) is None
+    assert published_checkpoints._text_of_setup({}, n_symbols=148) is None
 
 
 def test_a_config_refuses_what_does_not_fit() -> None:
