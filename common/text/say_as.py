@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from common.text.normalization.english.characters import plain_characters, unread_characters
 from common.text.normalization.english.counts import read_fractions
-from common.text.normalization.english.dates import MONTHS
+from common.text.normalization.english.dates import MONTHS, read_times
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import NUMBER, digits, number_words, ordinal, two_digits, year
 from common.text.normalization.english.pronunciation import spell
-from common.text.normalization.english.times import read_times
 from common.text.normalization.tables import word_table
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")
