@@ -10,11 +10,11 @@ from golden_files import read_golden
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint
-from common.config import TextConfig, from_plain, to_plain
+from common.config import TextConfig
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
 from common.text.arpabet import Pronouncer, dictionary_of_file, heteronyms_of_file, utterance_draws, with_given_files
-from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config, written_options
+from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
 from fastpitch import published_checkpoints
 
 KINDS = {
@@ -108,13 +108,6 @@ def test_a_sentence_is_drawn_as_a_whole() -> None:
     assert 8 < drawn.count(whole) < 32
 
 
-def test_blanks_stand_at_the_ends_of_characters() -> None:
-    plain = TextFrontEnd(TextConfig()).encode("hello.")
-    blank = TextFrontEnd(TextConfig()).symbols.index(" ")
-    assert TextFrontEnd(TextConfig(prepend_space=True, append_space=True)).encode("hello.") == [blank, *plain, blank]
-    assert TextFrontEnd(TextConfig(append_space=True)).encode("hello.") == [*plain, blank]
-
-
 def test_options_describe_phonemes(folder: Path) -> None:
     path = folder / "cmudict_tiny.txt"
     config = text_config(TextOptions(p_arpabet=0.5, handle_arpabet_ambiguous="first", cmudict_path=path))
@@ -185,20 +178,6 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
-
-
-def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
-    text = TextConfig(speakers=("ann", "bob"), p_arpabet=0.5, arpabet_by="sentence", append_space=True)
-    assert load_checkpoint(save_voice(tmp_path / "c.pt", text=text)).text == text
-    older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
-    assert from_plain(TextConfig, older, where="old.pt") == TextConfig()
-
-
-def test_the_options_to_train_with_name_phonemes() -> None:
-    assert written_options(TextConfig(p_arpabet=0.5)).endswith(" --p-arpabet 1")
-    german = TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert written_options(german).endswith(" --g2p espeak --g2p-language de")
-    assert "arpabet" not in written_options(TextConfig())
 
 
 def test_published_notes_of_the_text_are_read() -> None:

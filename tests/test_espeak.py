@@ -22,10 +22,6 @@ def speech() -> EspeakSpeech:
     return Speaker().speak(TEXT)
 
 
-def rms(samples: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(samples.astype(np.float64)))))
-
-
 def test_phones_tile_the_wave(speech):
     assert speech.sampling_rate == 22050
     assert speech.phones[0].start_s == 0
@@ -41,15 +37,6 @@ def test_the_phones_are_those_of_the_text(speech):
         "d͡ʒ ʌ m p t sp w ʌ z ɪ t ð ɪ ɛ n d sil"
     )
     assert " ".join(phone.label for phone in speech.phones) == wanted
-
-
-def test_silences_are_silent_and_phones_are_not(speech):
-    for phone in speech.phones:
-        stretch = speech.samples[round(phone.start_s * 22050) : round(phone.end_s * 22050)]
-        if phone.label in ("sil", "sp"):
-            assert rms(stretch) == 0
-        elif phone.label in "aeiouæɛɪʊʌɔɑ":
-            assert rms(stretch) > 300
 
 
 def test_words_are_those_of_the_text_in_order(speech):

@@ -42,13 +42,6 @@ def test_the_plain_set_holds_what_the_embedded_speaker_says(language: str, text:
     assert reader.decode(reader.encode(text)).split() == Speaker(voice=language).phones(text)
 
 
-def test_vowels_are_nasal_where_the_set_has_the_mark() -> None:
-    assert "v ˈɛ̃" in front_end("fr-fr").clean("Un bon vin.")
-    front_end("fr-fr").encode("Un bon vin.")
-    with pytest.raises(InputError, match=r"U\+0303.*not in symbol set ipa \(list\.txt:3\)"):
-        front_end("fr-fr", "ipa").encode("Un bon vin.", where="list.txt:3")
-
-
 def test_punctuation_of_other_scripts_is_kept() -> None:
     cleaned = front_end("cmn").clean("你好，世界。")
     assert " , " in cleaned

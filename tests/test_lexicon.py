@@ -7,7 +7,7 @@ import pytest
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import Lexicon, TextFrontEnd, read_lexicon
+from common.text import TextFrontEnd, read_lexicon
 from common.text.arpabet import load_dictionary
 from common.text.phone_alphabets import alphabet_of, phones_for_voice
 from common.text.ssml import Span
@@ -105,12 +105,6 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, content: str | bytes
         read_lexicon(path, LETTERS)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_the_same_word_may_stand_twice_with_the_same_phones(tmp_path: Path) -> None:
-    path = tmp_path / "words.tsv"
-    path.write_bytes(b"\xef\xbb\xbfcat\tK AE1 T\r\nCat\tK AE1 T\r\n")
-    assert read_lexicon(path, LETTERS) == Lexicon({"cat": ("K", "AE1", "T")})
 
 
 def test_a_voice_that_takes_no_phones_for_words_says_so(words: Path) -> None:

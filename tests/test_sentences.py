@@ -180,19 +180,12 @@ def test_a_long_sentence_is_cut_at_clauses_then_at_spaces_then_anywhere():
 
 LINES = {
     "dots": "." * 20000,
-    "dots and a letter": "." * 20000 + "x",
-    "quotes": '"' * 20000,
     "no punctuation": "word " * 4000,
     "no spaces": "x" * 20000,
-    "sentences": "Hello there, Mr. Smith. " * 833,
-    "marks": "!?" * 10000,
     "letters and dots": "a.b." * 5000,
     "new lines": "x\n\n" * 6666,
-    "dots and new lines": "...\n\n" * 4000,
     "spaces": "x" + " " * 19998 + "y",
     "braces": "{" * 20000,
-    "brackets": ').") ' * 4000,
-    "initials": "J. " * 6666,
     "clauses": "你，" * 10000,
 }
 

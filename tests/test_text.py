@@ -8,7 +8,7 @@ from golden_files import entries, read_golden
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import PHONE_SETS, TextFrontEnd, get_cleaner, get_symbol_table
+from common.text import TextFrontEnd, get_cleaner, get_symbol_table
 from common.text.options import TextOptions, text_config
 
 SETS = entries("text/symbols_1_0.json", "sets")
@@ -142,13 +142,6 @@ def test_tacotron_2_names_the_pound_sign_that_it_does_not_read(capsys: pytest.Ca
     assert front_end.read("It cost £20.") == "it cost twenty."
     front_end.warn_dropped()
     assert capsys.readouterr().err == "warning: 1 character that this voice has no symbol for was left out: '£' (1)\n"
-
-
-def test_decoded_phones_encode_to_the_same_ids() -> None:
-    for name in PHONE_SETS:
-        front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set=name))
-        ids = list(range(1, front_end.n_symbols))
-        assert front_end.encode(front_end.decode(ids)) == ids
 
 
 def test_a_cedilla_may_be_composed_or_not() -> None:

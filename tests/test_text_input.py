@@ -44,15 +44,9 @@ def test_comparisons_are_text(text: str) -> None:
     [
         ("Say مرحبا now", "Arabic 'م' (U+0645)", "--g2p-language"),
         ("Москва is far", "Cyrillic 'М' (U+041C)", "--g2p-language"),
-        ("Αθήνα is near", "Greek 'Α' (U+0391)", "--g2p-language"),
         ("北京 is big", "Chinese '北' (U+5317)", "--g2p-language"),
-        ("שלום friend", "Hebrew 'ש' (U+05E9)", "--g2p-language"),
-        ("สวัสดี friend", "Thai 'ส' (U+0E2A)", "--g2p-language"),
-        ("नमस्ते friend", "Devanagari 'न' (U+0928)", "--g2p-language"),
-        ("こんにちは friend", "Hiragana 'こ' (U+3053)", "--g2p-language"),
         ("I love it 😀!", "'😀' (U+1F600)", "in words"),
         ("A damaged \ufffd sign", "'\ufffd' (U+FFFD)", "in words"),
-        ("The sum ∑ of all", "'∑' (U+2211)", "in words"),
         ("Say həˈloʊ now", "IPA 'ə' (U+0259)", "phones"),
     ],
 )
@@ -98,7 +92,6 @@ def test_latin_text_is_never_refused_by_cleaners(text: str) -> None:
     ("kind", "text", "message"),
     [
         ("v1", "“No,” he said.", "'\"' (U+0022) of the reading '\"no,\" he said.'"),
-        ("v1", "The ∅… © sign [x]", None),
         ("v1", 'A "quote"', "'\"' (U+0022) not in"),
         ("basic", "say {QQ AH0}", "'QQ' (U+0051 U+0051) not in"),
     ],
@@ -109,13 +102,6 @@ def test_errors_quote_the_text_or_say_that_it_is_the_reading(kind: str, text: st
     assert repr(text) in str(error.value)
     if message is not None:
         assert message in str(error.value)
-
-
-def test_a_long_text_is_quoted_where_it_is_wrong() -> None:
-    with pytest.raises(InputError) as error:
-        TextFrontEnd(FRONT_ENDS["v3"]).encode("a word " * 40 + "😀" + " a word" * 40)
-    assert "a word 😀 a word" in str(error.value)
-    assert len(str(error.value)) < 300
 
 
 @pytest.mark.parametrize("kind", FRONT_ENDS)

@@ -112,15 +112,6 @@ def test_phones_for_a_voice_that_reads_text_are_refused(voice: Path, tmp_path: P
         speak(voice, tmp_path, "sil h ə l oʊ sil")
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [("da", "Så er du på en ø i et hav."), ("fr-fr", "Où est-ce que tu as vu l œ u f ?"), ("en-us", "A b c d e f g.")],
-)
-def test_short_words_are_no_phones(language: str, text: str) -> None:
-    cleaners = ("english_cleaners_v3",) if language == "en-us" else ()
-    assert TextFrontEnd(TextConfig("phone", "ipa_marked", cleaners, g2p="espeak", g2p_language=language)).encode(text)
-
-
 def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     corpus: Path, voice: Path, old_voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -146,16 +137,6 @@ def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
     of_text = Transcripts(entries(*texts), replace(READS_TEXT, transcript_type="text"), unknown_symbols="error")
     of_phones = Transcripts(entries(*phones), READS_TEXT, unknown_symbols="error")
     assert [of_text[index] for index in range(4)] == [of_phones[index] for index in range(4)]
-
-
-def test_a_list_loses_what_its_symbol_set_lacks_with_one_warning(capsys: pytest.CaptureFixture) -> None:
-    text = TextConfig(cleaners=("english_cleaners",))
-    kept = Transcripts(entries("bread", '"bread"', '"bread"'), text, unknown_symbols="drop")
-    assert kept[0] == kept[1] == kept[2]
-    wanted = "warning: list.txt: 4 characters that this voice has no symbol for were left out: '\"' (4)\n"
-    assert capsys.readouterr().err == wanted
-    with pytest.raises(InputError, match=r"'\"\"': nothing to speak is left .* \(list\.txt:2\)"):
-        Transcripts(entries("bread", '""'), text, unknown_symbols="drop")
 
 
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:

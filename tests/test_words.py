@@ -272,14 +272,3 @@ def test_words_of_phones_end_at_boundaries(symbol_set: str, text: str, words: li
 )
 def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
     assert align([word.split() for word in alone.split("|")], said.split()) == owners
-
-
-def test_a_long_text_without_marks_keeps_its_order() -> None:
-    sentence = "It cost $5 million on 5 March 1999 in the house of a friend for an hour"
-    encoded, front_end = encode("english", " ".join([sentence] * 5))
-    assert [word.text for word in encoded.words] == sentence.split() * 5
-    check(encoded, front_end, sentence)
-    first = [front_end.decode(list(encoded.ids[word.start : word.end])) for word in encoded.words]
-    of = first[sentence.split().index("million") :: len(sentence.split())]
-    assert len(of) == 5
-    assert all("m ˈ ɪ l i ə n # d ˈ ɑ ː l ə ɹ z" in phones for phones in of)
