@@ -114,8 +114,9 @@ def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
     """
     named = [kind for kind in ("cmudict", "heteronyms") if getattr(stored, f"{kind}_path") is not None]
     held: dict[str, Any] = {kind: getattr(given, kind) for kind in named if getattr(given, kind) is not None}
-    check_held(stored := replace(stored, **dict.fromkeys(f"{kind}_path" for kind in held)))
-    return replace(stored, **held)
+    held |= dict.fromkeys(f"{kind}_path" for kind in held)  # what the checkpoint names is not needed
+    check_held(with_files := replace(stored, **held))
+    return with_files
 
 
 class Pronouncer:

@@ -290,14 +290,19 @@ class TextFrontEnd:
         words = text.split()
         return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
+    def describe_dropped(self) -> str:
+        """One line that counts and names the symbols dropped so far; empty when there were none."""
+        if not (n_dropped := self.dropped.total()):
+            return ""
+        what = f"{n_dropped} {'phone' if self._given_phones else 'character'}{'s' * (n_dropped > 1)}"
+        done = "were left out" if n_dropped > 1 else "was left out"
+        if self._cleans and self._published and any(map(script_of, self.dropped)):
+            done += " or written in Latin"
+        return f"{what} that this voice has no symbol for {done}: {name_counts(self.dropped)}"
+
     def warn_dropped(self, *, where: str = "") -> None:
-        """Count and name the symbols dropped so far on stderr, after the name of a list, and count from 0 again."""
-        if n_dropped := self.dropped.total():
-            what = f"{n_dropped} {'phone' if self._given_phones else 'character'}{'s' * (n_dropped > 1)}"
-            done = "were left out" if n_dropped > 1 else "was left out"
-            if self._cleans and self._published and any(map(script_of, self.dropped)):
-                done += " or written in Latin"
-            line = f"{what} that this voice has no symbol for {done}: {name_counts(self.dropped)}"
+        """Print `describe_dropped` on stderr, after the name of a list if there is one, and count from 0 again."""
+        if line := self.describe_dropped():
             print(f"warning: {where}{': ' * bool(where)}{line}", file=sys.stderr)
         self.dropped.clear()
 

@@ -154,9 +154,9 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextCo
     return config
 
 
-def _read_files(options: TextOptions | TextOverrides) -> dict[str, str]:
+def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
     """The dictionary and the heteronyms, by field of TextConfig, that are given."""
-    read: dict[str, str] = {}
+    read: dict[str, Any] = {}
     for name, given, reader in (
         ("cmudict", options.cmudict_path, dictionary_of_file),
         ("heteronyms", options.heteronyms_path, heteronyms_of_file),
