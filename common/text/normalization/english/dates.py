@@ -11,6 +11,7 @@ from common.text.normalization.english.numbers import (
     two_digits,
     year,
 )
+from common.text.normalization.tables import word_pattern
 
 _NAMES = "january february march april may june july august september october november december"
 MONTHS = tuple(_NAMES.split())
@@ -35,11 +36,7 @@ _AD = re.compile(r"\b(A\.?D\.?\s)([0-9]{1,4})\b(?![.,][0-9])")
 _SPAN = re.compile(rf"(?<![\w.,$£€/-])([1-9][0-9]{{3}})\s?-\s?([1-9][0-9]{{3}}|[0-9]{{2}}){_END}")
 _SEASON = re.compile(r"(?<![\w.,$£€/-])([12][0-9]{3})/([12][0-9]{3}|[0-9]{2})(?![\w/]|[.,][0-9])")
 _BARE_YEAR = re.compile(r"(?<![\w.,$£€¥₩₹/:+-])([1-9][0-9]{3})(?![\w%°/]|[.,:][0-9]|-[0-9])")
-_BEFORE_YEARS = (
-    "in|since|until|till|before|after|year|during|circa|early|late|mid|spring|summer|autumn|winter|fall|dated|born|died|"
-    f"the|season|class|{'|'.join(MONTHS)}"
-)
-_YEAR_BEFORE = re.compile(rf"\b(?:{_BEFORE_YEARS})[,(]?\s\(?$", re.IGNORECASE)
+_YEAR_BEFORE = re.compile(rf"\b(?:{word_pattern('before_years')}|{'|'.join(MONTHS)})[,(]?\s\(?$", re.IGNORECASE)
 _PLURAL_AFTER = re.compile(r"\s(?:[a-z]+\s)?(?:people|men|women|children|feet|[a-z]{2,}(?<!s)(?<!u)(?<!i)s)\b")
 _NOT_PLURAL = re.compile(r"\s(?:was|is|has|does|his|its|this|as|us|goes|marks|sees|saw)\b")
 
