@@ -2,6 +2,7 @@
 
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
-from common.text.g2p import BETWEEN, SpokenSymbol, phones_of_text, sounds_of_text
+from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
@@ -34,7 +35,6 @@ from common.text.words import (
     composed,
     owners_of_sounds,
     owners_of_tokens,
-    token_at,
     words_of_symbols,
     written_phones,
     written_words,
@@ -116,7 +116,7 @@ class TextFrontEnd:
         braces. With ``g2p`` a text becomes phones here.
         """
         if self.config.g2p is not None:
-            return phones_of_text(self._written_out(text), language=self.config.g2p_language, table=self._table)
+            return " ".join(sound.symbol for sound in self._say(self._written_out(text)))
         if self._phones:
             return " ".join(canonical_phone(text).split())
         if not self._per_word:
@@ -263,11 +263,11 @@ class TextFrontEnd:
         tokens = TOKEN.findall(text)
         if self.config.p_arpabet > 0:
             text = self._pronouncer.pronounce(text, draw=draw)
-        at = token_at(text)
+        starts = [match.start() for match in TOKEN.finditer(text)]
         symbols = self._split_characters(text)
         owners: list[Owner | None] = []
         for symbol, place in symbols:
-            token = min(at(place), len(tokens) - 1)
+            token = min(bisect_right(starts, place), len(tokens)) - 1
             between = symbol.isspace() or symbol in PUNCTUATION or token < 0
             owners.append(None if between else (token, token))
         return Spoken(text, tokens, [symbol for symbol, _ in symbols], owners)

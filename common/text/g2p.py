@@ -37,11 +37,6 @@ class SpokenSymbol(NamedTuple):
     word: int = -1  # of eSpeak's in the part, which may hold several words of the text ("of the"); -1: of none
 
 
-def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
-    """What ``sounds_of_text`` says, separated by spaces."""
-    return " ".join(sound.symbol for sound in sounds_of_text(text, language=language, table=table))
-
-
 def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:
     """The phones of ``text`` as eSpeak NG would say it; none for a text of which nothing is said.
 

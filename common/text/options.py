@@ -68,9 +68,11 @@ class TextOptions:
         variable="UNKNOWN_SYMBOLS",
     )
     prepend_space_to_text: bool = _text(
-        False, "begin characters with a space, which can take the silence before the first word"
+        False,
+        "begin characters with a space, which can take the silence before the first word",
+        variable="APPEND_SPACES",
     )
-    append_space_to_text: bool = _text(False, "end characters with one")
+    append_space_to_text: bool = _text(False, "end characters with one", variable="APPEND_SPACES")
     phone_features: Path | None = _text(
         None,
         "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
@@ -78,7 +80,13 @@ class TextOptions:
         metavar="FILE",
     )
     p_arpabet: float = _phonemes(
-        0.0, "probability that a word becomes a dictionary's phones, drawn in each epoch", least=0, most=1, metavar="P"
+        0.0,
+        "probability that a word becomes a dictionary's phones, drawn in each epoch",
+        least=0,
+        most=1,
+        words={"true": 1.0, "false": 0.0},
+        metavar="P",
+        variable="PHONE",
     )
     handle_arpabet: str = _phonemes("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
     handle_arpabet_ambiguous: str = _phonemes(

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
@@ -303,12 +302,6 @@ def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], st
     return [
         (group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups.values()
     ]
-
-
-def token_at(text: str) -> Callable[[int], int]:
-    """Gives the token of a text that a character stands in, by the character's place."""
-    starts = [match.start() for match in TOKEN.finditer(text)]
-    return lambda place: bisect_right(starts, place) - 1
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:
