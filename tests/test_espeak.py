@@ -1,7 +1,6 @@
 """The embedded speaker says the same text alike every time, and tells truly where its phones are."""
 
 import builtins
-import contextlib
 import multiprocessing
 from collections.abc import Iterator
 from functools import partial
@@ -145,13 +144,6 @@ def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_rea
         with pytest.raises(InputError, match=r"^'Fix it\.': eSpeak NG crashes "):
             encode("Fix it.", where="list.txt:2")
         assert front_end.encode("Go on.") == wanted
-
-
-def test_letters_at_which_this_library_crashes_end_no_command():
-    """eSpeak NG 1.52 overruns its stack."""
-    with contextlib.suppress(InputError):
-        transcribe("i." * 400, language="en-us")
-    assert transcribe("Go on.", language="en-us")
 
 
 def test_an_interrupt_leaves_no_answer_for_the_next_text(monkeypatch):

@@ -232,14 +232,9 @@ def examples() -> list[str]:
     return blocks + inline
 
 
-@pytest.mark.parametrize("example", examples())
-def test_every_example_of_the_page_is_read(example: str):
-    assert has_markup(example)
-    assert read_markup(example)
-
-
 def test_the_page_names_every_element_and_value():
     assert len(examples()) > 25
+    assert all(has_markup(example) and read_markup(example) for example in examples())
     named = "".join(examples())
     for element in ssml._ATTRIBUTES:
         assert f"<{element}" in named

@@ -144,11 +144,6 @@ def test_tacotron_2_names_the_pound_sign_that_it_does_not_read(capsys: pytest.Ca
     assert capsys.readouterr().err == "warning: 1 character that this voice has no symbol for was left out: '£' (1)\n"
 
 
-def test_a_cedilla_may_be_composed_or_not() -> None:
-    front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set="ipa"))
-    assert front_end.encode("\u00e7") == front_end.encode("c\u0327") == [front_end.symbols.index("c\u0327")]
-
-
 def test_an_unknown_symbol_is_named_with_its_code_point_and_place() -> None:
     with pytest.raises(InputError) as error:
         _front_end().encode('he said "no" [twice]', where="list.txt:7")
@@ -203,8 +198,3 @@ def test_options_describe_the_text_config() -> None:
     )
     options = TextOptions(input_type="phone", symbol_set="ipa")
     assert text_config(options) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
-
-
-def test_phones_read_as_characters_are_recognised() -> None:
-    with pytest.raises(InputError, match="if these are phones, use --input-type phone"):
-        TextFrontEnd(TextConfig(cleaners=())).encode("sil h ə l oʊ w ɜ l d sil")
