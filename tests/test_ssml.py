@@ -10,7 +10,7 @@ from common.errors import InputError
 from common.text import prosody, say_as, sentences, ssml
 from common.text.prosody import EMPHASES, LIMITS, PROSODY
 from common.text.say_as import read_as
-from common.text.ssml import Boundary, Mark, Pause, Span, Style, has_markup, read_markup
+from common.text.ssml import NEUTRAL, Boundary, Mark, Pause, Span, Style, has_markup, read_markup
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "SSML.md").read_text(encoding="utf-8")
 MODERATE = EMPHASES["moderate"]
@@ -102,6 +102,7 @@ def test_elements_become_items(text: str, items: list):
         ('rate="0.9"', Style(rate=0.9)),
         ('rate="+10%"', Style(rate=1.1)),
         ('rate=" x-fast "', Style(rate=1.75)),
+        ('rate="default"', NEUTRAL),
         ('pitch="+2st"', Style(pitch=2 ** (1 / 6))),
         ('pitch="+20Hz"', Style(pitch_shift=20)),
         ('pitch="-20.5 hz"', Style(pitch_shift=-20.5)),
@@ -143,6 +144,9 @@ BROKEN = {  # text: (line, column, part of the message)
     "<prosody>x</prosody>": (1, 1, "got no attribute"),
     "<prosody contour='(0%,+20Hz)'>x</prosody>": (1, 1, "contour is not supported; use pitch"),
     "<prosody rate='4'><prosody rate='4'>x</prosody></prosody>": (1, 19, "got 16"),
+    "<emphasis level='huge'>x</emphasis>": (1, 1, "expected one of strong, moderate, none, reduced, got 'huge'"),
+    "<break strength='loud'/>": (1, 1, "expected one of none, x-weak"),
+    "<say-as interpret-as='expletive'>x</say-as>": (1, 1, "expected interpret-as one of characters"),
     "a <break time='11s'/>": (1, 3, "expected at most 10s, got '11s'"),
     "<break time='3'/>": (1, 1, "expected seconds (1.5s) or milliseconds (300ms), got '3'"),
     "<break time='10s'/>" * 61: (1, 19 * 60 + 1, "expected at most 600s of breaks"),

@@ -53,21 +53,14 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
             ipa = "".join(map(_ipa_of, given.split()))
             return _split_ipa(ipa, table.name) if to_ipa else given.split()
         return _split_ipa(given, table.name) if to_ipa else _arpabet_of(given)
-    except _UnknownPhoneError as error:
-        unknown, of = error.args
-        raise InputError(
-            f"{shown(phones)}{at(where)}: {unknown} is no phone of {of}; expected such as {_EXAMPLES[alphabet]}"
-        ) from error
-
-
-class _UnknownPhoneError(Exception):
-    """A phone that an alphabet does not have; its arguments are the phone and the alphabet, both for messages."""
+    except ValueError as error:
+        raise InputError(f"{shown(phones)}{at(where)}: {error}; expected such as {_EXAMPLES[alphabet]}") from error
 
 
 def _ipa_of(phone: str) -> str:
-    """The IPA of a phone of ARPAbet."""
+    """The IPA of a phone of ARPAbet; raises ValueError for another."""
     if phone not in ARPABET:
-        raise _UnknownPhoneError(shown(phone), "ARPAbet")
+        raise ValueError(f"{shown(phone)} is no phone of ARPAbet")
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
     return {"1": "ˈ", "2": "ˌ"}.get(stress, "") + ipa
@@ -87,7 +80,7 @@ def _ipa_symbols(symbol_set: str) -> re.Pattern:
 
 
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
-    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it."""
+    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it; raises ValueError for others."""
     table = get_symbol_table(symbol_set)
     symbols: list[str] = []
     stress = ""
@@ -100,7 +93,7 @@ def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
                 stress = ""
             symbols.append(symbol)
         elif symbol != "ː":
-            raise _UnknownPhoneError(name_symbol(symbol), f"symbol set {symbol_set}")
+            raise ValueError(f"{name_symbol(symbol)} is no phone of symbol set {symbol_set}")
     return symbols
 
 
@@ -108,7 +101,7 @@ _ENGLISH = re.compile("|".join(sorted(map(re.escape, [*_IPA_TO_ARPABET, *_STRESS
 
 
 def _arpabet_of(ipa: str) -> list[str]:
-    """ARPAbet of English in IPA."""
+    """ARPAbet of English in IPA; raises ValueError for other phones."""
     phones: list[str] = []
     stress = "0"
     full: list[int] = []  # vowels that are no schwa
@@ -117,7 +110,7 @@ def _arpabet_of(ipa: str) -> list[str]:
             stress = _STRESS[symbol]
             continue
         if symbol not in _IPA_TO_ARPABET:
-            raise _UnknownPhoneError(name_symbol(symbol), "ARPAbet, which the voice reads")
+            raise ValueError(f"{name_symbol(symbol)} is no phone of ARPAbet, which the voice reads")
         for phone in _IPA_TO_ARPABET[symbol].split():
             if phone + "0" in ARPABET:
                 full += [len(phones)] if symbol not in _SCHWAS else []
