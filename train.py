@@ -18,7 +18,7 @@ from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.nn import build_limited
 from common.progress import print_line
-from common.text.arguments import with_given_files
+from common.text.arpabet import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
 from common.training.arguments import Command, Found, prepare_output, read_command
 from common.training.options import RunOptions

@@ -11,7 +11,7 @@ from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError
 from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
 from common.files import read_json, write_json
-from common.text.arguments import TEACHER, StoredTeacher, read_teacher
+from common.text.teacher import TEACHER, StoredTeacher, read_teacher
 
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS

@@ -7,7 +7,7 @@ from datetime import timedelta
 from signal import Signals
 
 from common.extraction.features import FROM_ATTENTION, PRIORS, ExtractionPlan
-from common.text.arguments import written_options
+from common.text.options import written_options
 
 
 @dataclass
