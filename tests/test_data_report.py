@@ -16,9 +16,9 @@ from page_reader import PageReader
 import extract_mels
 import train
 from common.cli import run
-from common.data_report.arguments import DEFAULT_CLEANERS
 from common.data_report.charts import draw
 from common.data_report.findings import KINDS
+from common.data_report.options import DEFAULT_CLEANERS
 from common.pages import stylesheet
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
@@ -307,7 +307,7 @@ def test_the_page_is_of_the_evaluations_kind_and_leads_to_extremes_and_findings(
 def test_a_page_of_a_large_corpus_lists_extremes_and_findings_first(tmp_path: Path, report, monkeypatch):
     lines = clean_corpus(tmp_path)
     write_list(tmp_path, [*lines, "wavs/gone.wav|gone"])
-    monkeypatch.setattr("common.data_report.page.MOST_ROWS", 11)
+    monkeypatch.setattr("common.data_report.summary.MOST_LISTED", 11)
     report(tmp_path)
     page = read_page(tmp_path)
     clips = next(table for table in page.tables if table.headings[-1] == "text")
@@ -334,12 +334,8 @@ def test_silence_alone_and_a_constant_are_no_clipping(tmp_path: Path, report):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--report", "--extract-mels"], "leave out --extract-mels"),
-        (["--report", "--resume"], "leave out --resume"),
         (["--report", "--win-length", "5000"], "win_length 5000"),
-        (["--extract-mels", "--report-max-dc", "0.5"], "--report-max-dc is only used by --report"),
-        (["--extract-mels", "-o", "out"], "--report-output is only used by --report"),
-        (["--report", "--report-min-seconds", "30"], "the first must be smaller"),
+        (["--report", "--report-min-seconds", "30"], "must be smaller than --report-max-seconds"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -377,23 +373,6 @@ def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tm
     report(tmp_path)
     assert read(tmp_path) == both
     assert len(both["clips"]) == 80 and both["distributions"]["pitch, median"]["median"] == pytest.approx(210, abs=15)
-
-
-def test_a_recording_longer_than_a_block_is_measured_as_a_whole(tmp_path: Path, report, monkeypatch):
-    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 1)
-    lines = clean_corpus(tmp_path)
-    wave = np.concatenate([speak(index) for index in range(3)])
-    add(tmp_path, "three", np.clip(3 * wave, -0.9, 0.9))
-    write_list(tmp_path, [*lines, "wavs/three.wav|" + 3 * "three times a"])
-    report(tmp_path)
-    in_blocks = read(tmp_path)["clips"]
-    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 60)
-    report(tmp_path)
-    whole = read(tmp_path)["clips"]
-    assert [clip["samples_blake2b"] for clip in in_blocks] == [clip["samples_blake2b"] for clip in whole]
-    for name in ("duration", "leading silence", "trailing silence", "peak", "speech level", "clipped samples"):
-        assert in_blocks[-1][name] == pytest.approx(whole[-1][name], rel=0.02), name
-    assert ("clipping", "wavs/three.wav") in found(tmp_path)
 
 
 def test_many_speakers_are_drawn_as_ranges(tmp_path: Path, report, monkeypatch):

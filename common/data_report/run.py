@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.config import AudioConfig, TextConfig
-from common.data_report.arguments import Limits
 from common.data_report.charts import draw
-from common.data_report.clip import measure, measured
+from common.data_report.clip import measure
 from common.data_report.findings import find_issues
+from common.data_report.options import Limits
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
 from common.extraction import ExtractionPlan, WorkerPool, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress
 
+PAGE, FIGURES = "report.html", "report.json"
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
@@ -41,30 +42,24 @@ def analyze_corpus(
         done = pool.map(functools.partial(measure, text=text), utterances)
         clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
     clips.sort(key=lambda clip: clip.utterance.index)
-    rates = Counter(sound.sampling_rate for _, sound in measured(clips))
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
     audio = audio_of(rates.most_common(1)[0][0] if rates else None)
     findings = find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)
     return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
 
 
 def open_output(folder: Path, read: Sequence[tuple[str, Path]]) -> None:
-    """Make the report's folder before an hour of measuring, not after it; the report is none that is ``read``."""
-    check_apart([("the report", path) for path in paths_in(folder)], read)
+    """Make the report's folder before an hour of measuring, not after it; refuse a report in place of a file read."""
+    check_apart([("the report", folder / name) for name in (PAGE, FIGURES)], read)
     make_folder(folder, _HINT)
-
-
-def paths_in(folder: Path) -> list[Path]:
-    """Where the report goes, as a page and as data."""
-    return [folder / "report.html", folder / "report.json"]
 
 
 def write(report: DataReport, folder: Path) -> list[Path]:
     """Write report.html and report.json."""
-    paths = paths_in(folder)
     with writing(folder, _HINT):
-        write_text(paths[0], page(report, draw(report)))
-        write_json(paths[1], to_json(report))
-    return paths
+        write_text(folder / PAGE, page(report, draw(report)))
+        write_json(folder / FIGURES, to_json(report))
+    return [folder / PAGE, folder / FIGURES]
 
 
 def exit_status(report: DataReport, *, strict: bool) -> int:

@@ -8,12 +8,10 @@ from matplotlib.image import AxesImage
 
 from common.config import AudioConfig
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
-from common.pages.charts import CHART_STYLE
+from common.pages.charts import CHART_STYLE, scale_pitch
 from common.plots import label_mel_axis
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
-F0_TICKS = (60, 70, 80, 90, 100, 120, 140, 160, 180, 200, 230, 260, 300, 350, 400, 450, 500)  # Hz
-MOST_TICKS = 6
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 LINES_EVERY = 0.05  # s between the lines of the alignment
 WIDTH = 8.4  # inches
@@ -125,13 +123,8 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], hop_s: float) -> None
         axis.set_yticks([])
         return
     values = np.concatenate([f0[f0 > 0] for f0 in voiced.values()])
-    low, high = 0.9 * values.min(), 1.1 * values.max()
-    axis.set_yscale("log", base=2)
-    axis.set_ylim(low, high)
-    ticks = [tick for tick in F0_TICKS if low <= tick <= high]
-    ticks = ticks[:: -(-len(ticks) // MOST_TICKS) or 1]
-    axis.set_yticks(ticks, [str(tick) for tick in ticks])
-    axis.minorticks_off()
+    scale_pitch(axis, "y")
+    axis.set_ylim(0.9 * values.min(), 1.1 * values.max())
     if len(curves) > 1:
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(voiced), borderaxespad=0)
 
