@@ -9,10 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.data_report.clip import PITCH_EDGES, QUIETEST
+from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR
+from common.data_report.clip import QUIETEST
 from common.data_report.summary import DataReport
 from common.pages.charts import CHART_STYLE, data_url, scale_pitch, to_svg
 
+PITCH_EDGES = np.geomspace(PITCH_FLOOR, PITCH_CEILING, 73)  # Hz, half a semitone apart
 SIZE = (4.7, 3.0)  # inches
 MOST_BINS = 40
 LEAST_RANGE = 1e-3  # of an axis: equal values are one bar
@@ -95,7 +97,8 @@ def _draw_text_and_speech(axis: Axes, report: DataReport) -> None:
         group = [clip for clip in report.clips if "speaking rate" in clip.figures]
         group = [clip for clip in group if (clip.utterance.index in odd) == is_odd]
         if group:
-            x, y = zip(*((clip.transcript.n_tokens, clip.speech_seconds) for clip in group))
+            x = np.array([clip.transcript.n_tokens for clip in group])
+            y = x / [clip.figures["speaking rate"] for clip in group]
             axis.scatter(x, y, s=size, color=color, alpha=0.9 if is_odd else 0.6, linewidths=0, label=label)
     axis.set(xlabel="symbols", ylabel="speech (s)", xlim=(0, None), ylim=(0, None))
     if odd and axis.has_data():
@@ -114,12 +117,13 @@ def _draw_pitch(axis: Axes, report: DataReport) -> None:
 
 
 def _draw_pitch_curves(axis: Axes, report: DataReport, voices: Sequence[str]) -> None:
-    middles = np.sqrt(PITCH_EDGES[1:] * PITCH_EDGES[:-1])
     for voice in voices:
-        sounds = [clip.sound for clip in report.clips if (clip.utterance.speaker or "") == voice]
-        counts = np.sum([sound.pitch_counts for sound in sounds if sound is not None], axis=0)
-        axis.plot(middles, 100 * counts / counts.sum(), linewidth=1.6, label=voice or "all clips")
-        axis.fill_between(middles, 0, 100 * counts / counts.sum(), alpha=0.12)
+        clips = [clip for clip in report.clips if (clip.utterance.speaker or "") == voice]
+        values = np.concatenate([clip.sound.pitch for clip in clips if clip.sound is not None])
+        counts = np.histogram(values, PITCH_EDGES)[0]
+        middles, share = np.sqrt(PITCH_EDGES[1:] * PITCH_EDGES[:-1]), 100 * counts / len(values)
+        axis.plot(middles, share, linewidth=1.6, label=voice or "all clips")
+        axis.fill_between(middles, 0, share, alpha=0.12)
     axis.set(ylabel="% of voiced time", ylim=(0, None))
     if len(voices) > 1:
         _add_legend(axis)

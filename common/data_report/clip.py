@@ -1,7 +1,6 @@
-"""Figures of one clip, its recording read block by block so that a recording of hours needs no more memory."""
+"""Figures of one clip: of its recording and of its transcript."""
 
 import hashlib
-import itertools
 import math
 import unicodedata
 from collections import Counter
@@ -11,19 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from scipy.ndimage import binary_opening
 
 from common.audio import open_wav
-from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
+from common.audio.pitch import SHORTEST, estimate_pitch
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import ExtractionPlan, Utterance, text_front_end
-from common.pages import known, read_measures
+from common.pages import read_measures
 
-BLOCK_SECONDS = 60  # s of a recording that are in memory at a time
 FRAME_SECONDS = 0.01  # s over which a level is taken
 PITCH_RATE = 50  # values of pitch a second
-# Hz, half a semitone apart
-PITCH_EDGES = PITCH_FLOOR * 2.0 ** np.linspace(0, math.log2(PITCH_CEILING / PITCH_FLOOR), 73)
 SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
@@ -48,8 +45,7 @@ class Sound:
     digest: str  # of the samples, whatever file they stand in
     lowest: float  # smallest sample
     highest: float  # largest sample
-    pitch: PitchMoments
-    pitch_counts: np.ndarray = field(repr=False)  # (72,) values between PITCH_EDGES
+    pitch: np.ndarray = field(repr=False)  # (N,) Hz, PITCH_RATE values a second of the voiced parts
 
 
 @dataclass(frozen=True)
@@ -73,16 +69,6 @@ class Clip:
     figures: dict[str, float] = field(default_factory=dict)  # values of MEASURES, those that it has
     fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
 
-    @property
-    def speech_seconds(self) -> float:
-        """Seconds without the silence at both ends."""
-        return speech_seconds(self.figures)
-
-
-def speech_seconds(figures: dict[str, float]) -> float:
-    """Seconds of a recording without the silence at both ends."""
-    return max(figures["duration"] - figures["leading silence"] - figures["trailing silence"], FRAME_SECONDS)
-
 
 def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
@@ -96,7 +82,8 @@ def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> 
     except AudioError as error:
         return Clip(utterance, transcript, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
     if transcript.n_tokens:
-        figures["speaking rate"] = transcript.n_tokens / speech_seconds(figures)
+        ends = figures["leading silence"] + figures["trailing silence"]
+        figures["speaking rate"] = transcript.n_tokens / max(figures["duration"] - ends, FRAME_SECONDS)
     return Clip(utterance, transcript, sound, figures)
 
 
@@ -141,7 +128,7 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, fl
     frames, pitch = _frame_levels(mono, rate), _pitch(mono, rate)
     is_speech = _is_speech(frames)
     leading, trailing, pause = _silences(is_speech)
-    counts = np.histogram(pitch, PITCH_EDGES)[0]
+    voiced = pitch[pitch > 0]
     figures = {
         "duration": len(samples) / rate,
         "leading silence": leading,
@@ -152,24 +139,12 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, fl
         "noise": decibels(float(np.percentile(frames, 5))),
         "clipped samples": 100 * (_n_clipped(samples) / samples.size),
         "DC offset": float(mono.sum()) / len(samples),
-        "pitch, 5 %": quantile(counts, 0.05),
-        "pitch, median": quantile(counts, 0.5),
-        "pitch, 95 %": quantile(counts, 0.95),
         "voiced": 100 * float(np.mean(pitch > 0)) if len(pitch) else 0.0,
     }
-    sound = Sound(
-        container=file.format,
-        subtype=file.subtype,
-        sampling_rate=rate,
-        n_channels=file.channels,
-        n_samples=len(samples),
-        digest=hashlib.blake2b(samples.tobytes(), digest_size=16).hexdigest(),
-        lowest=lowest,
-        highest=highest,
-        pitch=moments(pitch),
-        pitch_counts=counts,
-    )
-    return sound, known(figures)
+    if len(voiced):
+        figures |= zip(("pitch, 5 %", "pitch, median", "pitch, 95 %"), np.percentile(voiced, (5, 50, 95)).tolist())
+    digest = hashlib.blake2b(samples.tobytes(), digest_size=16).hexdigest()
+    return Sound(file.format, file.subtype, rate, file.channels, len(samples), digest, lowest, highest, voiced), figures
 
 
 def _n_clipped(samples: np.ndarray) -> int:
@@ -179,25 +154,15 @@ def _n_clipped(samples: np.ndarray) -> int:
     total = 0
     for sign, extreme in ends.items():
         for channel in sign * samples.T if extreme >= least else ():
-            runs = _runs(channel >= extreme * (1 - FLAT_TOLERANCE))
-            total += sum(end - start for start, end in runs if end - start >= FLAT_TOP)
+            total += int(binary_opening(channel >= extreme * (1 - FLAT_TOLERANCE), np.ones(FLAT_TOP)).sum())
     return total
 
 
 def _frame_levels(wave: np.ndarray, rate: int) -> np.ndarray:
     """wave (T,) -> mean squares (frames,), the direct current left out."""
     wave = wave - wave.mean()
-    size = max(1, round(FRAME_SECONDS * rate))
-    size = min(size, len(wave))
+    size = min(max(1, round(FRAME_SECONDS * rate)), len(wave))
     return np.mean(wave[: len(wave) // size * size].reshape(-1, size) ** 2, axis=1)
-
-
-def quantile(counts: np.ndarray, part: float) -> float | None:
-    """The pitch in Hz below which ``part`` of the values counted between PITCH_EDGES lie; None if there are none."""
-    total = counts.sum()
-    if total == 0:
-        return None
-    return float(np.interp(part * total, np.concatenate(([0], np.cumsum(counts))), PITCH_EDGES))
 
 
 def decibels(mean_square: float) -> float:
@@ -207,32 +172,19 @@ def decibels(mean_square: float) -> float:
 
 def _is_speech(frames: np.ndarray) -> np.ndarray:
     """Mean squares (frames,) -> which of them sound, clicks left out."""
-    speech = decibels(float(np.percentile(frames, 95)))
-    if speech <= QUIETEST:
-        return np.zeros(len(frames), dtype=bool)
-    noise = decibels(float(np.percentile(frames, 5)))
+    noise, speech = (decibels(float(power)) for power in np.percentile(frames, (5, 95)))
     threshold = max(speech - SILENCE_BELOW, min(noise + NOISE_MARGIN, speech - LEAST_CONTRAST))
-    sounds = frames > 10 ** (threshold / 10)
-    kept = np.zeros(len(frames), dtype=bool)
-    for start, end in _runs(sounds):
-        kept[start:end] = end - start >= min(SHORTEST_SOUND, len(frames))
-    return kept
-
-
-def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and one past the last index of each run that is true."""
-    bounds = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
-    return list(zip(bounds[::2].tolist(), bounds[1::2].tolist()))
+    return binary_opening(frames > 10 ** (threshold / 10), np.ones(min(SHORTEST_SOUND, len(frames))))
 
 
 def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
     """Seconds at the start, at the end, and of the longest pause between."""
-    runs = _runs(is_speech)
-    if not runs:
+    speech = np.flatnonzero(is_speech)
+    if not len(speech):
         return len(is_speech) * FRAME_SECONDS, 0.0, 0.0
-    pauses = [after[0] - before[1] for before, after in itertools.pairwise(runs)]
-    leading, trailing = runs[0][0], len(is_speech) - runs[-1][1]
-    return leading * FRAME_SECONDS, trailing * FRAME_SECONDS, max(pauses, default=0) * FRAME_SECONDS
+    frames = int(speech[0]), int(len(is_speech) - 1 - speech[-1]), int(max(np.diff(speech), default=1) - 1)
+    leading, trailing, pause = (n * FRAME_SECONDS for n in frames)
+    return leading, trailing, pause
 
 
 def _pitch(wave: np.ndarray, rate: int) -> np.ndarray:

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig, to_plain
-from common.data_report.clip import MEASURES, PITCH_EDGES, Clip, Sound, quantile
+from common.data_report.clip import MEASURES, Clip
 from common.data_report.findings import KINDS, REFUSED, SMALLEST_GROUP, Finding
 from common.data_report.options import Limits
-from common.errors import InputError
 
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
@@ -33,11 +31,6 @@ class DataReport:
     limits: Limits
     clips: tuple[Clip, ...]
     findings: tuple[Finding, ...]
-
-    @property
-    def sounds(self) -> list[Sound]:
-        """The recordings that can be read."""
-        return [clip.sound for clip in self.clips if clip.sound is not None]
 
     @property
     def seconds(self) -> float:
@@ -98,7 +91,8 @@ class DataReport:
         counts = Counter(
             f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, "
             f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
-            for sound in self.sounds
+            for clip in self.clips
+            if (sound := clip.sound) is not None
         )
         return dict(counts.most_common())
 
@@ -129,30 +123,20 @@ def hours(seconds: float) -> str:
 
 
 def _speaker_figures(clips: Sequence[Clip]) -> dict[str, Any]:
-    sounds = [clip.sound for clip in clips if clip.sound is not None]
-    counts = np.sum([sound.pitch_counts for sound in sounds], axis=0) if sounds else np.zeros(len(PITCH_EDGES) - 1)
-    mean, std, median = None, None, quantile(counts, 0.5)
-    if median is not None:
-        try:
-            over_time = statistics(sound.pitch for sound in sounds)
-            mean, std = over_time.mean, over_time.std
-        except InputError:  # it does not vary
-            mean, std = median, 0.0
+    pitch = np.concatenate([np.zeros(0), *(clip.sound.pitch for clip in clips if clip.sound is not None)])
 
     def median_of(name: str) -> float | None:
         values = [clip.figures[name] for clip in clips if name in clip.figures]
         return float(np.median(values)) if values else None
 
+    names = ("pitch_low", "pitch_median", "pitch_high", "pitch_mean", "pitch_std")
+    of_pitch = [*np.percentile(pitch, (5, 50, 95)).tolist(), pitch.mean(), pitch.std()] if len(pitch) else [None] * 5
     return {
         "n_clips": len(clips),
         "seconds": sum(clip.figures.get("duration", 0.0) for clip in clips),
         "speaking_rate": median_of("speaking rate"),
         "level": median_of("speech level"),
-        "pitch_low": quantile(counts, 0.05),
-        "pitch_median": median,
-        "pitch_high": quantile(counts, 0.95),
-        "pitch_mean": mean,
-        "pitch_std": std,
+        **dict(zip(names, of_pitch)),
     }
 
 
