@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         recognizer=recognizer,
         extractor=MelExtractor(audio) if prepared["copies"] else None,
     )
-    note_missing(evaluator.measures, words=recognizer is None and has_words)
+    note_missing([*evaluator.measures, *["pocketsphinx"] * (recognizer is None and has_words)])
     facts, settings = facts_and_settings(args, models)
     return run_evaluation(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
 

@@ -35,7 +35,7 @@ def noise(n_samples: int) -> np.ndarray:
 
 
 def copied(copy: np.ndarray, recording: np.ndarray) -> Figures:
-    return measure_copy(Clip.of(copy, RATE), Clip.of(recording, RATE), extractor=MelExtractor(AUDIO))
+    return measure_copy(Clip(copy, RATE), Clip(recording, RATE), extractor=MelExtractor(AUDIO))
 
 
 def strength(wave: np.ndarray, band: tuple[float, float] = (4000, 8000)) -> float:
@@ -86,7 +86,7 @@ def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
     cleaner, noisier = ((wave + 10 ** (-snr / 20) * level * noise(len(wave))).astype(np.float32) for snr in (20, 10))
     assert copied(noisier, cleaner)["harmonicity_bias_db"] == pytest.approx(-10, abs=1)
     half = noisier[: len(noisier) // 2]
-    found = measure_sound(Clip.of(half, RATE), Clip.of(cleaner, RATE))
+    found = measure_sound(Clip(half, RATE), Clip(cleaner, RATE))
     assert found["harmonicity_bias_db"] == pytest.approx(-10, abs=1) and "voicing_error" not in found
 
 

@@ -150,7 +150,7 @@ def test_the_alignment_is_the_cheapest_monotonic_path():
     assert steps.max() == 1
 
 
-@pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan), np.ones((2, 1000))])
+@pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan)])
 def test_a_wave_that_cannot_be_compared_is_refused(wave, bad):
     with pytest.raises(AudioError):
         compare(wave, bad)

@@ -35,21 +35,11 @@ class Kind:
     level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learned
     title: str
     advice: str
+    figures: str  # that are checked, separated by commas; empty: another check finds it
+    limit: str  # the option that they must not be below, of a minimum, or above
 
 
 KINDS = {row.pop("kind"): Kind(**row) for row in read_table("data_report/kinds.tsv")}
-
-
-# Kinds, and the figure and the limit that they are found by: a figure below a minimum or above a maximum.
-_LIMITED = (
-    ("short", "duration", "report_min_seconds"),
-    ("long", "duration", "report_max_seconds"),
-    ("near_silent", "speech level", "report_min_level"),
-    ("silence", "leading silence", "report_max_silence"),
-    ("silence", "trailing silence", "report_max_silence"),
-    ("pause", "longest pause", "report_max_pause"),
-    ("dc_offset", "DC offset", "report_max_dc"),
-)
 _OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
 
 
@@ -129,11 +119,11 @@ def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits)
     elif n_frames < n_tokens:
         yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({figures['duration']:.2f} s)"
     is_silent = figures["speech level"] < limits.report_min_level
-    for kind, name, option in _LIMITED:
-        value, limit = figures[name], getattr(limits, option)
+    limited = [(kind, name, about.limit) for kind, about in KINDS.items() for name in about.figures.split(", ") if name]
+    for kind, name, option in limited:
+        value, limit, measure = figures[name], getattr(limits, option), MEASURES[name]
         is_out = value < limit if option.startswith("report_min") else abs(value) > limit
         if is_out and not (is_silent and kind not in _OF_SILENT_CLIPS) and not (is_too_short and kind == "short"):
-            measure = MEASURES[name]
             yield kind, f"{name} {measure.show(value)} {measure.unit}, {option_of(option)} is {limit:g}"
     n_clipped = round(figures["clipped samples"] / 100 * sound.n_samples * sound.n_channels)
     if not is_silent and figures["clipped samples"] > 100 * limits.report_max_clipping and n_clipped >= LEAST_CLIPPED:
@@ -203,7 +193,5 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
             distance = abs(value - median) / deviation
             if distance > limits.report_outlier:
                 measure = MEASURES[name]
-                usual = (
-                    f"{measure.show(from_scale(value))} {measure.unit}, usual are {measure.show(from_scale(median))}"
-                )
-                yield clip, kind, f"{usual} ({distance:.0f} deviations)"
+                own, usual = (measure.show(from_scale(one)) for one in (value, median))
+                yield clip, kind, f"{own} {measure.unit}, usual are {usual} ({distance:.0f} deviations)"

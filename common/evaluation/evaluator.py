@@ -143,7 +143,7 @@ class Evaluator:
                 f"{item.where}: a clip of {seconds:.0f} s, too long to align; the longest is {LONGEST:.0f} s"
             )
         lower = min(rate, self.sampling_rate)
-        real = Clip.of(resample(recorded, ratio=lower / rate).numpy(), lower)
+        real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
         own.figures |= known(
             measure_sound(real, None) if self.extractor is None else measure_copy(real, real, extractor=self.extractor)
         )
@@ -164,13 +164,13 @@ class Evaluator:
         rate = self.sampling_rate if real is None else real.sampling_rate
         samples = resample(wave, ratio=rate / self.sampling_rate).numpy()
         if real is None:
-            made = Clip.of(samples, rate)
+            made = Clip(samples, rate)
             return measure_sound(made, None), made.frames
         if self.extractor is None:
-            made = Clip.of(samples, rate)
+            made = Clip(samples, rate)
             comparison = compare_frames(real.frames, made.frames)
             return {**asdict(comparison.distance), **measure_sound(made, real)}, comparison
-        made = Clip.of(librosa.util.fix_length(samples, size=len(real.samples)), rate)
+        made = Clip(librosa.util.fix_length(samples, size=len(real.samples)), rate)
         pairs = np.arange(len(made.frames.f0))[:, None].repeat(2, axis=1)
         figures = measure_copy(made, real, extractor=self.extractor)
         return figures, SpeechComparison(real.frames, made.frames, pairs)

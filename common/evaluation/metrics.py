@@ -53,12 +53,11 @@ class Clip:
 
     samples: np.ndarray  # (T,)
     sampling_rate: int  # Hz
-    frames: SpeechFrames
 
-    @classmethod
-    def of(cls, samples: np.ndarray, sampling_rate: int) -> "Clip":
-        """Analyze a wave (T,); raises as `speech_frames`."""
-        return cls(samples, sampling_rate, speech_frames(samples, sampling_rate=sampling_rate))
+    @cached_property
+    def frames(self) -> SpeechFrames:
+        """Its frames; raises as `speech_frames`."""
+        return speech_frames(self.samples, sampling_rate=self.sampling_rate)
 
 
 @dataclass(frozen=True)
@@ -145,10 +144,8 @@ def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: fl
 def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
     """Natural log of the mel amplitudes of ``wave`` (T,) -> (N_MELS, F)."""
     wave = np.asarray(wave, dtype=np.float32)
-    if wave.ndim != 1 or wave.size == 0:
-        raise AudioError(f"a wave of shape {wave.shape} to compare: expected one channel with at least one sample")
-    if not np.isfinite(wave).all() or not wave.any():
-        raise AudioError("a wave to compare is silent or not finite")
+    if not wave.any() or not np.isfinite(wave).all():
+        raise AudioError("a wave to compare is empty, silent or not finite")
     mel = librosa.feature.melspectrogram(
         y=wave,
         sr=sampling_rate,
