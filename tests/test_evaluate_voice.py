@@ -71,8 +71,7 @@ def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of the time, and few tests look at pictures."""
-    for name in ("plot_alone", "plot_comparison"):
-        monkeypatch.setattr(evaluator, name, lambda _: Figure(figsize=(1, 1)))
+    monkeypatch.setattr(evaluator, "plot_speech", lambda *_: Figure(figsize=(1, 1)))
 
 
 def results(tmp_path: Path) -> dict:

@@ -16,7 +16,7 @@ from common.evaluation.metrics import (
     mel_cepstrum,
     speech_frames,
 )
-from common.evaluation.plots import DB_PER_NEPER, partners, plot_alone, plot_comparison
+from common.evaluation.plots import DB_PER_NEPER, partners, plot_speech
 from common.evaluation.results import MEASURES, Extent, Journal, Result, averages, save_results, worst_of
 from common.pages.charts import to_svg
 
@@ -35,6 +35,10 @@ def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray
         pieces.append(0.05 * wave)
     pieces.insert(2, np.zeros(round(pause * RATE)))
     return np.concatenate(pieces).astype(np.float32)
+
+
+def plotted(comparison: SpeechComparison) -> Figure:
+    return plot_speech(comparison.synthesized, comparison)
 
 
 def aligned(reference: np.ndarray, synthesized: np.ndarray) -> SpeechComparison:
@@ -89,7 +93,7 @@ def test_the_partner_of_several_is_the_middle_one():
 def test_the_picture_shows_the_difference_in_decibels_on_the_synthesized_time():
     loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
     pairs = np.array([[0, 1], [1, 2], [2, 3]])
-    figure = plot_comparison(SpeechComparison(still(4), loud, pairs))
+    figure = plotted(SpeechComparison(still(4), loud, pairs))
     shown = panel(figure, "synthesized less recorded").images[0].get_array()
     shown = np.ma.filled(shown.astype(float), np.nan)
     assert np.isnan(shown[:, [0, 4, 5]]).all()
@@ -106,7 +110,7 @@ def panel(figure: Figure, title: str) -> Axes:
 
 def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
     comparison = aligned(vowels(140), vowels(150, seconds=1.5))
-    figure = plot_comparison(comparison)
+    figure = plotted(comparison)
     figure.draw_without_rendering()
     recorded = panel(figure, "recorded")
     panels = [one for one in figure.axes if one.get_shared_x_axes().joined(one, recorded)]
@@ -131,7 +135,7 @@ def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
 
 def test_a_tone_is_drawn_at_its_frequency():
     tone = np.sin(2 * math.pi * 2000 * np.arange(RATE) / RATE)
-    axis = panel(plot_alone(speech_frames(tone, sampling_rate=RATE)), "synthesized")
+    axis = panel(plot_speech(speech_frames(tone, sampling_rate=RATE)), "synthesized")
     loudest = axis.images[0].get_array()[:, 20].argmax() + 0.5  # the middle of its band
     heights = {text.get_text(): text.get_position()[1] for text in axis.get_yticklabels()}
     assert heights["2000"] == pytest.approx(loudest, abs=0.6)
@@ -140,12 +144,12 @@ def test_a_tone_is_drawn_at_its_frequency():
 def test_a_legend_names_only_what_is_drawn():
     frames = SpeechFrames(np.zeros((80, 9)), np.zeros(9), 0.01)
     pairs = np.arange(9)[:, None].repeat(2, axis=1)
-    silent = plot_comparison(SpeechComparison(frames, frames, pairs))
+    silent = plotted(SpeechComparison(frames, frames, pairs))
     assert panel(silent, "pitch: nothing is voiced").get_legend() is None and "<text" in to_svg(silent)
-    half = plot_comparison(SpeechComparison(frames, still(9), pairs))
+    half = plotted(SpeechComparison(frames, still(9), pairs))
     assert [text.get_text() for text in panel(half, "pitch").get_legend().get_texts()] == ["synthesized"]
-    assert panel(plot_alone(still(9)), "pitch").get_legend() is None
-    assert "<text" in to_svg(plot_alone(SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)))
+    assert panel(plot_speech(still(9)), "pitch").get_legend() is None
+    assert "<text" in to_svg(plot_speech(SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)))
 
 
 @pytest.fixture

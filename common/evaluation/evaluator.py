@@ -13,9 +13,9 @@ from torch import Tensor
 from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
-from common.evaluation.metrics import Clip, SpeechComparison, SpeechFrames, compare_frames
+from common.evaluation.metrics import Clip, SpeechComparison, compare_frames
 from common.evaluation.packages import Pocketsphinx
-from common.evaluation.plots import plot_alone, plot_comparison
+from common.evaluation.plots import plot_speech
 from common.evaluation.results import GRIFFIN_LIM, RECORDING, SYNTHESIZED, Result, files_of
 from common.evaluation.sound import Figures, measure_copy, measure_sound
 from common.files import write_text
@@ -103,10 +103,9 @@ class Evaluator:
         real = None
         if item.recording is not None:
             real = self._read_recording(result, item, files[RECORDING], seconds=len(wave) / self.sampling_rate)
-        figures, plotted = self._compare(wave, real)
+        figures, made, comparison = self._compare(wave, real)
         result.figures |= known(figures)
-        figure = plot_alone(plotted) if isinstance(plotted, SpeechFrames) else plot_comparison(plotted)
-        write_text(files["plot"], to_svg(figure))
+        write_text(files["plot"], to_svg(plot_speech(made.frames, comparison)))
         if self.griffin_lim is not None:
             other = Result(GRIFFIN_LIM, item.text, reference=result.reference)
             wave = self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM])
@@ -159,18 +158,17 @@ class Evaluator:
             result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
             result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
 
-    def _compare(self, wave: Tensor, real: Clip | None) -> tuple[Figures, SpeechFrames | SpeechComparison]:
+    def _compare(self, wave: Tensor, real: Clip | None) -> tuple[Figures, Clip, SpeechComparison | None]:
         """The figures of a synthesized wave (T,) beside its recording, if there is one, and what is plotted of it."""
         rate = self.sampling_rate if real is None else real.sampling_rate
         samples = resample(wave, ratio=rate / self.sampling_rate).numpy()
+        if real is not None and self.extractor is not None:
+            made = Clip(librosa.util.fix_length(samples, size=len(real.samples)), rate)
+            pairs = np.arange(len(made.frames.f0))[:, None].repeat(2, axis=1)
+            figures = measure_copy(made, real, extractor=self.extractor)
+            return figures, made, SpeechComparison(real.frames, made.frames, pairs)
+        made = Clip(samples, rate)
         if real is None:
-            made = Clip(samples, rate)
-            return measure_sound(made, None), made.frames
-        if self.extractor is None:
-            made = Clip(samples, rate)
-            comparison = compare_frames(real.frames, made.frames)
-            return {**asdict(comparison.distance), **measure_sound(made, real)}, comparison
-        made = Clip(librosa.util.fix_length(samples, size=len(real.samples)), rate)
-        pairs = np.arange(len(made.frames.f0))[:, None].repeat(2, axis=1)
-        figures = measure_copy(made, real, extractor=self.extractor)
-        return figures, SpeechComparison(real.frames, made.frames, pairs)
+            return measure_sound(made, None), made, None
+        comparison = compare_frames(real.frames, made.frames)
+        return {**asdict(comparison.distance), **measure_sound(made, real)}, made, comparison
