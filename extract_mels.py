@@ -47,7 +47,6 @@ def build_parser() -> ArgumentParser:
 def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
     """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
     from common.data_report import run as data_report  # it draws, which workers need not load
-    from common.data_report.words import terminal
 
     def audio_of(rate: int | None) -> AudioConfig:
         is_known = rate is None or hasattr(args, "sampling_rate") or corpus_config(args) is not None
@@ -55,10 +54,9 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
         return audio_from_args(argparse.Namespace(**vars(args), **given))
 
     options, limits = read_options(args, ReportOptions), read_options(args, Limits)
-    output = options.report_output or args.dataset_path / "data_report"
     audio_of(None)  # wrong options are reported first
-    data_report.open_output(output, read)
-    report = data_report.analyze_corpus(
+    analyze = functools.partial(
+        data_report.analyze_corpus,
         args.wav_text_filelist,
         dataset=args.dataset_path,
         audio_of=audio_of,
@@ -67,10 +65,8 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
         max_wav_value=args.max_wav_value,
         n_workers=args.num_workers or distributed.own_cores(),
     )
-    print(terminal(report))
-    for path in data_report.write(report, output):
-        print(path)
-    return data_report.exit_status(report, strict=options.report_strict)
+    output = options.report_output or args.dataset_path / "data_report"
+    return data_report.write_report(output, analyze, read=read, strict=options.report_strict)
 
 
 def load_teacher(loaded: LoadedCheckpoint, ranks: Ranks) -> TeacherModel:

@@ -42,7 +42,7 @@ class Sound:
     sampling_rate: int  # Hz
     n_channels: int
     n_samples: int
-    digest: str  # of the samples, whatever file they stand in
+    samples_blake2b: str  # digest of the samples, whatever file they stand in
     lowest: float  # smallest sample
     highest: float  # largest sample
     pitch: np.ndarray = field(repr=False)  # (N,) Hz, PITCH_RATE values a second of the voiced parts

@@ -143,7 +143,7 @@ def _duplicates(clips: Sequence[Clip]) -> Found:
         item = clip.utterance
         recording = firsts.setdefault(("path", item.wav), clip)
         if clip.sound is not None:
-            same_sound = firsts.setdefault(("sound", clip.sound.digest), clip)
+            same_sound = firsts.setdefault(("sound", clip.sound.samples_blake2b), clip)
             if same_sound.utterance.wav != item.wav:
                 yield clip, "same_audio", f"its samples are those of {_place(same_sound.utterance)}"
             recording = same_sound if recording is clip else recording

@@ -12,11 +12,11 @@ from common.data_report.findings import find_issues
 from common.data_report.options import Limits
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
+from common.data_report.words import terminal
 from common.extraction import ExtractionPlan, WorkerPool, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress
 
-PAGE, FIGURES = "report.html", "report.json"
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
@@ -48,20 +48,21 @@ def analyze_corpus(
     return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
 
 
-def open_output(folder: Path, read: Sequence[tuple[str, Path]]) -> None:
-    """Make the report's folder before an hour of measuring, not after it; refuse a report in place of a file read."""
-    check_apart([("the report", folder / name) for name in (PAGE, FIGURES)], read)
-    make_folder(folder, _HINT)
+def write_report(
+    folder: Path, analyze: Callable[[], DataReport], *, read: Sequence[tuple[str, Path]], strict: bool
+) -> int:
+    """Print what ``analyze`` reports, and write it as a page and as JSON, in place of none of the files that are read.
 
-
-def write(report: DataReport, folder: Path) -> list[Path]:
-    """Write report.html and report.json."""
+    The exit status is 1 where a recording cannot be read, and with ``strict`` where anything is found.
+    """
+    paths = [folder / "report.html", folder / "report.json"]
+    check_apart([("the report", path) for path in paths], read)
+    make_folder(folder, _HINT)  # before an hour of measuring, not after it
+    report = analyze()
+    print(terminal(report))
     with writing(folder, _HINT):
-        write_text(folder / PAGE, page(report, draw(report)))
-        write_json(folder / FIGURES, to_json(report))
-    return [folder / PAGE, folder / FIGURES]
-
-
-def exit_status(report: DataReport, *, strict: bool) -> int:
-    """1 where a recording cannot be read, and with ``strict`` where anything is found."""
+        write_text(paths[0], page(report, draw(report)))
+        write_json(paths[1], to_json(report))
+    for path in paths:
+        print(path)
     return int(any(strict or finding.kind in UNUSABLE for finding in report.findings))

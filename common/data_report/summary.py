@@ -48,7 +48,7 @@ class DataReport:
 
     def values(self, name: str) -> list[float]:
         """One figure of the clips that have it."""
-        return [clip.figures[name] for clip in self.clips if name in clip.figures]
+        return _values(self.clips, name)
 
     @cached_property
     def speakers(self) -> dict[str, dict[str, Any]]:
@@ -96,20 +96,36 @@ class DataReport:
         )
         return dict(counts.most_common())
 
-    @property
-    def unknown(self) -> list[dict[str, Any]]:
-        """Characters of cleaned transcripts that the symbol set lacks."""
-        return _characters((clip.utterance.where, clip.transcript.unknown) for clip in self.clips)
+    def characters(self, which: str) -> list[dict[str, Any]]:
+        """The ``unknown`` or ``rewritten`` characters of transcripts, the most frequent first, and the first lines."""
+        counts: Counter[str] = Counter()
+        places = defaultdict(list)
+        for clip in self.clips:
+            found = getattr(clip.transcript, which)
+            counts.update(found)
+            for symbol in found:
+                places[symbol].append(clip.utterance.where)
+        return [
+            {"symbol": symbol, "count": count, "n_clips": len(places[symbol]), "places": places[symbol][:PLACES]}
+            for symbol, count in counts.most_common()
+        ]
 
-    @property
-    def rewritten(self) -> list[dict[str, Any]]:
-        """Characters that the symbol set lacks and the cleaners rewrite."""
-        return _characters((clip.utterance.where, clip.transcript.rewritten) for clip in self.clips)
-
-    @property
-    def notes(self) -> list[str]:
+    def notes(self) -> Iterator[str]:
         """What concerns the corpus, not single clips."""
-        return list(_notes(self))
+        rate, usual = self.audio.sampling_rate, AudioConfig().sampling_rate
+        if rate != usual:
+            yield f"pass --sampling-rate {rate} to the extraction too; its default is {usual}"
+        if len(self.clips) < SMALLEST_GROUP:
+            yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
+        few = [f"{name} ({one['n_clips']})" for name, one in self.speakers.items() if one["n_clips"] < FEW_CLIPS]
+        if few and len(self.speakers) > 1:
+            yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
+        by_list = defaultdict(set)
+        for clip in self.clips:
+            by_list[clip.utterance.list_index].add(clip.utterance.speaker or "none")
+        for index, path in enumerate(self.lists[1:], start=1):
+            if others := sorted(by_list[index] - by_list[0]):
+                yield f"{path} has speakers that {self.lists[0]} lacks: {', '.join(others)}"
 
     def by_kind(self) -> dict[str, list[Finding]]:
         """Findings by their kind, in the order of KINDS."""
@@ -122,53 +138,20 @@ def hours(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
 
 
+def _values(clips: Iterable[Clip], name: str) -> list[float]:
+    return [clip.figures[name] for clip in clips if name in clip.figures]
+
+
 def _speaker_figures(clips: Sequence[Clip]) -> dict[str, Any]:
     pitch = np.concatenate([np.zeros(0), *(clip.sound.pitch for clip in clips if clip.sound is not None)])
 
-    def median_of(name: str) -> float | None:
-        values = [clip.figures[name] for clip in clips if name in clip.figures]
-        return float(np.median(values)) if values else None
-
+    medians = {
+        key: float(np.median(values)) if (values := _values(clips, name)) else None
+        for key, name in (("speaking_rate", "speaking rate"), ("level", "speech level"))
+    }
     names = ("pitch_low", "pitch_median", "pitch_high", "pitch_mean", "pitch_std")
     of_pitch = [*np.percentile(pitch, (5, 50, 95)).tolist(), pitch.mean(), pitch.std()] if len(pitch) else [None] * 5
-    return {
-        "n_clips": len(clips),
-        "seconds": sum(clip.figures.get("duration", 0.0) for clip in clips),
-        "speaking_rate": median_of("speaking rate"),
-        "level": median_of("speech level"),
-        **dict(zip(names, of_pitch)),
-    }
-
-
-def _characters(found: Iterable[tuple[str, dict[str, int]]]) -> list[dict[str, Any]]:
-    """Lines and the characters found in them -> each character, the most frequent first, and the first lines of it."""
-    counts: Counter[str] = Counter()
-    places = defaultdict(list)
-    for where, characters in found:
-        counts.update(characters)
-        for symbol in characters:
-            places[symbol].append(where)
-    return [
-        {"symbol": symbol, "count": count, "n_clips": len(places[symbol]), "places": places[symbol][:PLACES]}
-        for symbol, count in counts.most_common()
-    ]
-
-
-def _notes(report: DataReport) -> Iterator[str]:
-    rate, usual = report.audio.sampling_rate, AudioConfig().sampling_rate
-    if rate != usual:
-        yield f"pass --sampling-rate {rate} to the extraction too; its default is {usual}"
-    if len(report.clips) < SMALLEST_GROUP:
-        yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
-    few = [f"{name} ({one['n_clips']})" for name, one in report.speakers.items() if one["n_clips"] < FEW_CLIPS]
-    if few and len(report.speakers) > 1:
-        yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
-    by_list = defaultdict(set)
-    for clip in report.clips:
-        by_list[clip.utterance.list_index].add(clip.utterance.speaker or "none")
-    for index, path in enumerate(report.lists[1:], start=1):
-        if others := sorted(by_list[index] - by_list[0]):
-            yield f"{path} has speakers that {report.lists[0]} lacks: {', '.join(others)}"
+    return {"n_clips": len(clips), "seconds": sum(_values(clips, "duration")), **medians, **dict(zip(names, of_pitch))}
 
 
 def to_json(report: DataReport) -> dict[str, Any]:
@@ -185,9 +168,9 @@ def to_json(report: DataReport) -> dict[str, Any]:
         "distributions": {name: {"unit": MEASURES[name].unit, **one} for name, one in report.distributions.items()},
         "speakers": [{"name": name, **figures} for name, figures in report.speakers.items()],
         "formats": report.formats,
-        "unknown_symbols": report.unknown,
-        "rewritten_characters": report.rewritten,
-        "notes": report.notes,
+        "unknown_symbols": report.characters("unknown"),
+        "rewritten_characters": report.characters("rewritten"),
+        "notes": list(report.notes()),
         "kinds": {kind: {**asdict(KINDS[kind]), "count": len(found)} for kind, found in report.by_kind().items()},
         "findings": [{"level": finding.level, **asdict(finding)} for finding in report.findings],
         "clips": [_clip_to_plain(clip) for clip in report.clips],
@@ -195,10 +178,8 @@ def to_json(report: DataReport) -> dict[str, Any]:
 
 
 def _clip_to_plain(clip: Clip) -> dict[str, Any]:
-    item = clip.utterance
+    item, sound = clip.utterance, clip.sound
     plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker}
     plain |= {"n_symbols": clip.transcript.n_tokens, "cleaned_text": clip.transcript.cleaned}
-    if (sound := clip.sound) is not None:
-        names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples")
-        plain |= {name: getattr(sound, name) for name in names} | {"samples_blake2b": sound.digest}
-    return plain | clip.figures
+    names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples", "samples_blake2b")
+    return plain | ({name: getattr(sound, name) for name in names} if sound is not None else {}) | clip.figures

@@ -64,8 +64,8 @@ def character_tables(report: DataReport) -> list[tuple[str, Rows]]:
     """Characters that the symbol set lacks, and those that the cleaners rewrite: titles and tables that have rows."""
     tables = []
     for title, characters in (
-        (f"characters that {report.text.symbol_set} lacks", report.unknown),
-        ("characters that the cleaners rewrite", report.rewritten),
+        (f"characters that {report.text.symbol_set} lacks", report.characters("unknown")),
+        ("characters that the cleaners rewrite", report.characters("rewritten")),
     ):
         rows: Rows = [("character", TIMES, CLIPS, "where")]
         for one in characters:
@@ -87,7 +87,7 @@ def terminal(report: DataReport) -> str:
         lines += ["speakers", *_first(speaker_rows(report), 1 + SHOWN_SPEAKERS)]
     for title, rows in character_tables(report):
         lines += [title, *_first(rows, 1 + SHOWN)]
-    lines += [f"note: {note}" for note in report.notes]
+    lines += [f"note: {note}" for note in report.notes()]
     for kind, found in report.by_kind().items():
         lines.append(f"{KINDS[kind].level}: {KINDS[kind].title} ({len(found)}): {KINDS[kind].advice}")
         lines += _first([(finding.where, finding.wav, finding.reason) for finding in found], SHOWN, left=3)
