@@ -181,44 +181,31 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert results(tmp_path)["utterances"] == found["utterances"]
 
 
-def test_griffin_lim_alone_stands_beside_the_recordings(evaluate, tmp_path, capsys):
-    assert evaluate(vocoder="griffin-lim", lines=("output\twav", "a.wav\ta.wav")) == 0
-    (found,) = results(tmp_path)["utterances"]
-    assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
-    assert "note: without columns PESQ, STOI; for them: .venv/bin/pip install pesq pystoi\n" in capsys.readouterr().out
+def test_pocketsphinx_hears_a_voice_too_whose_options_stand_between_its_words(evaluate, only, tmp_path, capsys):
+    only("pocketsphinx")
+    voice = make_checkpoints(tmp_path).voice
+    options = ("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2")
+    assert evaluate(*options, vocoder=voice, lines=("a|G. on|Go on.", "b|2|Two.")) == 0
+    assert "without columns" not in capsys.readouterr().out
+    assert results(tmp_path)["settings"]["generator"] == str(voice)
+    first, second = results(tmp_path)["utterances"]
+    assert (first["reference"], second["reference"]) == ("go on", "two")  # of LJSpeech's metadata
+    assert first["wer"] == first["beside"]["recording"]["wer"] == 1.5 and first["mcd_db"] > 0
 
 
 def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
-    assert evaluate() == 0
+    assert evaluate(vocoder="griffin-lim") == 0
     note, header = capsys.readouterr().out.splitlines()[:2]
+    (found, _) = results(tmp_path)["utterances"]
+    assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
     assert note == (
         "note: without columns PESQ, STOI, WER and CER; for them: .venv/bin/pip install pesq pystoi pocketsphinx"
     )
     assert not any(name in header for name in ("PESQ", "STOI", "WER")) and "F0 mean" in header
     only("pesq", "pystoi", "pocketsphinx")
-    assert evaluate() == 0  # what was measured without them is measured again
+    assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
     out = capsys.readouterr().out
     assert "note:" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
-
-
-def test_pocketsphinx_hears_a_voice_too_and_its_recording(evaluate, only, tmp_path, capsys):
-    only("pocketsphinx")
-    assert evaluate(tmp_path / "vocoder.pt", vocoder=make_checkpoints(tmp_path).voice, lines=LINES[:2]) == 0
-    assert "note:" not in capsys.readouterr().out
-    (found,) = results(tmp_path)["utterances"]
-    assert found["wer"] == found["beside"]["recording"]["wer"] == 1.5 and found["mcd_db"] > 0
-
-
-def test_words_between_options_are_told_apart(evaluate, tmp_path):
-    voice = make_checkpoints(tmp_path).voice
-    assert evaluate("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2", vocoder=voice, lines=LINES[:2]) == 0
-    assert results(tmp_path)["settings"]["generator"] == str(voice)
-
-
-def test_recordings_are_found_by_name_and_words_in_metadata(evaluate, only, tmp_path):
-    only("pocketsphinx")
-    assert evaluate(vocoder="griffin-lim", lines=("a|G. on|Go on.", "b|2|Two.")) == 0
-    assert [one["reference"] for one in results(tmp_path)["utterances"]] == ["go on", "two"]
 
 
 def test_mistakes_of_copies_are_one_line(evaluate, tmp_path):
