@@ -12,7 +12,7 @@ from common.audio.options import corpus_note
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
-from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
+from common.data_report.options import Limits, ReportOptions, transcript_config
 from common.distributed import Ranks
 from common.errors import say_last
 from common.extraction import TeacherModel, earlier_statistics, extract_corpus, make_teacher_forced_mels
@@ -28,6 +28,7 @@ from common.extraction.arguments import (
     wants_teacher_forcing,
 )
 from common.extraction.summary import table, teacher_forced_table
+from common.options import add_options, read_options
 from common.registry import GeneratorSpec
 from common.signals import ended_by
 from common.synthesis import check_ema
@@ -37,36 +38,36 @@ from common.synthesis.arguments import with_text_options
 def build_parser() -> ArgumentParser:
     """The options of an extraction, and those of a data report."""
     parser = extraction_parser()
-    add_report_arguments(parser)
+    about = "analyzes recordings and transcripts instead of extracting features"
+    group = parser.add_argument_group("data report", about)
+    add_options(group, ReportOptions)
+    add_options(group, Limits)
     return parser
 
 
 def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
     """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
     from common.data_report import run as data_report  # it draws, which workers need not load
-    from common.data_report.words import terminal
 
     def audio_of(rate: int | None) -> AudioConfig:
         is_known = rate is None or hasattr(args, "sampling_rate") or corpus_config(args) is not None
         given = {} if is_known else {"sampling_rate": rate}
         return audio_from_args(argparse.Namespace(**vars(args), **given))
 
-    output = args.report_output or args.dataset_path / "data_report"
+    options, limits = read_options(args, ReportOptions), read_options(args, Limits)
     audio_of(None)  # wrong options are reported first
-    data_report.open_output(output, read)
-    report = data_report.analyze_corpus(
+    analyze = functools.partial(
+        data_report.analyze_corpus,
         args.wav_text_filelist,
         dataset=args.dataset_path,
         audio_of=audio_of,
-        text=text_from_args(args),
-        limits=limits_from_args(args),
+        text=transcript_config(args.symbol_set, args.text_cleaners and tuple(args.text_cleaners)),
+        limits=limits,
         max_wav_value=args.max_wav_value,
         n_workers=args.num_workers or distributed.own_cores(),
     )
-    print(terminal(report))
-    for path in data_report.write(report, output):
-        print(path)
-    return data_report.exit_status(report, strict=args.report_strict)
+    output = options.report_output or args.dataset_path / "data_report"
+    return data_report.write_report(output, analyze, read=read, strict=options.report_strict)
 
 
 def load_teacher(loaded: LoadedCheckpoint, ranks: Ranks) -> TeacherModel:
@@ -140,7 +141,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return extract_teacher_forced(argv)
     parser = build_parser()
     args = parser.parse_args(argv)
-    check_report_options(args, parser)
     if args.report:
         check_dataset(args)
         return report_on_data(args, parser.files_of(args)[1])
