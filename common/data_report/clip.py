@@ -17,7 +17,7 @@ from common.audio import open_wav
 from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
-from common.extraction.features import ExtractionPlan, Utterance, text_front_end
+from common.extraction.features import Utterance, text_front_end
 
 BLOCK_SECONDS = 60  # s of a recording that are in memory at a time
 FRAME_SECONDS = 0.01  # s over which a level is taken
@@ -103,10 +103,10 @@ def measured(clips: Iterable[Clip]) -> list[tuple[Clip, Sound]]:
     return [(clip, clip.sound) for clip in clips if clip.sound is not None]
 
 
-def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> Clip:
+def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
     transcript = read_transcript(utterance.text, text)
-    path = plan.dataset_path / utterance.wav
+    path = dataset / utterance.wav
     if not path.is_file():
         return Clip(utterance, transcript, fault=("missing", "no such file"))
     try:

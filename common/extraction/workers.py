@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from common.errors import InputError
-from common.extraction.features import ExtractionPlan
 from common.signals import leave_signals_to_the_pool
 
 CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
@@ -28,8 +27,7 @@ CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
 class WorkerPool:
     """``n_workers`` processes with one torch thread each; with one, the work is done in this process."""
 
-    def __init__(self, plan: ExtractionPlan, *, n_workers: int) -> None:
-        self.plan = plan
+    def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
         self._executor: ProcessPoolExecutor | None = None
         if n_workers == 1:
@@ -46,8 +44,8 @@ class WorkerPool:
         wait([self._executor.submit(time.sleep, 0.01) for _ in range(n_workers)])  # until they have started
         self._workers = [process for process in multiprocessing.active_children() if process not in others]
 
-    def map(self, function: Callable[[Any, ExtractionPlan], Any], items: Sequence[Any]) -> Iterator[Any]:
-        """``function(item, plan)`` of every item, in the order in which they are finished.
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """``function(item)`` of every item, in the order in which they are finished.
 
         An InputError of the function, or a worker's death, ends it with an InputError.
         """
@@ -55,18 +53,16 @@ class WorkerPool:
         chunks = [items[start : start + size] for start in range(0, len(items), size)]
         if self._executor is None:
             for chunk in chunks:
-                yield from _run_chunk(function, chunk, self.plan)
+                yield from _run_chunk(function, chunk)
             return
         try:
-            tasks = (self._executor.submit(_run_chunk, function, chunk, self.plan) for chunk in chunks)
+            tasks = (self._executor.submit(_run_chunk, function, chunk) for chunk in chunks)
             for done in as_completed(tasks):
                 yield from done.result()
         except BrokenProcessPool as error:
             time.sleep(_SECONDS_TO_SIGNAL)
-            ends = {worker.pid: worker.exitcode for worker in self._workers}  # of the others, the pool's SIGTERM
-            died = [
-                f" {pid} (exit code {code})" for pid, code in ends.items() if code not in (None, 0, -signal.SIGTERM)
-            ]
+            ends = [(worker.pid, worker.exitcode) for worker in self._workers]  # of the others, the pool's SIGTERM
+            died = [f" {pid} (exit code {code})" for pid, code in ends if code not in (None, 0, -signal.SIGTERM)]
             raise InputError(
                 f"a worker process{','.join(died)} died (killed, or out of memory); "
                 "run the same command again (extraction: with --resume), with fewer --num-workers if needed"
@@ -86,8 +82,8 @@ class WorkerPool:
             raise
 
 
-def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:
-    return [function(item, plan) for item in chunk]
+def _run_chunk(function: Callable[[Any], Any], chunk: Sequence[Any]) -> list:
+    return [function(item) for item in chunk]
 
 
 def _start_server() -> None:
