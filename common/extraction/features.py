@@ -17,10 +17,11 @@ from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
-from common.files import load_tensor, save_tensor, writing
+from common.files import writing
 from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.arguments import StoredTeacher
+from common.torch_file import load_tensor, save_tensor
 
 _OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
 
