@@ -20,7 +20,7 @@ import inference
 import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.extraction import teacher_forcing
 from common.files import read_json, write_json
 from common.logger import read_log
@@ -215,9 +215,7 @@ def test_a_checkpoint_of_other_audio_settings_is_refused(voice: tuple[Path, Path
     assert not (tmp_path / "out").exists()
 
 
-def test_a_list_given_twice_and_a_clip_in_two_lists_are_refused(voice: tuple[Path, Path], corpus: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="a list is given twice"):
-        extract(voice, tmp_path / "out", "--filelist", corpus / "val.txt", corpus / "val.txt", corpus=corpus)
+def test_a_clip_in_two_lists_is_refused(voice: tuple[Path, Path], corpus: Path, tmp_path: Path):
     (corpus / "val.txt").write_text((corpus / "train.txt").read_text().splitlines()[2] + "\n")
     with pytest.raises(InputError, match=r"mels/u6\.pt .*val\.txt:1\): its mel is .*u6\.pt, as that of .*train\.txt:3"):
         extract(voice, tmp_path / "out", corpus=corpus)

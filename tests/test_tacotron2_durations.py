@@ -288,11 +288,10 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--extract-mels"], "--tacotron2-checkpoint is only used by --extract-durations, --extract-attentions"),
         (["--extract-durations", "--extract-durs-from-textgrids"], "--extract-durs-from-textgrids: give one of them"),
         (
             ["--extract-attentions", "--extract-durs-from-textgrids", "--trim-silence", "0"],
-            "--trim-silence and --extract-attentions: a teacher reads complete recordings",
+            "--trim-silence needs --extract-durs-from-textgrids, and no --extract-attentions",
         ),
         (["--extract-durations", "--n-mels", "40"], "n_mels: 40 (options), 80 ("),
         (["--extract-durations", "--peak", "0.9"], "peak: 0.9 (options), None ("),

@@ -7,6 +7,16 @@ from .corpus import (
     refuse_duplicates as refuse_duplicates,
 )
 from .features import ExtractionPlan as ExtractionPlan, text_front_end as text_front_end
-from .teacher import TeacherModel as TeacherModel
+from .options import (
+    CorpusOptions as CorpusOptions,
+    ExtractionOptions as ExtractionOptions,
+    TeacherForcingOptions as TeacherForcingOptions,
+)
+from .teacher import (
+    TeacherModel as TeacherModel,
+    load_teacher as load_teacher,
+    open_teacher as open_teacher,
+    stored_teacher as stored_teacher,
+)
 from .teacher_forcing import make_teacher_forced_mels as make_teacher_forced_mels
 from .workers import WorkerPool as WorkerPool

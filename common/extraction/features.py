@@ -1,10 +1,9 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -33,8 +32,7 @@ class ExtractionPlan:
     options: ExtractionOptions
     audio: AudioConfig
     teacher: StoredTeacher | None = None  # which makes the folders `ExtractionOptions.taught`
-    prior_text: TextConfig | None = None  # whose symbols the alignment priors are of
-    statistics: Mapping[str, PitchStatistics] = MappingProxyType({})  # kind of pitch -> what normalizes it
+    statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch -> what normalizes it
     mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
 
     def path(self, folder: str, name: str) -> Path:
@@ -115,8 +113,8 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan, options: ExtractionOpti
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Extraction(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
-    if plan.prior_text is not None:
-        item = replace(item, tokens=tuple(text_front_end(plan.prior_text, "error").encode(item.text)))
+    if options.save_alignment_priors:
+        item = replace(item, tokens=tuple(text_front_end(options.prior_text, "error").encode(item.text)))
     if options.taught:
         item = _with_tokens(item, plan)
     if options.extract_durs_from_textgrids:
@@ -253,7 +251,7 @@ def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) 
 
 
 def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``plan.resume`` none."""
+    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``--resume`` none."""
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
     mel = (plan.audio.n_mels, n_frames)
     real, hertz = torch.float32, torch.float64
