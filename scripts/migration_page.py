@@ -10,18 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
+from common.extraction.options import (
+    REMOVED_EXTRACTION,
+    REMOVED_TEACHER_FORCING,
+    ExtractionOptions,
+    TeacherForcingOptions,
+)
 from common.files import write_text
-from common.published_options import EXTRACTION, INFERENCE, RECOGNITION, TEACHER_FORCING, TRAINING
+from common.options import option_of, options_of
+from common.published_options import INFERENCE, RECOGNITION, TRAINING
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "MIGRATING.md"
 VARIABLES = ROOT / "scripts" / "lib" / "originals.sh"
+
+
+def published_names(kind: type) -> dict[str, str]:
+    """Options of the originals -> options of a dataclass that they are read as."""
+    return {old: option_of(name) for name, _, known in options_of(kind) for old in known.published if old[0] == "-"}
+
+
 COMMANDS = {
     "train.py": TRAINING,
     "inference.py": INFERENCE,
     "inference.py --jasper": RECOGNITION,
-    "extract_mels.py": EXTRACTION,
-    "extract_mels.py --checkpoint": TEACHER_FORCING,
+    "extract_mels.py": published_names(ExtractionOptions) | REMOVED_EXTRACTION,
+    "extract_mels.py --checkpoint": published_names(TeacherForcingOptions) | REMOVED_TEACHER_FORCING,
 }
 # Scripts of the published toolkits without one of that name here, and what to run.
 SCRIPTS = {

@@ -225,10 +225,9 @@ def test_the_rank_that_torch_distributed_launch_gives_must_be_the_environments(
 
 
 @pytest.mark.parametrize("command", [command for command in PROGRAMS if command != "extract_mels"])
-def test_the_cpu_is_the_default_and_excludes_the_gpu(command: str, capsys: pytest.CaptureFixture[str]):
+def test_the_cpu_is_the_default(command: str):
     parser, required = parser_of(command)
     assert parser.parse_args([*required, "--cpu"]) == parser.parse_args(required)
-    assert "not allowed with argument --cuda" in refusal(command, ["--cuda", "--cpu"], capsys)
 
 
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):

@@ -233,6 +233,8 @@ _REASONS = {
     "--win-length --mel-fmin --mel-fmax --n-mel-channels",
     "the checkpoint describes how its text is read; leave it out": "--prepend-space-to-text --append-space-to-text "
     "--n-speakers",
+    "the checkpoint holds the architecture; leave it out": "--max-seq-len --n-symbols --padding-idx "
+    "--speaker-emb-weight",
     "a pitch column in the lists says it; leave it out": "--load-pitch-from-disk",
     "pitch comes from the lists or the dataset's pitch cache; leave it out": "--pitch-online-method --pitch-online-dir",
     "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
