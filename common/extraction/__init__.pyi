@@ -19,4 +19,4 @@ from .teacher import (
     stored_teacher as stored_teacher,
 )
 from .teacher_forcing import make_teacher_forced_mels as make_teacher_forced_mels
-from .workers import WorkerPool as WorkerPool
+from .workers import map_in_processes as map_in_processes

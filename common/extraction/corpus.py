@@ -19,7 +19,7 @@ from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, ExtractionOptions
 from common.extraction.summary import Report
 from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
-from common.extraction.workers import WorkerPool
+from common.extraction.workers import map_in_processes
 from common.files import check_output_file, write_json, write_text
 from common.progress import progress
 
@@ -93,16 +93,15 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     utterances = ranks.together(lambda: _open_corpus(plan) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
-    with WorkerPool(max(1, min(options.num_workers or own_cores(), len(own)))) as pool:
-        started = time.monotonic()
-        work = _Work(plan, pool, teacher, ranks)
-        parts = ranks.together(lambda: work.extract(own))
-        items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
-        items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
-        good = [item for item in items if item.refusal is None]
-        own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
-        own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **plan.statistics}))
+    started = time.monotonic()
+    work = _Work(plan, teacher, ranks)
+    parts = ranks.together(lambda: work.extract(own))
+    items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
+    items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
+    good = [item for item in items if item.refusal is None]
+    own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
+    own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
+    ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **plan.statistics}))
     report = Report(
         n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
     )
@@ -130,7 +129,6 @@ class _Work:
     """One rank's share of an extraction."""
 
     plan: ExtractionPlan
-    pool: WorkerPool
     teacher: TeacherModel | None
     ranks: Ranks
 
@@ -169,8 +167,9 @@ class _Work:
             self._by_workers(functools.partial(normalize_pitch, by=by), names, "normalizing pitch")
 
     def _by_workers(self, function: Callable[..., T], items: Sequence[object], description: str) -> list[T]:
-        """``function(item, plan=plan)`` of every item, in the order in which they are finished."""
-        done = self.pool.map(functools.partial(function, plan=self.plan), items)
+        """``function(item, plan=plan)`` of every item."""
+        n_workers = max(1, min(self.plan.options.num_workers or own_cores(), len(items)))
+        done = map_in_processes(functools.partial(function, plan=self.plan), items, n_workers=n_workers)
         return list(self._watch(done, len(items), description))
 
     def _watch(self, items: Iterable[T], total: int, description: str) -> Iterable[T]:
