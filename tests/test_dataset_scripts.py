@@ -14,6 +14,8 @@ import extract_mels
 from common.audio.arguments import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
+from common.extraction import ExtractionOptions
+from common.options import read_options
 from scripts.datasets.make_digits_lists import main as make_digits_lists
 from scripts.datasets.make_filelists import main as make_filelists, split_clips
 
@@ -109,7 +111,7 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     assert shlex.split(split)[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
     assert shlex.split(mels)[:4] == ["py", "-m", "scripts.datasets.describe_mels", "--resume"]
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    extract_mels.check_options(args)
+    read_options(args, ExtractionOptions).check()
     assert [path.name for path in args.wav_text_filelist] == [
         f"my_audio_text_{split}_filelist.txt" for split in ("train", "val", "test")
     ]
@@ -136,7 +138,7 @@ def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
     _, _, extract, following, voice, _ = result.stdout.splitlines()
     assert voice.startswith("next, for a voice that finds its durations:") and voice.endswith("bash scripts/train.sh")
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    extract_mels.check_options(args)
+    read_options(args, ExtractionOptions).check()
     assert (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume) == (
         True,
         False,

