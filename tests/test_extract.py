@@ -200,7 +200,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         (["--extract-mels", "--num-workers", "0"], "--num-workers"),
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
-        (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 lists"),
+        (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):

@@ -13,6 +13,7 @@ from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 FRAME_PITCH = "pitch"  # folder of pitch in Hz, a value a frame, as a learned alignment trains on it
 PRIORS = "alignment_priors"  # folder
+_EMA = "use the EMA weights, or the raw ones (default: EMA weights where there are any)"
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 
 
@@ -23,17 +24,12 @@ class CorpusOptions:
     dataset_path: Path = option(Path(), "folder that the lists' paths start from", names=("-d",))
     wav_text_filelist: tuple[Path, ...] = option(
         (),
-        "lists of wavs/a.wav|text[|speaker]; with several, the first is the training list, whose pitch statistics "
-        "normalize them all",
+        "lists of wavs/a.wav|text[|speaker]; the first one's pitch statistics normalize them all",
         required=True,
         published=("--wav-text-filelists", "--wav-files"),
     )
     max_wav_value: float | None = option(
-        None,
-        "refuse recordings whose samples have another full scale than this: (2 ** bit depth) / 2, or 1 for float "
-        "samples (default: accept each, scaled by its own depth)",
-        above=0,
-        most=2**31,
+        None, "refuse samples of another full scale: (2 ** bit depth) / 2, or 1 for float samples", above=0, most=2**31
     )
     num_workers: int | None = option(
         None, "processes (default: one for each core)", least=1, most=1024, published=("--n-workers",)
@@ -45,56 +41,37 @@ class FeatureOptions:
     """What to extract from each recording."""
 
     extract_mels: bool = option(False, "mel-spectrograms, into mels/")
-    extract_durations: bool = option(
-        False, "durations of the transcript's symbols, from a teacher's attention, into durations/"
-    )
+    extract_durations: bool = option(False, "durations of symbols, from a teacher's attention, into durations/")
     extract_attentions: bool = option(False, "the teacher's attention, tensors (frames, symbols), into attentions/")
-    extract_mels_teacher: bool = option(
-        False, "the teacher's mel-spectrograms under teacher forcing, into mels_teacher/"
-    )
+    extract_mels_teacher: bool = option(False, "the teacher's mels under teacher forcing, into mels_teacher/")
     extract_durs_from_textgrids: bool = option(False, "durations of the phones in TextGrid/a.TextGrid, into durations/")
     extract_pitch_mel: bool = option(False, "pitch of each mel frame, into pitch_mel/ (in Hz: pitch_mel_hz/)")
     extract_pitch_char: bool = option(False, "pitch of each symbol, into pitch_char/ (in Hz: pitch_char_hz/)")
-    extract_pitch_trichar: bool = option(
-        False, "pitch of each third of a symbol, into pitch_trichar/ (in Hz: pitch_trichar_hz/)"
-    )
+    extract_pitch_trichar: bool = option(False, "pitch of each third of a symbol, into pitch_trichar/, likewise")
     extract_pitch: bool = option(
-        False,
-        "pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train with "
-        "--learned-alignment",
+        False, "pitch of each mel frame in Hz, into pitch/, to train with --learned-alignment without durations"
     )
     save_alignment_priors: bool = option(
-        False,
-        "priors of alignments, tensors (frames, symbols) of --symbol-set and --text-cleaners, into alignment_priors/, "
-        "for train.py --alignment-priors",
+        False, "priors of alignments, of the symbols of a training without durations, into alignment_priors/"
     )
     output_meta_file: tuple[Path, ...] = option(
         (),
-        "lists to write, one for each --wav-text-filelist: mels/a.pt|durations/a.pt|pitch_char/a.pt|text, ready for "
-        "training; text is the phones where TextGrids give the durations",
+        "training lists to write, one for each --wav-text-filelist; their text is the phones of TextGrids, if these "
+        "give the durations",
         published=("--mel-files",),
         writes=True,
     )
     input_type: str = option(
         "phone",
-        "what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the characters "
-        "of the transcript, which stays the text",
+        "what the intervals of TextGrids are: phones, or the transcript's characters",
         choices=("phone", "char"),
     )
-    pitch_method: str = option(
-        METHODS[0], "what estimates pitch of any kind", choices=METHODS, published=("--f0-method",)
-    )
+    pitch_method: str = option(METHODS[0], "what estimates pitch", choices=METHODS, published=("--f0-method",))
     trim_silence: float | None = option(
-        None,
-        "shorten silence at both ends to this, and drop its symbol with 0; needs TextGrids",
-        least=0,
-        most=3600,
-        metavar="SECONDS",
+        None, "silence of TextGrids to keep at both ends; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
     )
     pitch_mean_std_file: Path | None = option(
-        None,
-        "normalize pitch by these statistics, as a validation list by the training list's "
-        "pitch_char_stats__<list>.json",
+        None, "normalize pitch by these statistics, pitch_char_stats__<list>.json"
     )
     cuda: bool = option(False, "make the mel-spectrograms and run the teacher on the GPU")
     resume: bool = option(False, "keep the complete files of an earlier run")
@@ -104,15 +81,11 @@ class FeatureOptions:
 class TeacherOptions:
     """How the teacher reads, and the symbols of priors."""
 
-    ema: bool | None = option(None, "use the EMA weights, or the raw ones (default: EMA weights where there are any)")
+    ema: bool | None = option(None, _EMA)
     symbol_set: str | None = option(None, "instead of the checkpoint's", choices=(*CHARACTER_SETS, *PHONE_SETS))
-    text_cleaners: tuple[str, ...] | None = option(
-        None, "instead of the checkpoint's", choices=tuple(CLEANERS), empty=True
-    )
+    text_cleaners: tuple[str, ...] | None = option(None, "instead of the checkpoint's", choices=CLEANERS, empty=True)
     unknown_symbols: str = option(
-        "drop",
-        "symbols that it lacks are dropped from transcripts, with one warning that counts, or refuse them",
-        choices=("drop", "error"),
+        "drop", "drop symbols that it lacks, with a warning that counts, or refuse them", choices=("drop", "error")
     )
 
 
@@ -128,22 +101,14 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
     @property
     def taught(self) -> tuple[str, ...]:
         """Folders whose files a teacher makes."""
-        return tuple(
-            folder for folder in ("durations", "attentions", "mels_teacher") if getattr(self, f"extract_{folder}")
-        )
+        folders = ("durations", "attentions", "mels_teacher")
+        return tuple(folder for folder in folders if getattr(self, f"extract_{folder}"))
 
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
-        wanted = {
-            "mels": self.extract_mels,
-            "durations": self.extract_durations or self.extract_durs_from_textgrids,
-            "attentions": self.extract_attentions,
-            "mels_teacher": self.extract_mels_teacher,
-            FRAME_PITCH: self.extract_pitch,
-            PRIORS: self.save_alignment_priors,
-        }
-        names = (name for name, is_wanted in wanted.items() if is_wanted)
+        names = ["mels"] * self.extract_mels + ["durations"] * self.extract_durs_from_textgrids + [*self.taught]
+        names += [FRAME_PITCH] * self.extract_pitch + [PRIORS] * self.save_alignment_priors
         return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
 
     @property
@@ -169,25 +134,20 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
     def check(self) -> None:
         """Raise OptionError where options do not fit together."""
         of_teacher = [option_of(f"extract_{folder}") for folder in self.taught]
+        grids, n_metas = "--extract-durs-from-textgrids", len(self.output_meta_file)
         if not self.folders:
             raise OptionError(
-                "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
-                "--extract-pitch-char"
+                f"nothing to extract: give --extract-mels, --extract-durations, {grids} or ...-pitch-char"
             )
         if self.extract_durs_from_textgrids and self.extract_durations:
-            raise OptionError("--extract-durations and --extract-durs-from-textgrids: give one of them")
+            raise OptionError(f"--extract-durations and {grids}: give one of them")
         if self.save_alignment_priors and (of_teacher or self.extract_durs_from_textgrids):
-            raise OptionError(
-                "--save-alignment-priors is for lists without durations: give no "
-                f"{[*of_teacher, '--extract-durs-from-textgrids'][0]}"
-            )
+            other = [*of_teacher, grids][0]
+            raise OptionError(f"--save-alignment-priors is for lists without durations: leave out {other}")
         if self.trim_silence is not None and (of_teacher or not self.extract_durs_from_textgrids):
-            raise OptionError(
-                f"--trim-silence needs --extract-durs-from-textgrids, and no {[*of_teacher, 'teacher'][0]}"
-            )
-        if len(self.output_meta_file) not in (0, len(self.wav_text_filelist)):
-            n_metas, n_lists = len(self.output_meta_file), len(self.wav_text_filelist)
-            raise OptionError(f"--output-meta-file: {n_metas} files for {n_lists} lists, expected one for each")
+            raise OptionError(f"--trim-silence needs {grids}, and no {[*of_teacher, 'teacher'][0]}")
+        if n_metas not in (0, len(self.wav_text_filelist)):
+            raise OptionError(f"--output-meta-file: {n_metas} files for {len(self.wav_text_filelist)} lists")
         if self.pitch_mean_std_file is not None and len(self.pitch) != 1:
             raise OptionError("--pitch-mean-std-file: needs exactly one --extract-pitch-..., whose statistics they are")
 
@@ -209,7 +169,7 @@ class TeacherForcingOptions:
         metavar="FOLDER/NAME",
     )
     output: Path | None = option(None, "folder for the mels", names=("-o",), required=True, writes=True)
-    ema: bool | None = option(None, "use the EMA weights, or the raw ones (default: EMA weights where there are any)")
+    ema: bool | None = option(None, _EMA)
     resume: bool = option(False, "keep the complete mels of an earlier run")
     batch_size: int = option(32, "clips at once", least=1, names=("-bs",))
     num_workers: int | None = option(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
