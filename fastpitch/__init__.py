@@ -11,7 +11,9 @@ from fastpitch import (
     fine_tuning,
     loss_function,
     model,
+    options,
     published_checkpoints,
+    training_setup,
 )
 
 MODEL = ModelSpec(
@@ -19,10 +21,11 @@ MODEL = ModelSpec(
     config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        defaults=training_setup.defaults_of_voice,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
         set_up_networks=fine_tuning.set_up_networks,

@@ -14,6 +14,7 @@ import torch
 from shell import ROOT, dry_run, run_bash
 from tiny_tacotron2 import TINY as TACOTRON2, tiny_network
 from tiny_vocoder import DEFAULTS
+from training_setup import parsed
 
 import extract_mels
 import inference
@@ -299,7 +300,7 @@ def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: 
     refused = run_bash(ROOT / script, DRY_RUN="1", VAL_FILELIST="b", **named)
     assert (refused.returncode, refused.stderr) == (2, "error: VAL_FILELIST=b: set TRAIN_FILELIST as well\n")
     (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
-    args = train.parse_args(words[words.index("train.py") + 1 :])[0]
+    args = parsed(words[words.index("train.py") + 1 :])
     lists = [*args.training_files, *args.validation_files]
     assert lists == [Path("filelists/my_audio_train.txt"), Path("filelists/my_audio_val.txt")]
     assert args.input_mels_dir == Path("data/mels-my")
