@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common import distributed
 from common.audio import read_pitch_statistics
-from common.audio.arguments import corpus_config, corpus_note
+from common.audio.options import AudioOptions, corpus_note
 from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
@@ -21,16 +21,11 @@ from common.extraction import (
     extract_corpus,
     load_teacher,
     make_teacher_forced_mels,
+    mel_settings,
     open_teacher,
     stored_teacher,
 )
-from common.extraction.arguments import (
-    audio_from_args,
-    chosen_teacher,
-    extraction_parser,
-    teacher_forcing_parser,
-    wants_teacher_forcing,
-)
+from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser, wants_teacher_forcing
 from common.extraction.summary import table, teacher_forced_table
 from common.options import read_options
 from common.signals import ended_by
@@ -49,10 +44,10 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
     from common.data_report import run as data_report  # it draws, which workers need not load
 
     def audio_of(rate: int | None) -> AudioConfig:
-        is_known = rate is None or hasattr(args, "sampling_rate") or corpus_config(args) is not None
-        given = {} if is_known else {"sampling_rate": rate}
-        return audio_from_args(argparse.Namespace(**vars(args), **given))
+        is_known = rate is None or options.sampling_rate or options.of_corpus(args.dataset_path) is not None
+        return mel_settings(options if is_known else replace(options, sampling_rate=rate), corpus=args.dataset_path)
 
+    options = read_options(args, AudioOptions)
     output = args.report_output or args.dataset_path / "data_report"
     audio_of(None)  # wrong options are reported first
     data_report.open_output(output, read)
@@ -79,10 +74,11 @@ def extract(args: argparse.Namespace) -> int:
     options.check()
     chosen = chosen_teacher(args, options)
     teacher = None if chosen is None else open_teacher(*chosen, options)
-    plan = ExtractionPlan(options, audio_from_args(args, teacher))
+    audio_options: AudioOptions = read_options(args, AudioOptions)
+    plan = ExtractionPlan(options, mel_settings(audio_options, corpus=options.dataset_path, teacher=teacher))
     if teacher is not None:
         plan = replace(plan, teacher=stored_teacher(teacher, options))
-    notes = corpus_note(plan.audio, corpus_config(args))
+    notes = corpus_note(plan.audio, audio_options.of_corpus(options.dataset_path))
     if options.pitch_mean_std_file is not None:
         files = dict.fromkeys(options.pitch, options.pitch_mean_std_file)
     else:

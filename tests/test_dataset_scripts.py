@@ -12,7 +12,7 @@ import soundfile
 from shell import ROOT, dry_run, run_bash
 
 import extract_mels
-from common.audio.arguments import read_audio_config
+from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
 from common.extraction import ExtractionOptions

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 from tiny_voice import save_voice
 
-from common.audio.arguments import read_audio_config
+from common.audio.options import read_audio_config
 from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_networks, save_checkpoint
 from common.checkpoints.exported import METADATA_KEY
 from common.config import AudioConfig, TextConfig, to_plain

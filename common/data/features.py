@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import features_config
+from common.audio.options import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at

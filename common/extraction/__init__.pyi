@@ -15,6 +15,7 @@ from .options import (
 from .teacher import (
     TeacherModel as TeacherModel,
     load_teacher as load_teacher,
+    mel_settings as mel_settings,
     open_teacher as open_teacher,
     stored_teacher as stored_teacher,
 )

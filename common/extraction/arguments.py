@@ -2,15 +2,11 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from common.audio import MelExtractor
-from common.audio.arguments import add_audio_arguments, audio_config_from_args
-from common.checkpoints import LoadedCheckpoint
+from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, names_given
-from common.config import AudioConfig, differences
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.extraction.options import (
     REMOVED_EXTRACTION,
     REMOVED_TEACHER_FORCING,
@@ -25,7 +21,7 @@ from common.published_options import architecture_options
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.arguments import add_text_arguments, specs_of
 
-PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
+_PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
 
 
 def extraction_parser() -> ArgumentParser:
@@ -35,17 +31,25 @@ def extraction_parser() -> ArgumentParser:
         epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. The mels that a "
         "text-to-mel model makes, to fine-tune a vocoder on, have options of their own: --checkpoint FILE --help.",
     )
-    add_options(parser.add_argument_group("data"), CorpusOptions)
-    add_options(parser.add_argument_group("what to extract"), FeatureOptions)
+    add_options(parser, CorpusOptions, title="data")
+    add_options(parser, FeatureOptions, title="what to extract")
     does = "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
     group = parser.add_argument_group("teacher", does)
     for name, spec in _teachers().items():
         group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
     add_options(group, TeacherOptions)
-    add_audio_arguments(parser)
-    parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
+    add_mel_options(parser)
     parser.answer_published(_architecture_of_generators() | REMOVED_EXTRACTION)
     return parser
+
+
+def add_mel_options(parser: ArgumentParser) -> None:
+    """Add the options that describe mel-spectrograms, as `common.audio.options.AudioOptions` reads them."""
+    about = "what the mel-spectrograms are; what is left out takes the value in brackets, or suits --sampling-rate"
+    group = parser.add_argument_group("audio", about)
+    add_options(group, AudioOptions)
+    text = f"the same as --peak {_PEAK_NORM:.6f}"
+    group.add_argument("--peak-norm", dest="peak", action="store_const", const=_PEAK_NORM, help=text)
 
 
 def _architecture_of_generators() -> dict[str, str]:
@@ -75,24 +79,6 @@ def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tupl
         wanted = f"{option_of(f'extract_{options.taught[0]}')} needs {' or '.join(map(option_of, _teachers()))}"
         raise OptionError(wanted + "; or use --extract-durs-from-textgrids" * options.extract_durations)
     return given[0]
-
-
-def audio_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
-    """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
-    base = None if teacher is None or hasattr(args, "audio_config") else teacher.checkpoint.audio
-    try:
-        audio = audio_config_from_args(args, base=base)
-        if args.peak_norm:
-            audio = replace(audio, peak=PEAK_NORM)
-        MelExtractor(audio)  # refuses what cannot be computed
-    except InputError as error:
-        raise OptionError(str(error)) from error
-    if teacher is not None:
-        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
-        wanted = replace(teacher.checkpoint.audio, **unrecorded)
-        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
-            raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
-    return audio
 
 
 def wants_teacher_forcing(argv: Sequence[str] | None) -> bool:

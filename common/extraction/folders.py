@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from common.audio.arguments import SETTINGS, read_audio_config
+from common.audio.options import SETTINGS, read_audio_config
 from common.audio.pitch import KINDS, METHODS
 from common.config import differences, from_plain, to_plain
 from common.errors import InputError

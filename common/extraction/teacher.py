@@ -9,9 +9,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from common.audio import MelExtractor
+from common.audio.options import AudioOptions
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
-from common.config import TextConfig
-from common.errors import OptionError
+from common.config import AudioConfig, TextConfig, differences
+from common.errors import InputError, OptionError
 from common.extraction.batches import mel_batches
 from common.extraction.features import Extraction, ExtractionPlan, with_durations, write_feature
 from common.extraction.options import ExtractionOptions
@@ -100,6 +102,22 @@ def load_teacher(loaded: LoadedCheckpoint, device: torch.device) -> TeacherModel
     inference = loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
     return functools.partial(inference.teacher, load_for_inference(loaded, device=device)[0])
+
+
+def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
+    """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
+    base = None if teacher is None or options.audio_config is not None else teacher.checkpoint.audio
+    audio = options.config(corpus=corpus, base=base)
+    try:
+        MelExtractor(audio)  # refuses what cannot be computed
+    except InputError as error:
+        raise OptionError(str(error)) from error
+    if teacher is not None:
+        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
+        wanted = replace(teacher.checkpoint.audio, **unrecorded)
+        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
+            raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
+    return audio
 
 
 def warn_dropped(items: Sequence[Extraction], plan: ExtractionPlan) -> None:

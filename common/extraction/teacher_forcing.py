@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig, from_plain, to_plain
 from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, loader_processes, read_numbered_lines
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
@@ -56,10 +56,11 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
     check_trained(loaded, ema=options.ema)
     audio, inference = loaded.checkpoint.audio, loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
-    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
+    config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
+    networks, _ = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
-    filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
     datasets: dict[Path, Dataset] = {
         filelist: inference.teacher_forced_dataset(
             options.dataset_path,
