@@ -17,6 +17,7 @@ from common.data import FilelistEntry
 from common.data.transcripts import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
+from common.evaluation.options import EvaluationOptions
 from common.synthesis import Controls, load_voice
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
@@ -184,17 +185,9 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
         loaded = open_checkpoint(path, model="FastPitch", ema=False)
         options = InferenceOptions(Controls(), pitch_statistics=None)
         (tmp_path / "list.txt").write_text(f"{text}\n")
-        return read_items(
-            tmp_path / "list.txt",
-            load_voice(loaded, options=options, device="cpu"),
-            dataset_path=Path(),
-            recordings=None,
-            transcripts=None,
-            reader=reader,
-            speaker="0",
-            seed=None,
-            needs_words=True,
-        )
+        voice = load_voice(loaded, options=options, device="cpu")
+        chosen = EvaluationOptions(reader=reader)
+        return read_items(tmp_path / "list.txt", voice, chosen, speaker="0", seed=None, needs_words=True)
 
     text = "It cost $1.2m on 3/4/2021."
     (item,) = items(voice, text)

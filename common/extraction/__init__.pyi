@@ -1,8 +1,8 @@
 """Features of a corpus: mel-spectrograms, durations and pitch of many recordings."""
 
 from .corpus import (
-    earlier_statistics as earlier_statistics,
     extract_corpus as extract_corpus,
+    given_statistics as given_statistics,
     read_lists as read_lists,
     refuse_duplicates as refuse_duplicates,
 )

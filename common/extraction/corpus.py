@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from common.audio import PitchStatistics
+from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.pitch import statistics
 from common.data import read_filelist
 from common.distributed import Ranks, own_cores
@@ -57,28 +57,34 @@ def _statistics_file(options: ExtractionOptions, kind: str, list_name: str) -> P
     return options.dataset_path / f"{kind}_stats__{list_name}.json"
 
 
-def earlier_statistics(options: ExtractionOptions) -> dict[str, Path]:
-    """Kind of pitch -> the statistics of the one other list whose pitch was extracted before the first list's was.
+def given_statistics(options: ExtractionOptions) -> tuple[dict[str, PitchStatistics], list[str]]:
+    """Kind of pitch -> the statistics that normalize it, where they are not taken from the first list; lines on them.
 
-    None for a kind without such a file, and where the first list has statistics of its own, which are taken anew.
+    They are those of --pitch-mean-std-file, or of the one other list whose pitch was extracted before, unless the
+    first list has statistics of its own, which are taken anew.
 
     Raises:
         InputError: there are several of other lists.
     """
-    first_list = options.wav_text_filelist[0]
-    found = {}
+    if options.pitch_mean_std_file is not None:
+        return {kind: read_pitch_statistics(options.pitch_mean_std_file) for kind in options.pitch}, []
+    name, found, notes = options.wav_text_filelist[0].name, {}, []
     for kind in options.pitch:
-        own = _statistics_file(options, kind, first_list.stem)
+        own = _statistics_file(options, kind, Path(name).stem)
         others = sorted(options.dataset_path.glob(_statistics_file(options, kind, "*").name))
         if not others or own in others:
             continue
         if len(others) > 1:
             raise InputError(
                 f"{options.dataset_path}: has pitch statistics of {', '.join(one.name for one in others)}, not of "
-                f"{first_list.name}; give the training list's by --pitch-mean-std-file"
+                f"{name}; give the training list's by --pitch-mean-std-file"
             )
-        found[kind] = others[0]
-    return found
+        found[kind] = read_pitch_statistics(others[0])
+        notes.append(
+            f"{kind} is normalized by {others[0]}, of the list that was extracted before; to take the statistics of "
+            f"{name} instead, move that file away"
+        )
+    return found, notes
 
 
 def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None, ranks: Ranks) -> Report:

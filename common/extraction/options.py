@@ -17,6 +17,14 @@ _EMA = "use the EMA weights, or the raw ones (default: EMA weights where there a
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 
 
+def transcript_config(symbol_set: str | None, cleaners: tuple[str, ...] | None) -> TextConfig:
+    """How transcripts are read: as train.py does by default; a set of phones makes them phones."""
+    symbol_set = symbol_set or TextConfig().symbol_set
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    return TextConfig(symbol_set=symbol_set, cleaners=(ENGLISH_V3,) if cleaners is None else cleaners)
+
+
 @dataclass(frozen=True)
 class CorpusOptions:
     """The recordings and transcripts to read, and how many processes read them."""
@@ -123,13 +131,8 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
     @property
     def prior_text(self) -> TextConfig:
-        """How transcripts become the symbols of priors; without options as training reads them without options."""
-        symbol_set = self.symbol_set or TextConfig().symbol_set
-        if symbol_set in PHONE_SETS:
-            return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
-        return TextConfig(
-            symbol_set=symbol_set, cleaners=(ENGLISH_V3,) if self.text_cleaners is None else self.text_cleaners
-        )
+        """How transcripts become the symbols of priors."""
+        return transcript_config(self.symbol_set, self.text_cleaners)
 
     def check(self) -> None:
         """Raise OptionError where options do not fit together."""
