@@ -18,7 +18,7 @@ import extract_mels
 from common.cli import run
 from common.data_report.charts import draw
 from common.data_report.findings import KINDS
-from common.data_report.options import DEFAULT_CLEANERS
+from common.extraction.options import transcript_config
 from common.pages import stylesheet
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
@@ -325,7 +325,7 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path, report, options, me
 
 def test_transcripts_are_read_as_training_reads_them_by_default():
     options = ["-m", "FastPitch", *"-o o --training-files t --validation-files v --epochs 1".split()]
-    assert tuple(parsed(options).text_cleaners) == DEFAULT_CLEANERS
+    assert tuple(parsed(options).text_cleaners) == transcript_config(None, None).cleaners
 
 
 def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):

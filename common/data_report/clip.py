@@ -16,7 +16,7 @@ from common.audio import open_wav
 from common.audio.pitch import SHORTEST, estimate_pitch
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
-from common.extraction.features import ExtractionPlan, Utterance, text_front_end
+from common.extraction.features import Utterance, text_front_end
 from common.pages import read_measures
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
@@ -70,10 +70,10 @@ class Clip:
     fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
 
 
-def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> Clip:
+def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
     transcript = read_transcript(utterance.text, text)
-    path = plan.dataset_path / utterance.wav
+    path = dataset / utterance.wav
     if not path.is_file():
         return Clip(utterance, transcript, fault=("missing", "no such file"))
     try:

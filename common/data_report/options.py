@@ -3,12 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.config import TextConfig
 from common.errors import OptionError
 from common.options import option
-from common.text import PHONE_SETS
-
-DEFAULT_CLEANERS = ("english_cleaners_v3",)  # of train.py
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,3 @@ class Limits:
     def __post_init__(self) -> None:
         if self.report_min_seconds >= self.report_max_seconds:
             raise OptionError("--report-min-seconds must be smaller than --report-max-seconds")
-
-
-def transcript_config(symbol_set: str | None, cleaners: tuple[str, ...] | None) -> TextConfig:
-    """How the transcripts will be read: as train.py does by default; a set of phones makes them phones."""
-    symbol_set = symbol_set or TextConfig().symbol_set
-    if symbol_set in PHONE_SETS:
-        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
-    return TextConfig(symbol_set=symbol_set, cleaners=DEFAULT_CLEANERS if cleaners is None else cleaners)

@@ -13,7 +13,7 @@ from common.data_report.options import Limits
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
 from common.data_report.words import terminal
-from common.extraction import ExtractionPlan, WorkerPool, read_lists
+from common.extraction import map_in_processes, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress
 
@@ -37,10 +37,9 @@ def analyze_corpus(
     none can be read. A list that cannot be read is an InputError; a recording that cannot is a finding.
     """
     utterances = read_lists(lists)
-    plan = ExtractionPlan(dataset_path=dataset, audio=audio_of(None))
-    with WorkerPool(plan, n_workers=max(1, min(n_workers, len(utterances)))) as pool:
-        done = pool.map(functools.partial(measure, text=text), utterances)
-        clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
+    of_clip = functools.partial(measure, dataset=dataset, text=text)
+    done = map_in_processes(of_clip, utterances, n_workers=max(1, min(n_workers, len(utterances))))
+    clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
     clips.sort(key=lambda clip: clip.utterance.index)
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
     audio = audio_of(rates.most_common(1)[0][0] if rates else None)
