@@ -1,11 +1,12 @@
-"""Adapters of `common.text.options` for speaking's argparse namespaces; they go when speaking has option classes."""
+"""Old names of `common.text.options` and `common.text.teacher`; they go with their last caller."""
 
 import argparse
 from dataclasses import fields
 
 from common.config import TextConfig
 from common.options import add_options
-from common.text.options import TextOverrides, overridden
+from common.text.options import TextOverrides, overridden, written_options as written_options
+from common.text.teacher import TEACHER as TEACHER, StoredTeacher as StoredTeacher, read_teacher as read_teacher
 
 _OF_PHONEMES = ("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language")
 
