@@ -11,7 +11,7 @@ from common.errors import InputError
 from common.extraction.features import ExtractionPlan, Utterance
 from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
-from common.text.arguments import TEACHER, StoredTeacher, read_teacher
+from common.text.teacher import TEACHER, StoredTeacher, read_teacher
 
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS

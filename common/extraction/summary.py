@@ -8,7 +8,7 @@ from signal import Signals
 
 from common.extraction.features import ExtractionPlan
 from common.extraction.options import PRIORS
-from common.text.arguments import written_options
+from common.text.options import written_options
 
 
 @dataclass
