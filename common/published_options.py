@@ -116,7 +116,7 @@ RECOGNITION = {
     "--val-manifests": "--input",
     "--save-predictions": "--output",
     "--fp16": "--amp",
-    "--output-dir": "--output",
+    "--output-dir": "--output-folder",
     "--steps": "--iterations",
     "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",

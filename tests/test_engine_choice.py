@@ -143,7 +143,7 @@ def test_auto_is_pytorch_on_a_gpu_and_with_amp(folder: Path, precision: Precisio
     [
         ("--engine onnx --torchscript", "--engine onnx: --torchscript is for PyTorch"),
         ("--engine auto --compile", "--engine auto: --compile is for PyTorch"),
-        ("--engine onnx --amp", "--engine onnx computes in float32; leave out --amp"),
+        ("--engine onnx --amp", "--engine onnx computes on the CPU in float32; leave out --cuda and --amp"),
     ],
 )
 def test_options_that_an_engine_cannot_follow_are_refused(

@@ -27,8 +27,8 @@ from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound,
 from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
 from scripts.benchmarks import first_sound as first_sound_benchmark
-from waveglow.arg_parser import InferenceOptions, inference_settings
-from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
+from waveglow.options import InferenceOptions
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -187,7 +187,7 @@ def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape:
 def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
     network, context, audio = waveglow_of(shape)
     network.prepare_for_inference()
-    settings = inference_settings(None, network.config, seed=3, where=Path("v.pt"))
+    settings = vocoder_settings(InferenceOptions(), network.config, seed=3, where=Path("v.pt"))
     vocoder = vocoder_of(network, audio, context=context, settings=settings, denoising_strength=denoising_strength)
     for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
         assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
@@ -197,7 +197,7 @@ def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, 
 
 def test_settings_of_waveglow_hold_for_its_pieces_and_recorded_graphs_for_the_first():
     network, context, audio = waveglow_of("early outputs")
-    settings = inference_settings(InferenceOptions(sigma=0.5, chunk_frames=7), network.config, seed=4, where=Path())
+    settings = vocoder_settings(InferenceOptions(sigma_infer=0.5, chunk_frames=7), network.config, seed=4, where=Path())
     recorder = Recorder()
     vocoder = vocoder_of(network, audio, context=context, settings=settings, graph_recorder=recorder)
     mel = mel_of(80, audio.n_mels)

@@ -22,35 +22,12 @@ from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 from common.timing import take_turns
 
-ENGINE_OPTION: dict[str, Any] = {
-    "choices": ("auto", "pytorch", "onnx"),
-    "default": "pytorch",
-    "help": "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; auto "
-    "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
-}
 _TEXTS = ("One, two, three, four, five.", "The others come later.")  # to measure by, and to compare by
 _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
 LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
 _TURNS = 3  # the first warms up
 
 Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | None], Voice]
-
-
-def check_engine(engine: str, *, precision: Precision, torchscript: bool, compile: bool) -> None:
-    """Refuse options that an engine cannot follow.
-
-    Raises:
-        OptionError: names the option.
-    """
-    if engine == "pytorch":
-        return
-    if torchscript or compile:
-        option = "--torchscript" if torchscript else "--compile"
-        raise OptionError(f"--engine {engine}: {option} is for PyTorch; leave one of them out")
-    if engine == "onnx" and precision.cuda:
-        raise OptionError("--engine onnx: ONNX files are run on the CPU; leave out --cuda or --engine")
-    if engine == "onnx" and precision.amp_dtype is not None:
-        raise OptionError("--engine onnx computes in float32; leave out --amp or --engine")
 
 
 def load_in_engine(
@@ -62,10 +39,12 @@ def load_in_engine(
     they are.
 
     Raises:
-        OptionError: "onnx" for a model that has no ONNX form to speak with.
+        OptionError: "onnx" for a model that has no ONNX form to speak with, or for a GPU or other numbers than float32.
     """
     if engine == "pytorch":
         return load(generator, vocoder)
+    if engine == "onnx" and (precision.cuda or precision.amp_dtype is not None):
+        raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
     if engine == "auto" and (precision.cuda or precision.amp_dtype is not None):
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return load(generator, vocoder)

@@ -1,7 +1,8 @@
 """Lists of phrases to speak: with a header of columns, as `name.wav|utterance`, or plain lines of text."""
 
 import re
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -158,3 +159,10 @@ def _check_unique(phrase: Phrase, seen: dict[PurePosixPath, Phrase]) -> None:
             else f"{phrase.where}: output {phrase.output} differs from {other.output} of {other.where} in "
             "its suffix alone; rename one of them"
         )
+
+
+def warn_unread(phrases: Sequence[Phrase], *, read: Collection[str], source: str) -> None:
+    """Name on stderr the columns of a list, ``source``, that are not among those that are ``read``."""
+    columns = ("mel", "wav", "pitch", "duration", "speaker")
+    if unread := [name for name in columns if name not in read and getattr(phrases[0], name) is not None]:
+        print(f"warning: {source}: not read, as nothing here uses it: column {', '.join(unread)}", file=sys.stderr)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict, ValidationE
 
 from common.errors import InputError, shown
 from common.files import read_json, write_text
-from common.synthesis.controls import MAX_FRAMES
+from common.synthesis.options import MAX_FRAMES
 
 MAX_BYTES = 32 * 2**20  # of a table that is read: some five hours of speech
 MAX_SYMBOLS = 2000  # of an utterance

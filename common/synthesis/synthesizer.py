@@ -18,6 +18,7 @@ from common.progress import Progress, progress
 from common.signals import StopSignals
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
+from common.synthesis.options import FADE_OUT
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import pad_styles
@@ -27,7 +28,6 @@ from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 _GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
-FADE_OUT = 10  # frames at the end of an utterance that fade to silence, unless told otherwise
 
 
 class Generator(Protocol):

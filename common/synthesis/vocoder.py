@@ -14,11 +14,9 @@ from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
 from common.synthesis.cuda_graphs import BucketedGraphs, Infer, Recorder
+from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 from common.synthesis.padding import PaddedShapes, padded_inference
 from common.synthesis.streaming import plan_pieces
-
-GRIFFIN_LIM_ITERATIONS = 60
-ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 
 
 class Vocoder(Protocol):

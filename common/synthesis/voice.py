@@ -16,13 +16,14 @@ from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, OptionError, shown
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.controls import MAX_FRAMES, VOCODER_PITCHES, Controls
+from common.synthesis.controls import Controls
+from common.synthesis.options import FADE_OUT, MAX_FRAMES, VOCODER_PITCHES
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
 from common.synthesis.speech import Speech, silences
 from common.synthesis.styles import styles_of_symbols
-from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
+from common.synthesis.synthesizer import Generator, Synthesizer
 from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.text import (
