@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -75,6 +74,16 @@ class _RemovedOption(argparse.Action):
         parser.error(f"{option_string}: {self.const}")
 
 
+class _VersionAction(argparse.Action):
+    """Prints the versions of the toolkit and of what it stands on, and exits."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from torch.version import __version__ as torch_version  # here, as PyTorch takes seconds to load
+
+        print(f"speech-toolkit {toolkit_version()}, PyTorch {torch_version}, Python {platform.python_version()}")
+        parser.exit()
+
+
 class _LocalRank(argparse.Action):
     """What ``python -m torch.distributed.launch`` gives each process besides the variable LOCAL_RANK."""
 
@@ -92,9 +101,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.register("type", Path, path_argument)
         self.register("type", None, text_argument)
         if self.add_help:
-            versions = f"PyTorch {metadata.version('torch')}, Python {platform.python_version()}"
-            text = f"speech-toolkit {toolkit_version()}, {versions}"
-            self.add_argument("--version", action="version", version=text, help="show the versions and exit")
+            self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self._defaults_readers: dict[str, DefaultsReader] = {}
 
     def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:

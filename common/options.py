@@ -124,7 +124,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
     else:
         given |= {"type": lambda text: _read_for_argparse(text, kind, known), "metavar": known.metavar}
         if known.choices is not None and not known.words:
-            given["metavar"] = known.metavar or f"{{{','.join(known.choices)}}}"
+            given["choices"] = known.choices
         if several:
             given["nargs"] = "*" if known.empty else "+"
             if not default:  # given twice, it has the values of both

@@ -4,6 +4,7 @@ from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from fastpitch import (
     arg_parser,
+    config,
     data_function,
     export,
     fine_tuning,
@@ -16,7 +17,7 @@ from fastpitch import (
 
 MODEL = ModelSpec(
     name="FastPitch",
-    config=model.ModelConfig,
+    config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
         recipe=arg_parser.RECIPE,
@@ -43,5 +44,5 @@ MODEL = ModelSpec(
     published_audio=AudioConfig(),
     exports=export.exports,
     signatures=export.signatures,
-    from_exported=export.from_exported,
+    from_exported=export.ExportedFastPitch,
 )

@@ -30,9 +30,9 @@ from common.text.arguments import (
     written_options,
 )
 from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
-from fastpitch.model import ModelConfig
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
 from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
 

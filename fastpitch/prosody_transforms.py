@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from common.audio import read_pitch_statistics
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.files import check_file
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
+from fastpitch.config import ModelConfig
 from fastpitch.inference_options import EXAMPLES, InferenceOptions
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,11 @@ class CustomTransform:
             changed = self.function(values.clone(), lengths.clone())
         except Exception as error:  # it may raise anything
             raise InputError(_failure(error, self.path, self.name)) from error
-        if not isinstance(changed, Tensor) or changed.shape != values.shape:
-            got = f"shape {tuple(changed.shape)}" if isinstance(changed, Tensor) else f"a {type(changed).__name__}"
-            raise InputError(
-                f"{self.path}: {self.name} returned {got}, expected a tensor of shape {tuple(values.shape)}"
-            )
-        if not torch.isfinite(changed[mask_from_lengths(lengths, values.size(1))]).all():
-            raise InputError(f"{self.path}: {self.name} returned values that are not finite")
+        valid = mask_from_lengths(lengths, values.size(1))
+        fits = isinstance(changed, Tensor) and changed.shape == values.shape
+        if not fits or not torch.isfinite(changed[valid]).all():
+            wanted = f"expected finite values in a tensor of shape {tuple(values.shape)}"
+            raise InputError(f"{self.path}: {self.name} returned {shown(changed)}, {wanted}")
         return changed.to(values)
 
 
@@ -55,10 +54,7 @@ def load_custom_transform(path: Path, quantity: str) -> CustomTransform:
         InputError: the file cannot be read or run, or has no such function.
     """
     name = f"{quantity}_transform_custom"
-    try:
-        check_file(path)
-    except InputError as error:
-        raise InputError(f"{error}; --{quantity}-transform-custom takes a Python file with {name}") from error
+    check_file(path)
     loader = SourceFileLoader(path.stem, str(path))
     spec = spec_from_file_location(path.stem, path, loader=loader)
     assert spec is not None, "a loader is given"
