@@ -77,7 +77,7 @@ def parse_and_open(
     if args.vocoder != GRIFFIN_LIM:
         models["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
     specs = {role: one.spec for role, one in models.items()}
-    parser = build_parser(list(specs.values()), unsupported_options(specs))
+    parser = build_parser(list(specs.values()), unsupported_options(specs) - {"ema"})  # a recognizer has it, too
     args = parse_options(argv, parser, list(specs.values()), intermixed=True)
     models |= open_named_checkpoints(args, "recognizer")
     if args.ema and models:
