@@ -15,7 +15,7 @@ from common.data import load_fractions
 from common.errors import InputError
 from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput, mel_of
+from common.synthesis.utterances import SynthesisInput, load_row
 from common.synthesis.vocoder import AudioContract, mismatch_message
 
 
@@ -70,10 +70,8 @@ def _load_mels(
 
 def _load_pitch(item: SynthesisInput, dataset_path: Path) -> Tensor:
     """The pitch of each frame of an utterance's mel, checked."""
-    path, where, n_frames = dataset_path / str(item.phrase.pitch), item.phrase.where, mel_of(item).size(1)
-    pitch = load_fractions(path, where=where, may_be_whole=True)
-    if pitch.shape != (n_frames,):
-        raise InputError(f"{path}: shape {tuple(pitch.shape)}, expected ({n_frames},), the mel's frames ({where})")
+    path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
+    pitch = load_row(path, item.length, each="mel frame", where=where)
     low, high = PITCH_LIMITS
     if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
         raise InputError(f"{path}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g} ({where})")

@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -200,8 +200,7 @@ class NetworkVocoder:
 class AudioComparison:
     """What two descriptions of mels have to do with each other; they fit where ``lines`` is empty."""
 
-    lines: list[str]  # one for each field that differs, and may not
-    refused: tuple[str, ...]  # these fields
+    lines: list[str]  # one for each field that differs, and may not: "peak: ..."
     unrecorded: tuple[str, ...]  # fields that differ, but that one of the two does not record
 
 
@@ -216,13 +215,11 @@ class AudioContract:
 
     def compare(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> AudioComparison:
         """Mels of another description beside these; ``owner`` says whose they are, ``assumed`` as above, of theirs."""
-        differing = [
-            field.name for field in fields(audio) if getattr(audio, field.name) != getattr(self.audio, field.name)
-        ]
-        unrecorded = tuple(name for name in dict.fromkeys((*self.assumed, *assumed)) if name in differing)
+        open_fields = dict.fromkeys((*self.assumed, *assumed))
+        unrecorded = tuple(name for name in open_fields if getattr(audio, name) != getattr(self.audio, name))
         ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
         lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
-        return AudioComparison(lines, tuple(name for name in differing if name not in ignored), unrecorded)
+        return AudioComparison(lines, unrecorded)
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` as above, of theirs.
@@ -235,10 +232,12 @@ class AudioContract:
         found = self.compare(audio, owner=owner, assumed=assumed)
         if found.lines:
             message = mismatch_message((owner, self.owner), found.lines)
-            if set(found.refused) <= set(ACCEPTABLE_DIFFERENCES):
+            refused = [line.partition(":")[0] for line in found.lines]
+            if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
+                accepted = " ".join([*self.accepted, *refused])
                 message += (
-                    "; best fine-tune the vocoder on these mels (scripts/fine_tune.sh), or let it speak them as it is "
-                    f"with --accept-audio-differences {' '.join([*self.accepted, *found.refused])}"
+                    "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give --accept-audio-differences "
+                    f"{accepted}"
                 )
             raise InputError(message)
         if found.unrecorded:
