@@ -18,11 +18,12 @@ from common.cli import ArgumentParser, run
 from common.errors import OptionError
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
-from common.published_options import INFERENCE, architecture_options
+from common.published_options import architecture_options
 from common.recognition.arguments import named_recognizer, recognize
 from common.registry import ModelSpec
 from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
 from common.synthesis.options import (
+    REMOVED,
     STANDARD,
     CommandOptions,
     InputOptions,
@@ -54,7 +55,7 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
     group = parser.add_argument_group("computing and measuring")
     add_options(group, ComputingOptions)
     add_options(group, MeasuringOptions)
-    parser.answer_published(architecture_options([spec.config for spec in models]) | INFERENCE)
+    parser.answer_published(architecture_options([spec.config for spec in models]) | REMOVED)
     return parser
 
 

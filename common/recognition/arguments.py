@@ -7,8 +7,7 @@ from common.checkpoints.command_line import models_with, open_named_checkpoints,
 from common.cli import ArgumentParser, names_given
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
-from common.published_options import RECOGNITION
-from common.recognition.options import BatchOptions, SpeechOptions, TranscribingOptions
+from common.recognition.options import REMOVED, BatchOptions, SpeechOptions, TranscribingOptions
 from common.registry import ModelSpec
 
 
@@ -32,7 +31,7 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     group = parser.add_argument_group("computing and measuring")
     add_options(group, ComputingOptions)
     add_options(group, BatchOptions)
-    parser.answer_published(RECOGNITION)
+    parser.answer_published(REMOVED)
     return parser
 
 

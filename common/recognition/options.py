@@ -101,3 +101,17 @@ class TranscribingOptions:
         given = [name for name, path in kept.items() if path is not None]
         if self.batches.iterations and given:
             raise OptionError(f"{given[0]} needs transcripts, and --iterations only measures; leave one of them out")
+
+
+_TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"
+    "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint, and leave it out"
+)
+# Options of the originals that no longer exist, and what to do.
+REMOVED = {
+    "--fp16": "--amp",
+    "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
+    "--seed": "transcribing draws no random numbers; leave it out",
+    "--dali-device": "recordings are read without DALI; leave it out",
+    "--torchscript": _TORCHSCRIPT,
+    "--torchscript-export": _TORCHSCRIPT,
+}

@@ -257,3 +257,38 @@ class CommandOptions:
     def n_warmup(self) -> int:
         """Batches before measuring begins."""
         return WARMUP_STEPS if self.measuring.include_warmup else self.measuring.warmup_steps
+
+
+def _each(names: str, answer: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), answer)
+
+
+# Options of the originals that no longer exist, and what to do.
+REMOVED = {
+    "--affinity": "processes are not bound to cores here; leave it out, or start them under numactl",
+    "--l2-promote": "the GPU's L2 cache is left as it is; leave it out",
+    **_each(
+        "-sr --sampling-rate --hop-length --stft-hop-length --win-length",
+        "the checkpoint describes its mel-spectrograms; leave it out",
+    ),
+    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
+    "--n-speakers": "the checkpoint describes how its text is read; leave it out",
+    **_each(
+        "--max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows --groups "
+        "--early-every --early-size",
+        "the checkpoint holds the architecture; leave it out",
+    ),
+    **_each("--segment-length --sigma", "it is an option of training; leave it out"),
+    "--fp16": "half precision is --amp, in bfloat16 where there is hardware for it, or --amp --amp-dtype float16",
+    "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
+    **_each(
+        "--torch-tensorrt --trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
+        "TensorRT is not supported; --compile or --cuda-graphs make inference faster",
+    ),
+    "--report-mel-loss": "scripts/evaluate_voice.sh compares speech with recordings; leave it out",
+    "--suffix": "the list names the files: lines of output.wav|text; leave it out",
+    **_each(
+        "-m --model-name --model --synth-data --bench-class",
+        "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
+    ),
+}
