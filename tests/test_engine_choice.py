@@ -43,7 +43,7 @@ def engines_of(models: ServedModels) -> tuple[bool, bool]:
     """Whether text-to-mel and vocoder run in onnxruntime."""
     assert isinstance(models.voice.network, FastPitch | ExportedFastPitch)
     return isinstance(models.voice.network, ExportedFastPitch), isinstance(
-        models.voice.vocoder._network, ExportedGenerator
+        models.voice.vocoder.network, ExportedGenerator
     )
 
 

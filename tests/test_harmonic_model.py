@@ -139,7 +139,7 @@ def test_pieces_are_the_whole(audio: AudioConfig, corrections: int):
 
 def test_less_context_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
     vocoder = vocoder_of(small_network(), AUDIO, 2)
-    monkeypatch.setattr(vocoder, "_context", 0)
+    monkeypatch.setattr(vocoder, "context", 0)
     assert error_of(vocoder, speech_mel(300)[0]) > 1e-5
 
 

@@ -20,7 +20,7 @@ import inference
 from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.files import read_json, write_json
 from common.logger import read_log
 from common.synthesis.vocoder import AudioContract, NetworkVocoder
@@ -235,7 +235,7 @@ def test_recordings_that_do_not_fit_the_vocoder_are_named_with_their_line(tmp_pa
     save_wav(tmp_path / "short.wav", torch.rand(200), sampling_rate=22050)
     (tmp_path / "text.wav").write_text("no sound")
     for name, message in {
-        "fast.wav": f"fast.wav: 44100 Hz, expected 22050, what {vocoder} reads (",
+        "fast.wav": "fast.wav: 44100 Hz, expected 22050 (",
         "short.wav": "short.wav: 200 samples, expected at least 481 (",
         "absent.wav": "absent.wav: no such file (",
         "text.wav": "text.wav: not a readable WAV or FLAC file",
@@ -362,8 +362,3 @@ def test_a_voice_is_no_vocoder_and_the_other_way_round(tmp_path, mels):
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     with pytest.raises(CheckpointError, match="a checkpoint of FastPitch, expected one of HiFi-GAN"):
         spoken(tmp_path, "--hifigan", voice)
-
-
-def test_options_about_text_are_refused_without_a_voice(tmp_path, mels):
-    with pytest.raises(OptionError, match="--pace is for FastPitch; give a checkpoint of it"):
-        spoken(tmp_path, "--hifigan", vocoder_checkpoint(tmp_path / "v.pt"), "--pace", "2")

@@ -104,8 +104,6 @@ class TranscribingOptions:
 
 
 _TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"
-    "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint, and leave it out"
-)
 # Options of the originals that no longer exist, and what to do.
 REMOVED = {
     "--fp16": "--amp",

@@ -32,9 +32,10 @@ def load_mels_or_recordings(
             reads. Names the list's line.
     """
     first = phrases[0]
-    source, load = ("wav", _load_recordings) if first.wav is not None else ("mel", _load_mels)
-    if getattr(first, source) is not None:
-        return load(phrases, [dataset_path / str(getattr(phrase, source)) for phrase in phrases], contract)
+    if first.wav is not None:
+        return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
+    if first.mel is not None:
+        return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
     voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
     corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
     corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
@@ -98,23 +99,15 @@ def _load_recordings(
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
-        wanted_by = f"as {paths[0]}"
     else:
-        audio, wanted_by = contract.audio, f"what {contract.owner} reads"
+        audio = contract.audio
     extractor = MelExtractor(audio)
-    for phrase, path in zip(phrases, paths):
-        info = check_wav(path, sampling_rate=None, where=phrase.where)
-        if info.sampling_rate != audio.sampling_rate:
-            raise InputError(
-                f"{path}: {info.sampling_rate} Hz, expected {audio.sampling_rate}, {wanted_by} ({phrase.where}); "
-                "resample it"
-            )
-        shortest = max(extractor.min_samples, audio.hop_length)
-        if info.n_samples < shortest:
-            raise InputError(f"{path}: {info.n_samples} samples, expected at least {shortest} ({phrase.where})")
+    shortest = max(extractor.min_samples, audio.hop_length)
     utterances = []
     for phrase, path in zip(phrases, paths):
         wave = load_wav(path, sampling_rate=audio.sampling_rate, where=phrase.where)
+        if len(wave) < shortest:
+            raise InputError(f"{path}: {len(wave)} samples, expected at least {shortest} ({phrase.where})")
         with torch.inference_mode():
             utterances.append(SynthesisInput(phrase, mel=extractor(wave[None])[0]))
     return utterances, audio

@@ -18,10 +18,10 @@ WARMUP_RUNS = 3  # before recording, so that libraries have chosen their algorit
 
 
 class Graph(Protocol):
-    """Recorded work; ``replay`` does it again, from the tensors that it read to those that it wrote."""
+    """Recorded work."""
 
     def replay(self) -> None:
-        """Queue the work."""
+        """Queue the work again, from the tensors that it read to those that it wrote."""
 
 
 # (work, without arguments) -> the recorded work, and the tensor that it writes
