@@ -289,20 +289,8 @@ def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("Tacotron2 --pace 2", "--pace is for FastPitch and not supported by Tacotron2; leave it out"),
-        ("Tacotron2 --pitch-transform-shift 9", "--pitch-transform-shift is for FastPitch and not"),
-        ("Tacotron2 --pitch-transform-flatten", "--pitch-transform-flatten is for FastPitch and not"),
-        ("Tacotron2 --max-duration 9", "--max-duration is for FastPitch and not supported by Tacotron2"),
-        ("Tacotron2 --speaker 1", "--speaker is not supported by Tacotron2"),
-        ("FastPitch --max-decoder-steps 9", "--max-decoder-steps is for Tacotron2 and not supported by FastPitch"),
-        ("FastPitch --gate-threshold 0.9", "--gate-threshold is for Tacotron2 and not supported by FastPitch"),
-        ("WaveGlow --gate-threshold 0.9", "--gate-threshold is for Tacotron2; give a checkpoint of it"),
-        ("FastPitch --wn-channels 8", "--wn-channels is for WaveGlow; give a checkpoint of it"),
-        ("FastPitch HiFi-GAN --sigma-infer 0.7", "--sigma-infer is for WaveGlow and not supported by HiFi-GAN"),
-        ("FastPitch HiFi-GAN --chunk-frames 9", "--chunk-frames is for WaveGlow and not supported by HiFi-GAN"),
-        ("FastPitch WaveGlow --wn-channels 512", "WaveGlow_checkpoint_1.pt has 8; leave the option out"),
+        ("FastPitch WaveGlow --wn-channels 512", "WaveGlow_checkpoint_1.pt has 8"),
         ("FastPitch WaveGlow HiFi-GAN", "--hifigan and --waveglow do the same job; give one of them"),
-        ("FastPitch Tacotron2", "--fastpitch and --tacotron2 do the same job; give one of them"),
         ("FastPitch WaveGlow --torchscript", "--torchscript: WaveGlow"),
         ("Tacotron2 HiFi-GAN --torchscript", "--torchscript: Tacotron2"),
         ("Tacotron2 --compile", "--compile: Tacotron2"),
@@ -313,11 +301,26 @@ def test_options_that_a_model_does_not_support_are_refused(speak: Speak, words: 
     assert message in refused(speak, *words.split())
 
 
-@pytest.mark.parametrize("column", ["pitch", "duration"])
-def test_columns_that_tacotron_2_does_not_support_are_refused(speak: Speak, column: str):
-    speak.lines = [f"text\t{column}", "Go on.\ta.pt"]
-    message = refused(speak, "Tacotron2", kind=InputError)
-    assert f"Tacotron2 does not support the columns pitch and duration, and the list has {column};" in message
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("Tacotron2 --pace 2", "Tacotron2 --pitch-transform-flatten", "Tacotron2 --speaker 1"),
+        *("FastPitch --max-decoder-steps 9", "WaveGlow --gate-threshold 0.9", "FastPitch --wn-channels 8"),
+        "FastPitch HiFi-GAN --sigma-infer 0.7",
+    ],
+)
+def test_options_of_other_models_do_not_exist(speak: Speak, words: str, capsys: pytest.CaptureFixture[str]):
+    *models, option, value = words.split() if words[-1].isdigit() else [*words.split(), ""]
+    with pytest.raises(SystemExit) as caught:
+        speak(*models, option, *filter(None, [value]))
+    assert caught.value.code == 2 and not (speak.folder / "out").exists()
+    assert f"error: {option}: not an option of {models[0]}" in capsys.readouterr().err
+
+
+def test_columns_that_tacotron_2_does_not_support_are_named(speak: Speak, capsys: pytest.CaptureFixture[str]):
+    speak.lines = ["text\tpitch", "Go on.\tabsent.pt"]
+    speak("Tacotron2", "--griffin-lim-iters", "1")
+    assert "list.txt: not read, as nothing here uses it: column pitch" in capsys.readouterr().err
 
 
 def test_mels_that_waveglow_does_not_read_are_refused(speak: Speak, checkpoints: dict[str, Path], tmp_path: Path):
@@ -346,16 +349,7 @@ def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(go
         assert {value.dtype for value in state.values()} == {torch.float32, torch.int64}
         torch.testing.assert_close(state, dict(network.state_dict()), rtol=0, atol=0)
         (tmp_path / "list.txt").write_text("Go on.\n")
-        argv = [
-            "-i",
-            tmp_path / "list.txt",
-            "-o",
-            tmp_path / name,
-            "--no-audio",
-            "--save-mels",
-            "--max-decoder-steps",
-            5,
-        ]
-        inference.main([str(word) for word in (*argv, "--tacotron2", tmp_path / f"{name}.pt")])
+        words = f"-i {tmp_path}/list.txt -o {tmp_path / name} --no-audio --save-mels --max-decoder-steps 5"
+        inference.main([*words.split(), "--tacotron2", str(tmp_path / f"{name}.pt")])
         mel = torch.load(tmp_path / name / "mels" / "audio_0001.pt")
         assert mel.size(0) == network.config.n_mel_channels and mel.isfinite().all()
