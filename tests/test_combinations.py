@@ -5,7 +5,6 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
-import soundfile
 import torch
 from golden_files import first_matching
 from tiny_tacotron2 import TINY as TACOTRON2, published, tiny_network as tiny_tacotron2
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 import inference
 from common import plots
-from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav
+from common.audio import BIAS_FRAMES, Denoiser, load_wav
 from common.audio.griffin_lim import griffin_lim
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
@@ -272,20 +271,6 @@ def test_waveglows_own_noise_is_subtracted(speak: Speak, networks: dict[str, nn.
         assert (plain[0] - expected).abs().max() > 0.01
 
 
-def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[str, nn.Module]):
-    generator = torch.Generator().manual_seed(0)
-    recording = 0.1 * torch.randn(4000, generator=generator)
-    soundfile.write(speak.folder / "r.wav", recording.numpy(), RATE, subtype="FLOAT")
-    mel = MelExtractor(AUDIO)(recording[None])[0]
-    save_tensor(speak.folder / "given" / "a.pt", mel)
-    write_json(speak.folder / "given" / "audio.json", to_plain(AUDIO))
-    for lines in (["mel", "given/a.pt"], ["wav", "r.wav"]):
-        speak.lines = lines
-        ((spoken, wave),) = speak("WaveGlow")
-        torch.testing.assert_close(spoken, mel, rtol=0, atol=1e-6)
-        torch.testing.assert_close(wave, wave_truth("WaveGlow", networks, mel), rtol=0, atol=2 * ONE_STEP)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -321,15 +306,6 @@ def test_columns_that_tacotron_2_does_not_support_are_named(speak: Speak, capsys
     speak.lines = ["text\tpitch", "Go on.\tabsent.pt"]
     speak("Tacotron2", "--griffin-lim-iters", "1")
     assert "list.txt: not read, as nothing here uses it: column pitch" in capsys.readouterr().err
-
-
-def test_mels_that_waveglow_does_not_read_are_refused(speak: Speak, checkpoints: dict[str, Path], tmp_path: Path):
-    checkpoint = load_checkpoint(checkpoints["WaveGlow"])
-    other = dataclasses.replace(AUDIO, mel_fmax=7000.0)
-    path = tmp_path / "other.pt"
-    save_checkpoint(path, dataclasses.replace(checkpoint, audio=other))
-    message = refused(speak, "Tacotron2", "--waveglow", str(path), kind=InputError)
-    assert "mel_fmax: 8000.0 (" in message and "7000.0 (" in message
 
 
 def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(goldens: Path, tmp_path: Path):

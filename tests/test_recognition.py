@@ -15,7 +15,7 @@ from tiny_voice import save_vocoder
 from torch import Tensor
 
 import inference
-from common.audio import load_wav, resample, save_wav
+from common.audio import load_wav, resample
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
@@ -127,12 +127,6 @@ def test_the_originals_names_of_inputs_add_up(sung_run: Path, tmp_path: Path, ca
     assert inference.main(["--jasper", str(sung_run / "Jasper_checkpoint_40.pt"), *words]) == 0
     lines = capsys.readouterr().out.splitlines()[:3]
     assert lines == [f"{corpus}/{index}.wav|{word}" for index, word in enumerate(("do", "re", "mi"))]
-
-
-def test_other_rates_are_resampled(transcribe, sung_run: Path, tmp_path: Path):
-    wave = load_wav(sung_run / "corpus/1.wav", sampling_rate=RATE)
-    save_wav(tmp_path / "re.wav", resample(wave, ratio=44100 / RATE), sampling_rate=44100)
-    assert transcribe(tmp_path / "re.wav")[0] == f"{tmp_path}/re.wav|re"
 
 
 def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Path):

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
-from common.precision import Precision, autocast
+from common.precision import Precision
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
-from common.synthesis.measurements import BatchTimes, Measurements, unit_of
 from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
@@ -214,14 +213,6 @@ def test_compiled_networks_and_recorded_graphs_stream_too():
     assert 1 < len(recorder.graphs) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
 
 
-def test_mixed_precision_streams_within_its_rounding():
-    exact = vocoder_of(ready(0))
-    vocoder = vocoder_of(ready(0), autocast=lambda: autocast(CPU, torch.bfloat16))
-    pieces, whole = streamed(vocoder, mel_of(150))
-    rounding = (whole - exact.speak(mel_of(150)[None], [150])[0]).abs().max()
-    assert rounding > 0 and (pieces - whole).abs().max() <= rounding
-
-
 def test_a_piece_is_computed_when_it_is_asked_for():
     counting = Counting(ready(0))
     stream = vocoder_of(counting).stream(mel_of(400))
@@ -258,18 +249,6 @@ def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest
     assert done == ["whole", "piece", "piece", "piece"] * 3
 
 
-def test_the_first_sound_stands_in_the_figures_of_a_run_that_measured_it():
-    batch = BatchTimes(n_utterances=1, n_tokens=0, n_frames=9, n_samples=9, generator=None, vocoder=1.0)
-    measurements = Measurements(22050, 1, "x", batches=[batch])
-    assert "first_sound" not in measurements.summary()
-    measurements.first_sound = FirstSound(seconds=0.5, share=0.05, whole=10.0, streamed=11.0)
-    assert {key: value for key, value in measurements.summary().items() if "first" in key} == {
-        "first_sound": 0.5,
-        "first_sound_share": 0.05,
-    }
-    assert (unit_of("first_sound")[1], unit_of("first_sound_share")[1]) == ("s", "")
-
-
 def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path, capsys, monkeypatch):
     vocoder, voice = vocoder_checkpoint(tmp_path / "v.pt"), voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     ticks = itertools.count()
@@ -283,9 +262,3 @@ def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path
     save_checkpoint(voice, replace(load_checkpoint(voice), audio=replace(AUDIO, n_mels=9)))
     with pytest.raises(InputError, match=r"voice\.pt: 9 mel channels, expected 8, as the vocoder's"):
         first_sound_benchmark.main([str(vocoder), "--voice", str(voice)])
-
-
-def test_a_loaded_vocoder_knows_its_context(tmp_path: Path):
-    loaded = open_checkpoint(vocoder_checkpoint(tmp_path / "v.pt"), model="HiFi-GAN", ema=None)
-    vocoder = load_vocoder(loaded, None, precision=Precision(), seed=0)
-    assert len(next(vocoder.stream(mel_of(60)))) == FIRST_FRAMES * AUDIO.hop_length

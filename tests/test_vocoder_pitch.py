@@ -84,13 +84,6 @@ def test_a_given_curve_is_what_is_heard(voice: Voice, values: tuple[float, ...])
     torch.testing.assert_close(torch.cat(list(voice.stream(table))), speech.wave, atol=1e-5, rtol=0)
 
 
-def test_a_factor_of_the_pitch_changes_what_is_heard(voice: Voice):
-    (part,) = voice.speak(TEXT).parts
-    (higher,) = voice.speak(TEXT, pitch=1.5).parts
-    torch.testing.assert_close(higher.pitch_of_frames(), 1.5 * part.pitch_of_frames())
-    assert cents_off(higher.wave, 1.5 * part.pitch_of_frames()) < 10
-
-
 def test_inference_tells_the_vocoder_the_voices_pitch(folder: Path, voice: Voice, tmp_path: Path):
     table = tmp_path / "table.json"
     with_pitch(voice.speak(TEXT).prosody, 170.0).save(table)
