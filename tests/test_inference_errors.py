@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import tiny_voice
 import torch
 from kills import at_write, finish, started
 from limits import HANG_LIMIT
@@ -22,18 +23,9 @@ from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
 from common.torch_file import save_tensor
-from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 
-MODEL = ModelConfig(
-    symbols_embedding_dim=16,
-    in_fft_n_layers=1,
-    in_fft_conv1d_filter_size=16,
-    in_fft_output_size=16,
-    out_fft_n_layers=1,
-    out_fft_conv1d_filter_size=16,
-    out_fft_output_size=16,
-)
+MODEL = tiny_voice.SMALL
 
 
 def make_checkpoint(path: Path, **changes) -> Path:
