@@ -3,16 +3,16 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from fastpitch import (
-    arg_parser,
     config,
     data_function,
     export,
     fine_tuning,
-    inference_options,
     loss_function,
     model,
+    options,
     prosody_transforms,
     published_checkpoints,
+    training_setup,
 )
 
 MODEL = ModelSpec(
@@ -20,10 +20,11 @@ MODEL = ModelSpec(
     config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        defaults=training_setup.defaults_of_voice,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
         set_up_networks=fine_tuning.set_up_networks,
@@ -32,7 +33,7 @@ MODEL = ModelSpec(
         starts_from_checkpoint=True,
     ),
     inference=GeneratorSpec(
-        options=inference_options.InferenceOptions,
+        options=options.InferenceOptions,
         controls=prosody_transforms.controls,
         to_torchscript=model.to_torchscript,
         n_speakers=lambda config: config.n_speakers,

@@ -1,17 +1,17 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, data_function, export, loss_function, model, options
+from harmonic import data_function, export, loss_function, model, options, training_setup
 
 MODEL = ModelSpec(
     name="Harmonic",
     config=model.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
     ),

@@ -2,17 +2,18 @@
 
 from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from hifigan import arg_parser, config, data_function, export, loss_function, model, published_checkpoints
+from hifigan import config, data_function, export, loss_function, model, options, published_checkpoints, training_setup
 
 MODEL = ModelSpec(
     name="HiFi-GAN",
     config=model.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        defaults=training_setup.defaults_of_file,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
         set_up_networks=model.set_up_networks,
