@@ -183,6 +183,14 @@ def command(*argv: str | Path) -> subprocess.Popen:
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.parametrize("words", ["--help", "--tacotron2 a.pt --help", "--jasper a.pt --help"])
+def test_help_needs_no_pytorch_and_opens_nothing(words):
+    code = "import sys, inference\ntry:\n    inference.main()\nfinally:\n    assert 'torch._C' not in sys.modules"
+    command = [sys.executable, "-c", code, *words.split()]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_LIMIT, check=True)
+    assert ("--pace" in made.stdout) == (words == "--help") and "--amp-dtype" in made.stdout
+
+
 def test_a_mistake_is_one_line_and_a_status_on_the_command_line(phrases):
     process = command("-i", phrases, "--fastpitch", "absent.pt", "-o", "x")
     out, err = process.communicate(timeout=HANG_LIMIT)
