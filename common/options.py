@@ -165,7 +165,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "append", "default": list(default)}
         elif several:
             given["nargs"] = "*" if known.empty else "+"
-            given |= {"action": "extend"} if known.adds_up else {}
+            given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     action = parser.add_argument(

@@ -22,25 +22,23 @@ class SpeechOptions(WeightsOptions):
     input: tuple[Path, ...] = option(
         (),
         "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings",
-        names=("-i",),
-        published=("--transcribe-wav", "--transcribe-filelist", "--val-manifests"),
+        names=("-i", "--transcribe-wav", "--transcribe-filelist"),  # the last two as in the original
+        published=("--val-manifests",),
         required=True,
         adds_up=True,
     )
     dataset_path: Path = option(
         Path(), "folder that manifests and lists are relative to", names=("-d",), published=("--dataset-dir",)
     )
-    output: Path | None = option(
-        None,
-        "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; or a folder for "
-        f"the log, {LOG}",
+    output: tuple[Path, ...] = option(
+        (),
+        "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
+        f"the log, {LOG}, and both may be given",
         names=("-o",),
-        published=("--save-predictions",),
+        published=("--save-predictions", "--output-dir"),
         metavar="PATH",
         writes=True,
-    )
-    output_folder: Path | None = option(
-        None, f"folder for the log, {LOG}, beside --output", published=("--output-dir",), metavar="FOLDER"
+        adds_up=True,
     )
     save_logits: Path | None = option(
         None,
@@ -55,18 +53,18 @@ class SpeechOptions(WeightsOptions):
     @property
     def transcripts(self) -> Path | None:
         """The file for transcripts."""
-        return self.output if self.output is not None and self.output.suffix else None
+        return next((path for path in self.output[::-1] if path.suffix), None)
 
     @property
     def log(self) -> Path | None:
         """The file for the log."""
-        folder = self.output_folder or (self.output if self.transcripts is None else None)
+        folder = next((path for path in self.output[::-1] if not path.suffix), None)
         return self.log_file or (None if folder is None else folder / LOG)
 
     def __post_init__(self) -> None:
         if self.transcripts is not None and self.transcripts.suffix not in _SUFFIXES:
-            ends = " or ".join(_SUFFIXES)
-            raise OptionError(f"--output {self.output}: expected a file that ends with {ends}, or a folder for the log")
+            wanted = f"expected a file that ends with {' or '.join(_SUFFIXES)}, or a folder for the log"
+            raise OptionError(f"--output {self.transcripts}: {wanted}")
 
 
 @dataclass(frozen=True)

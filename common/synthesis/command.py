@@ -18,13 +18,12 @@ from common.files import check_apart, read_standard_input
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import print_line
-from common.synthesis.companions import companions_of
 from common.synthesis.controls import Controls
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
 from common.synthesis.loading import contract_of, make_vocoder, make_voice
 from common.synthesis.measurements import BatchTimes, Measurements
 from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, OutputOptions
-from common.synthesis.output_folder import OutputFolder
+from common.synthesis.output_folder import OutputFolder, companions_of
 from common.synthesis.phrases import Phrase, warn_unread
 from common.synthesis.shipped import shipped_vocoder
 from common.synthesis.speech import Speech

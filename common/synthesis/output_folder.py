@@ -7,8 +7,11 @@ from pathlib import Path, PurePosixPath
 from common.audio import save_wav
 from common.audio.arguments import SETTINGS
 from common.config import AudioConfig, to_plain
-from common.files import make_folder, write_json, writing
+from common.files import make_folder, write_json, write_text, writing
+from common.synthesis.captions import subtitles
+from common.synthesis.options import OutputOptions
 from common.synthesis.phrases import Phrase
+from common.synthesis.pictures import draw_speech
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import SynthesisResult
 from common.torch_file import save_tensor
@@ -94,3 +97,18 @@ class OutputFolder:
                 self._companions[suffix](speech, path)
         self.n_written += 1
         return line
+
+
+def companions_of(kept: OutputOptions) -> Companions:
+    """What is written beside a sound, its picture, subtitles, timings and prosody, as far as it is asked for."""
+    kind = kept.subtitles
+    files: Companions = {}
+    if kept.plots:
+        files[".png"] = draw_speech
+    if kind is not None:
+        files[f".{kind}"] = lambda speech, path: write_text(path, subtitles(speech, kind))
+    if kept.timings:
+        files[".timings.json"] = lambda speech, path: write_json(path, speech.timings())
+    if kept.save_prosody:
+        files[".prosody.json"] = lambda speech, path: speech.table.save(path)
+    return files
