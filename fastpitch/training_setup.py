@@ -10,7 +10,8 @@ from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.options import option_of
 from common.text import TextFrontEnd
-from common.text.arguments import options_of_text, text_config_from_args, text_of_teacher, written_options
+from common.text.options import options_of_text, text_config, written_options
+from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.mels import MelSource, stored_mels
 from fastpitch.config import ModelConfig
@@ -46,7 +47,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if "pitch" in entries[0].fields and learned:
         _check_defaults(options, _OF_RECORDINGS, "is for lists of recordings alone; this list names their pitch")
     known = () if voice is None else voice.speaker_names
-    text = text_config_from_args(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
+    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
     notes = _note_of_recordings(options, request)
     if voice is None and "durations" in entries[0].fields:
         durations = (run.dataset_path / entries[0].fields["durations"]).parent

@@ -239,7 +239,7 @@ def test_pitch_statistics_are_read_as_extract_mels_writes_them(tmp_path: Path):
     [
         ('{"mean": 200}', ": std is missing"),
         ("[1, 2]", ": [1, 2]: expected keys with values"),
-        ('{"mean": 200, "std": 0}', ": mean 200 Hz, std 0 Hz: expected two numbers above 0"),
+        ('{"mean": 200, "std": 0}', ": mean 200.0 Hz, std 0.0 Hz: expected two numbers above 0"),
         ('{"mean": "200", "std": 5}', ": mean '200': expected a number"),
         ('{"mean": NaN, "std": 5}', ": not JSON (NaN is not a number in JSON)"),
     ],

@@ -2,28 +2,15 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.cli import ArgumentParser, names_given
 from common.errors import CheckpointError, OptionError
-from common.options import option
 from common.registry import ModelSpec, available_models, get_model
 
 if TYPE_CHECKING:
     from common.checkpoints.loading import LoadedCheckpoint
-
-
-@dataclass(frozen=True)
-class WeightsOptions:
-    """Which weights of checkpoints are used."""
-
-    ema: bool | None = option(
-        None,
-        "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the EMA "
-        "weights of each checkpoint that has them",
-    )
 
 
 def models_with(*roles: str) -> list[ModelSpec]:

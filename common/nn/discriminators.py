@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 
-_LARGEST, _MOST = 2**16, 16  # of any number and of the numbers of a list; far above any network's
 _SLOPE = 0.1  # of leaky ReLU
 _N_SCALES = 3
 _SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints.command_line import WeightsOptions
+from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.options import option
 
@@ -12,7 +12,7 @@ _SUFFIXES = (".json", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
-class SpeechOptions(WeightsOptions):
+class SpeechOptions(EmaOptions):
     """What is transcribed, and what is kept of it.
 
     Raises:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from common.audio import PITCH_LIMITS, MelExtractor, check_wav, load_wav
-from common.audio.arguments import features_config
+from common.audio.options import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.data import load_fractions
 from common.errors import InputError

@@ -14,13 +14,13 @@ from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.compile import accelerated
 from common.synthesis.cuda_graphs import CudaGraphRecorder, Recorder
 from common.synthesis.engine import load_in_engine
-from common.synthesis.options import FADE_OUT, SEED, FrontEndOptions, VoiceOptions
+from common.synthesis.options import FADE_OUT, SEED, VoiceOptions
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.shipped import shipped_vocoder, shipped_voice
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
-from common.text.arguments import override_phonemes, with_phone_features
+from common.text.options import TextOverrides, overridden
 
 Accelerate = Callable[[Any, LoadedCheckpoint], Any]  # a network and what it is of -> the network, compiled
 Checkpoint = LoadedCheckpoint | Path | str
@@ -233,31 +233,16 @@ def _accelerate(options: VoiceOptions) -> Accelerate:
     return partial(accelerated, torchscript=acceleration.torchscript, compile=acceleration.compile, shapes=shapes)
 
 
-def with_front_end(loaded: LoadedCheckpoint, options: FrontEndOptions) -> LoadedCheckpoint:
-    """A generator's checkpoint with the options in place of fields of its text front end.
+def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> LoadedCheckpoint:
+    """A generator's checkpoint with the overrides in place of fields of its text front end.
 
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
     stored = loaded.checkpoint.text
-    if stored is not None and stored.input_type == "pf":
-        return _with_text(loaded, with_phone_features(options, stored))
-    if options.input_type == "pf" or options.phone_features is not None:
-        option = "--input-type pf" if options.phone_features is None else "--phone-features"
-        raise OptionError(f"{option}: {loaded.path} reads symbols, not phonological features; leave it out")
-    config = stored or TextConfig()
-    config = replace(
-        config, input_type=options.input_type or config.input_type, symbol_set=options.symbol_set or config.symbol_set
-    )
-    config = override_phonemes(options, config)
-    if options.text_cleaners is not None:
-        config = replace(config, cleaners=options.text_cleaners)
+    text = overridden(stored or TextConfig(), overrides)
     if stored is None:
         print(
-            f"{loaded.path} does not say how its text was read; taken to be --input-type {config.input_type} "
-            f"--symbol-set {config.symbol_set} --text-cleaners {' '.join(config.cleaners)}"
+            f"{loaded.path} does not say how its text was read; taken to be --input-type {text.input_type} "
+            f"--symbol-set {text.symbol_set} --text-cleaners {' '.join(text.cleaners)}"
         )
-    return _with_text(loaded, config)
-
-
-def _with_text(loaded: LoadedCheckpoint, text: TextConfig) -> LoadedCheckpoint:
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.command_line import WeightsOptions
-from common.config import G2P, INPUT_TYPES
+from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.options import group, option, option_of
-from common.text.cleaners import CLEANERS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.text.options import TextOverrides
 
 STANDARD = Path("-")  # standard input and output
 SEED = 1234
@@ -24,7 +22,6 @@ STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without 
 LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
 MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
 WARMUP_STEPS = 3  # batches of --include-warmup
-NO_G2P = "none"
 _BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
 
@@ -96,7 +93,7 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
-class SpeakingOptions(WeightsOptions):
+class SpeakingOptions(EmaOptions):
     """How generators, vocoders and Griffin-Lim speak, whatever the model."""
 
     seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
@@ -123,41 +120,6 @@ class SpeakingOptions(WeightsOptions):
         "fine-tune it",
         choices=ACCEPTABLE_DIFFERENCES,
     )
-
-
-@dataclass(frozen=True)
-class FrontEndOptions:
-    """What replaces fields of a checkpoint's text front end."""
-
-    input_type: str | None = option(None, "instead of the checkpoint's", choices=INPUT_TYPES)
-    phone_features: Path | None = option(
-        None,
-        "table of phonological features of a published voice whose checkpoint holds none, as train.py reads it",
-        metavar="FILE",
-    )
-    symbol_set: str | None = option(None, "instead of the checkpoint's", choices=(*CHARACTER_SETS, *PHONE_SETS))
-    text_cleaners: tuple[str, ...] | None = option(
-        None, "instead of the checkpoint's", choices=tuple(CLEANERS), empty=True
-    )
-    unknown_symbols: str = option(
-        "drop",
-        "symbols that the voice lacks are dropped, with one warning that counts them, or end the run",
-        choices=("error", "drop"),
-    )
-    lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
-    p_arpabet: float | None = option(
-        None,
-        "probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with any)",
-        least=0,
-        most=1,
-        metavar="P",
-    )
-    cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
-    heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
-    g2p: str | None = option(
-        None, "make phones of text, or read phones, instead of what the checkpoint says", choices=(*G2P, NO_G2P)
-    )
-    g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
 
 
 @dataclass(frozen=True)
@@ -212,7 +174,7 @@ class VoiceOptions:
     """How checkpoints become a voice that speaks."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
-    front_end: FrontEndOptions = group(FrontEndOptions, "text", "the checkpoint's text front end need not be repeated")
+    front_end: TextOverrides = group(TextOverrides, "text", "the checkpoint's text front end need not be repeated")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
     batch_size: int = 64  # utterances, the most

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.data import read_numbered_lines
 from common.errors import InputError, shown
 

@@ -74,7 +74,7 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     Raises:
         InputError: the file is missing or broken, or of another length; names ``where``.
     """
-    values = load_fractions(path, where=where, may_be_whole=True)
+    values = load_fractions(path, where=where)
     if values.shape != (length,):
         raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
     return values
