@@ -9,6 +9,7 @@ from pathlib import Path
 
 from common.checkpoints.command_line import (
     add_checkpoint_options,
+    architecture_answers,
     models_with,
     named_models,
     open_named_checkpoints,
@@ -18,7 +19,6 @@ from common.cli import ArgumentParser, run
 from common.errors import OptionError
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
-from common.published_options import architecture_options
 from common.recognition.arguments import named_recognizer, recognize
 from common.registry import ModelSpec
 from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
@@ -55,7 +55,7 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
     group = parser.add_argument_group("computing and measuring")
     add_options(group, ComputingOptions)
     add_options(group, MeasuringOptions)
-    parser.answer_published(architecture_options([spec.config for spec in models]) | REMOVED)
+    parser.answer_published(architecture_answers(models) | REMOVED)
     return parser
 
 

@@ -2,11 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.cli import ArgumentParser, names_given
 from common.errors import CheckpointError, OptionError
+from common.options import option_of
 from common.registry import ModelSpec, available_models, get_model
 
 if TYPE_CHECKING:
@@ -86,3 +88,9 @@ def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
         raise CheckpointError(f"{' and '.join(without)}: no EMA weights; leave out --ema")
     for path in without:
         print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
+
+
+def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
+    """Answers to the options of architectures, which the originals had at inference and checkpoints hold here."""
+    names = {field.name for spec in models for field in fields(spec.config)}
+    return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.audio.options import AudioOptions
-from common.checkpoints.command_line import models_with
+from common.checkpoints.command_line import architecture_answers, models_with
 from common.cli import ArgumentParser, names_given
 from common.errors import OptionError
 from common.extraction.options import (
@@ -18,7 +18,6 @@ from common.extraction.options import (
     TeacherOptions,
 )
 from common.options import add_options, option_of
-from common.published_options import architecture_options
 from common.registry import GeneratorSpec, ModelSpec
 from common.text.options import TextOverrides
 
@@ -40,7 +39,7 @@ def extraction_parser() -> ArgumentParser:
         group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
     add_options(group, TeacherOptions)
     add_mel_options(parser)
-    parser.answer_published(_architecture_of_generators() | REMOVED_EXTRACTION)
+    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_EXTRACTION)
     return parser
 
 
@@ -51,11 +50,6 @@ def add_mel_options(parser: ArgumentParser) -> None:
     add_options(group, AudioOptions)
     text = f"the same as --peak {_PEAK_NORM:.6f}"
     group.add_argument("--peak-norm", dest="peak", action="store_const", const=_PEAK_NORM, help=text)
-
-
-def _architecture_of_generators() -> dict[str, str]:
-    """Answers to options that a checkpoint of a text-to-mel model decides."""
-    return architecture_options(spec.config for spec in models_with("generator"))
 
 
 def _teachers() -> dict[str, ModelSpec]:
@@ -98,5 +92,5 @@ def teacher_forcing_parser() -> ArgumentParser:
     add_options(
         parser.add_argument_group("text", "the checkpoint's text front end need not be repeated"), TextOverrides
     )
-    parser.answer_published(_architecture_of_generators() | REMOVED_TEACHER_FORCING)
+    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_TEACHER_FORCING)
     return parser

@@ -19,7 +19,7 @@ from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
 from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
-from common.text.arguments import StoredTeacher
+from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
 
 _OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations

@@ -22,7 +22,7 @@ from common.files import sha256
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis import MelOutput
 from common.text import TextFrontEnd
-from common.text.arguments import StoredTeacher
+from common.text.teacher import StoredTeacher
 
 BATCH = 16  # clips; attention's memory grows with frames x symbols
 
