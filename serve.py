@@ -8,13 +8,12 @@ from functools import partial
 
 from common.cli import run
 from common.serving import Server, Service, address_of, bind, is_loopback
-from common.serving.arguments import KEY_VARIABLE, api_key_from_args, build_parser, limits_from_args, load_models
+from common.serving.arguments import KEY_VARIABLE, api_key_from_args, limits_from_args, load_models, parse_args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+    args = parse_args(argv)
     limits, key = limits_from_args(args), api_key_from_args(args)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     bound = bind(args.host, args.port)  # before the models are loaded, which may take long
@@ -26,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "must send",
                 file=sys.stderr,
             )
-        service = Service(load_models(args, parser), limits=limits, api_key=key)
+        service = Service(load_models(argv), limits=limits, api_key=key)
         service.warm_up()
         line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
         server = Server(service, deadline=limits.deadline, on_start=partial(print, line, flush=True))

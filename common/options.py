@@ -39,6 +39,7 @@ class Option:
     off: tuple[str, ...] = ()  # further names of --no-...
     empty: bool = False  # several values may also be none
     repeatable: bool = False  # several values are given one by one, each with the option
+    adds_up: bool = False  # several values, which those of the same option that is given again follow
     required: bool = False
     writes: bool = False  # the path is of a file or folder to write
     read: Callable[[str], Any] | None = None  # reads a word, where the type does not say how; raises InputError
@@ -164,6 +165,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "append", "default": list(default)}
         elif several:
             given["nargs"] = "*" if known.empty else "+"
+            given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     action = parser.add_argument(

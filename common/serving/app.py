@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
+from common.checkpoints.command_line import models_with
 from common.cli import toolkit_version
 from common.errors import InputError
 from common.serving import speaking, transcribing
@@ -26,7 +27,6 @@ from common.serving.sound import FORMATS, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.synthesis import Speech
-from common.synthesis.arguments import specs_of
 
 logger = logging.getLogger("serve")
 
@@ -120,7 +120,7 @@ class Service:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
         recognizer = self._models.recognizer
         if recognizer is None:
-            options = " or ".join(f"--{spec.option}" for spec in specs_of("recognizer"))
+            options = " or ".join(f"--{spec.option}" for spec in models_with("recognizer"))
             message = f"this server has no recognizer; start it with {options} and a checkpoint"
             raise ApiError(404, message, code="no_recognizer")
         form = transcribing.parse_form(await self._bodies.read_form(request))
