@@ -8,7 +8,7 @@ imported here, nor by modules that declare options: ``--help`` answers at once.
 import argparse
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -96,10 +96,12 @@ def add_options(
     *,
     defaults: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
+    absent: bool = False,
 ) -> None:
     """Add the options of a dataclass, those of its groups below their titles.
 
     ``defaults`` are values in place of the declared ones, by the names of fields; fields ``without`` are left out.
+    ``absent``: options that are not given have no value (`given_options`), and the declared one stands in brackets.
     """
     hints, defaults = get_type_hints(kind), defaults or {}
     for one in fields(kind):
@@ -108,9 +110,20 @@ def add_options(
         if "group" in one.metadata:
             title, about = one.metadata["group"]
             nested = parser.add_argument_group(title, about)
-            add_options(nested, hints[one.name], defaults=defaults, without=without)
+            add_options(nested, hints[one.name], defaults=defaults, without=without, absent=absent)
         elif (known := declared(one)) is not None:
-            _add_option(parser, one.name, hints[one.name], known, defaults.get(one.name, one.default))
+            default = defaults.get(one.name, one.default)
+            if absent:
+                known = replace(known, help=f"{known.help} [{_words_of(default)}]")
+                default = argparse.SUPPRESS
+            _add_option(parser, one.name, hints[one.name], known, default)
+
+
+def _words_of(value: Any) -> str:
+    """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
 
 def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known: Option, default: Any) -> None:
@@ -230,6 +243,12 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
         except argparse.ArgumentTypeError as error:
             raise OptionError(f"{name}={error}") from error
     return [spelled, *values]
+
+
+def given_options(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """The values of the options of ``kind`` that were added as ``absent`` and are given."""
+    found = {name: getattr(args, name) for name, _, _ in options_of(kind) if hasattr(args, name)}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
 def check_options(values: Any) -> None:

@@ -74,7 +74,8 @@ def read_voice(path: Path) -> InitialVoice:
     config = from_plain(ModelConfig, checkpoint.config, where=str(path))
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(
-            f"{path}: does not name its symbols, by which another voice takes their vectors; --checkpoint-path resumes it"
+            f"{path}: does not name its symbols, by which another voice takes their vectors; "
+            "--checkpoint-path resumes it"
         )
     return InitialVoice(path, checkpoint.text, checkpoint, config)
 

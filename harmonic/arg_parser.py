@@ -12,10 +12,11 @@ from common.cli import ArgumentParser, option_of, positive_int, values_of, whole
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import DiscriminatorConfig
+from common.options import add_options, given_options
 from common.synthesis import VocoderSettings
 from common.training import EpochPolicy, Optimization, Recipe, Schedule, TrainingSetup
-from common.training.arguments import add_discriminator_arguments
-from harmonic.config import MEL_CORRECTIONS, OPTIONS, ModelConfig
+from common.training.arguments import add_discriminator_options
+from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 _WARM_UP = 50  # updates
@@ -62,14 +63,9 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add_voice_argument(add)
     text = "train against HiFi-GAN's discriminators, too; also from a checkpoint that was trained without them"
     add("--adversarial", action="store_true", help=text)
-    group = parser.add_argument_group(
-        "architecture of Harmonic",
-        "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
-    )
-    for field, (option, description) in OPTIONS.items():
-        text = f"{description} [{getattr(ModelConfig(), field)}]"
-        group.add_argument(option, dest=field, type=positive_int, default=argparse.SUPPRESS, help=text)
-    add_discriminator_arguments(parser)
+    source = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
+    add_options(parser.add_argument_group("architecture of Harmonic", source), ModelConfig, absent=True)
+    add_discriminator_options(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -83,11 +79,11 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if args.segment_frames < shortest:
         raise OptionError(f"--segment-frames {args.segment_frames}: the loss needs at least {shortest} such frames")
-    discriminators = values_of(args, DiscriminatorConfig)
+    discriminators = given_options(args, DiscriminatorConfig)
     if discriminators and not args.adversarial:
         raise OptionError(f"{option_of(next(iter(discriminators)))} is for --adversarial; add that, or leave it out")
     options = TrainingOptions(
-        **values_of(args, TrainingOptions), architecture=values_of(args, ModelConfig), discriminators=discriminators
+        **values_of(args, TrainingOptions), architecture=given_options(args, ModelConfig), discriminators=discriminators
     )
     schedule = EpochPolicy(lambda steps: cosine_schedule(args.learning_rate, n_updates=args.epochs * steps))
     return TrainingSetup(

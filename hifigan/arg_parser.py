@@ -2,19 +2,20 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations_with_replacement
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from common.checkpoints.arguments import add_voice_argument, stored_mels, training_audio_from_args
-from common.cli import ArgumentParser, fraction, option_of, positive_float, positive_int, values_of
+from common.cli import ArgumentParser, fraction, positive_float, positive_int, values_of
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.nn import value_text
+from common.nn import DiscriminatorConfig
+from common.options import add_options, given_options
 from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
-from common.training.arguments import add_discriminator_arguments
+from common.training.arguments import add_discriminator_options
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
 from hifigan.json_config import ADAM_BETAS, read_json_config
 
@@ -90,19 +91,8 @@ def _add_architecture(parser: ArgumentParser) -> None:
     group.add_argument("--hifigan-config", type=Path, help=file)
     parser.set_defaults_reader("--hifigan-config", read_json_config)
 
-    def add(field: str, description: str, **kwargs: Any) -> None:
-        value = getattr(PRESETS["v1"], field)
-        nargs = "+" if isinstance(value, tuple) else None
-        kwargs = {"type": positive_int, "nargs": nargs, "default": argparse.SUPPRESS} | kwargs
-        group.add_argument(option_of(field), help=f"{description} [{value_text(value)}]", **kwargs)
-
-    add("upsample_rates", "factors whose product is the hop length; chosen to fit it if not given")
-    add("upsample_kernel_sizes", "kernel sizes of the upsamplings; twice the rate if those are given alone")
-    add("upsample_initial_channel", "channels before the first upsampling, which each of them halves")
-    add("resblock", "1: pairs of convolutions, 2: single ones", type=str, choices=("1", "2"))
-    add("resblock_kernel_sizes", "kernel sizes of the parallel residual blocks")
-    add("resblock_dilation_sizes", "dilations of each of them, separated by commas", type=_dilations, metavar="D,D,D")
-    add_discriminator_arguments(parser)
+    add_options(group, ModelConfig, without=[field.name for field in fields(DiscriminatorConfig)], absent=True)
+    add_discriminator_options(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -137,7 +127,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
         "concat_fwd": args.cuda if args.concat_fwd is None else args.concat_fwd,
         "amp_grouped_conv": not args.no_amp_grouped_conv,
-        "architecture": values_of(args, ModelConfig),
+        "architecture": given_options(args, ModelConfig),
     }
     options = TrainingOptions(**values_of(args, TrainingOptions) | given)
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
@@ -202,7 +192,3 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
             "give --upsample-rates, or choose another hop length"
         )
     return rates
-
-
-def _dilations(text: str) -> tuple[int, ...]:
-    return tuple(positive_int(word) for word in text.split(","))

@@ -15,7 +15,6 @@ from common.nn import (
     build_discriminators,
     fold_weight_norm,
     mask_from_lengths,
-    option_with_value,
 )
 from hifigan.arg_parser import TrainingOptions
 from hifigan.config import PRESETS, ModelConfig
@@ -195,10 +194,10 @@ def build_networks(
         )
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
-        rates = option_with_value("upsample_rates", config.upsample_rates)
+        rates = " ".join(map(str, config.upsample_rates))
         raise OptionError(
-            f"{rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
-            f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
+            f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
+            "give rates whose product it is"
         )
     networks: dict[str, nn.Module] = {"generator": Generator(config)}
     if not inference:

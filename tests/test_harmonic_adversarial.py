@@ -116,5 +116,5 @@ def test_widths_of_discriminators_that_are_not_trained_are_refused(corpora: Path
     for option in ("--mpd-channels", "--msd-pooling-padding"):
         with pytest.raises(OptionError, match=rf"{option} is for --adversarial; add that, or leave it out"):
             HARMONIC.train(corpora, tmp_path, option, "1")
-    with pytest.raises(OptionError, match=r"--msd-channels 8 has 1 values and --msd-groups 1 4 .* has 7"):
+    with pytest.raises(OptionError, match="--msd-channels has 1 values and --msd-groups 7"):
         HARMONIC.train(corpora, tmp_path, "--adversarial", "--msd-channels", "8")

@@ -277,8 +277,8 @@ def test_options_that_do_not_go_together_are_refused(words: str, message: str):
         ("--lr-decay 0", "expected a number above 0"),
         ("--segment-size 0", "expected a whole number of at least 1"),
         ("--preset v4", "invalid choice: 'v4'"),
-        ("--resblock 3", "invalid choice: '3'"),
-        ("--resblock-dilation-sizes 1,x", "x: expected a whole number of at least 1"),
+        ("--resblock 3", "3: expected one of 1, 2"),
+        ("--resblock-dilation-sizes 1,x", "1,x: expected whole numbers of at least 1, separated by commas"),
         ("--batch 3", "unrecognized arguments: --batch"),
     ],
 )

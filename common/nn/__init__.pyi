@@ -7,8 +7,8 @@ from .alignment_metrics import (
     unattended_tokens as unattended_tokens,
 )
 from .ctc import ctc_losses as ctc_losses
+from .discriminator_config import DiscriminatorConfig as DiscriminatorConfig
 from .discriminators import (
-    DiscriminatorConfig as DiscriminatorConfig,
     MultiScaleDiscriminator as MultiScaleDiscriminator,
     build_discriminators as build_discriminators,
 )
@@ -24,8 +24,6 @@ from .size import (
     TooLargeError as TooLargeError,
     build_limited as build_limited,
     check_architecture as check_architecture,
-    option_with_value as option_with_value,
-    value_text as value_text,
 )
 from .weight_norm import (
     SpectralNormConv1d as SpectralNormConv1d,

@@ -10,7 +10,7 @@ from torch.nn.modules.module import register_module_module_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from common.cli import option_of
-from common.errors import OptionError, shown
+from common.errors import OptionError
 
 _T = TypeVar("_T")
 # What modules make their parameters and buffers by.
@@ -85,15 +85,3 @@ def check_architecture(config: Any) -> None:
             problem = f"at most {most}"
         if problem is not None:
             raise OptionError(f"{option_of(name)} {value}: expected {problem}")
-
-
-def value_text(value: object) -> str:
-    """A field's value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
-    if not isinstance(value, tuple):
-        return shown(value).strip("'")
-    return " ".join(",".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
-
-
-def option_with_value(name: str, value: object) -> str:
-    """A field's option with its value, for messages."""
-    return f"{option_of(name)} {value_text(value)}"

@@ -16,18 +16,17 @@ from common.cli import (
     n_loaders,
     non_negative_float,
     non_negative_int,
-    option_of,
     positive_float,
     positive_int,
     positive_or_inf,
     seed_number,
     values_of,
-    whole_number,
 )
 from common.data import Dataset
 from common.errors import OptionError
 from common.files import check_apart, make_folder
-from common.nn import DiscriminatorConfig, TooLargeError, build_limited, value_text
+from common.nn import DiscriminatorConfig, TooLargeError, build_limited
+from common.options import add_options
 from common.published_options import TRAINING
 from common.registry import ModelSpec
 from common.training.objective import Networks
@@ -36,14 +35,6 @@ from common.training.selection import selection_metric
 from common.training.settings import Recipe, RunOptions, inference_paths
 
 _SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
-
-_DISCRIMINATORS = {
-    "mpd_periods": "periods of the multi-period discriminator, samples",
-    "mpd_channels": "channels of its convolutions",
-    "msd_channels": "channels of the multi-scale discriminator's convolutions",
-    "msd_groups": "groups of these convolutions",
-    "msd_pooling_padding": "samples added around each pooling; NVIDIA's checkpoints: 1",
-}
 
 
 def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
@@ -214,11 +205,8 @@ def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:
         raise OptionError(f"networks of {error}; make them smaller, or raise --max-parameters {most}") from error
 
 
-def add_discriminator_arguments(parser: ArgumentParser) -> None:
-    """Options of the fields of `DiscriminatorConfig`; those that are not given have no value."""
+def add_discriminator_options(parser: ArgumentParser) -> None:
+    """Add the options of `DiscriminatorConfig`; those that are not given have no value."""
     source = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
     group = parser.add_argument_group("architecture of the discriminators", source)
-    for field, text in _DISCRIMINATORS.items():
-        value = getattr(DiscriminatorConfig(), field)
-        kind = {"type": positive_int, "nargs": "+"} if isinstance(value, tuple) else {"type": whole_number(0, 1024)}
-        group.add_argument(option_of(field), default=argparse.SUPPRESS, help=f"{text} [{value_text(value)}]", **kind)
+    add_options(group, DiscriminatorConfig, absent=True)
