@@ -154,11 +154,6 @@ def test_other_transforms_need_no_statistics():
     assert transformed(PitchTransform(invert=True, amplify=2.0), std=torch.tensor(0.0)) == [-2.0, 1.0, 0.0, -4.0]
 
 
-def test_a_transform_that_is_not_finite_is_refused():
-    with pytest.raises(OptionError, match="--pitch-transform-shift nan: expected a finite number"):
-        PitchTransform(shift=float("nan"))
-
-
 def speaking(*argv: str, network: FastPitch | None = None, config: ModelConfig = TINY) -> Controls:
     parser = ArgumentParser()
     add_inference_arguments(parser)
@@ -210,14 +205,16 @@ def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "{path}: no such file; --pitch-transform-custom takes a Python file with {name}"),
+        (None, "{path}: no such file"),
         ("def pitch_transform_custom(:\n", "{path}:1: not valid Python: invalid syntax"),
         ("\nimport absent_module\n", "{path}:2: it raised ModuleNotFoundError: No module named 'absent_module'"),
         ("pitch_transform = abs\n", "{path}: no function {name}; an example is in fastpitch/custom_"),
         ("{head}1 / 0\n", "{path}:2: {name} raised ZeroDivisionError: division by zero"),
-        ("{head}return p[:, 1:]\n", "{path}: {name} returned shape (2, 2), expected a tensor of shape (2, 3)"),
-        ("{head}return p.tolist()\n", "{path}: {name} returned a list, expected a tensor of shape (2, 3)"),
-        ("{head}return p.log() * 1e400\n", "{path}: {name} returned values that are not finite"),
+        (
+            "{head}return p[:, 1:]\n",
+            "{path}: {name} returned a Tensor (2, 2) of float32, expected finite values in a tensor of shape (2, 3)",
+        ),
+        ("{head}return p.log() * 1e400\n", "{path}: {name} returned a Tensor (2, 3) of float32, expected finite"),
     ],
 )
 def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, content: str, message: str):
