@@ -273,7 +273,7 @@ _CHUNK = 16  # utterances a task of a worker
 class _Moments:
     """The pitch moments of each utterance, for loader processes."""
 
-    collate = staticmethod(list)
+    collate: Any = staticmethod(list)
 
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source

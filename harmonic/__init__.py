@@ -1,11 +1,11 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, data_function, export, loss_function, model
+from harmonic import arg_parser, config, data_function, export, loss_function, model
 
 MODEL = ModelSpec(
     name="Harmonic",
-    config=model.ModelConfig,
+    config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
         recipe=arg_parser.RECIPE,

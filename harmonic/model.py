@@ -17,8 +17,6 @@ from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
-__all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]
-
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
 _BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # between two pitches, logarithm
 _NEIGHBORS = 3  # bins of pitch on each side of the highest score that pitch is averaged over
@@ -334,16 +332,7 @@ def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """New networks with random weights: the vocoder and, in training, the configuration's discriminators.
-
-    Raises:
-        OptionError: the network reads other mels.
-    """
-    if config.n_mel_channels != audio.n_mels:
-        raise OptionError(
-            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
-            f"the audio has {audio.n_mels}"
-        )
+    """New networks with random weights: the vocoder and, in training, the configuration's discriminators."""
     networks: dict[str, nn.Module] = {"harmonic": HarmonicVocoder(config, audio)}
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)

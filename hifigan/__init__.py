@@ -6,7 +6,7 @@ from hifigan import arg_parser, config, data_function, export, loss_function, mo
 
 MODEL = ModelSpec(
     name="HiFi-GAN",
-    config=model.ModelConfig,
+    config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
         recipe=arg_parser.RECIPE,

@@ -25,7 +25,8 @@ from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, InputError
 from common.training.optim import build_optimizer, load_state_by_name
-from hifigan.model import PRESETS, ModelConfig, build_networks
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.model import build_networks
 
 NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
 NVIDIA_OLD = checkpoint_with("nvidia_old_layout", "generator")

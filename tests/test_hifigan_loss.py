@@ -17,9 +17,10 @@ from common.nn.discriminators import DiscriminatorOutput, MultiScaleDiscriminato
 from common.training import Networks
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.engine import StepResult
+from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import Generator, ModelConfig, build_networks
+from hifigan.model import Generator, build_networks
 
 
 @pytest.mark.parametrize("name", ["mpd", "msd"])

@@ -15,9 +15,10 @@ from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.training import Objective, TrainingSetup
 from hifigan.arg_parser import fitting_rates, model_config, parse_training
+from hifigan.config import PRESETS, ModelConfig
 from hifigan.json_config import read_json_config
 from hifigan.loss_function import build_objective
-from hifigan.model import PRESETS, ModelConfig, build_networks, set_up_networks
+from hifigan.model import build_networks, set_up_networks
 
 REQUIRED = ("-m HiFi-GAN -o out --training-files a.txt --validation-files b.txt").split()
 

@@ -17,8 +17,9 @@ from common.audio import MelExtractor, load_wav
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError
+from hifigan.config import ModelConfig
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import ModelConfig, build_networks
+from hifigan.model import build_networks
 
 EXAMPLES = HifiganObjective.examples
 HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")

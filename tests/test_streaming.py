@@ -25,7 +25,8 @@ from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
 from common.synthesis.measurements import BatchTimes, Measurements, unit_of
 from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
-from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.model import Generator, context_frames, to_torchscript
 from scripts.benchmarks import first_sound as first_sound_benchmark
 from waveglow.arg_parser import InferenceOptions, inference_settings
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context

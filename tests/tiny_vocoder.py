@@ -14,9 +14,10 @@ from common.distributed import Ranks
 from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
 from hifigan.arg_parser import TrainingOptions
+from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import ModelConfig, build_networks
+from hifigan.model import build_networks
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)
 DEFAULTS = TrainingOptions(
