@@ -194,16 +194,6 @@ def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_no
         assert calls == [passes]
 
 
-def test_a_kept_pass_is_not_taken_for_another_batch():
-    """What is left of a phase that ended early must not be output as the sound of the next batch."""
-    objective, networks = HifiganObjective(ALIGNED), tiny_networks()
-    first, second = segments(4, seed=1), segments(4, seed=2)
-    objective.begin_step(networks)
-    expected = HifiganObjective(ALIGNED).numerators("generator", networks, second)
-    objective.numerators("discriminator", networks, first)
-    torch.testing.assert_close(objective.numerators("generator", networks, second), expected)
-
-
 def test_discriminators_can_score_both_sounds_in_one_pass():
     apart, together = (trained(HifiganObjective(ALIGNED, concat_fwd=concat), (8,)) for concat in (False, True))
     for ours, theirs in zip(apart[1], together[1]):

@@ -276,22 +276,6 @@ def test_synthesis_on_a_cpu_lies_channels_last_in_memory_in_every_precision(dtyp
         assert not output.is_contiguous()
 
 
-@pytest.mark.parametrize("prepared", [False, True])
-def test_a_copied_generator_speaks_the_same_and_is_independent(prepared: bool):
-    generator = loud(seeded_generator(SMALL))
-    mel = torch.randn(1, 6, 9, generator=torch.Generator().manual_seed(3))
-    if prepared:
-        generator.prepare_for_inference()
-    else:
-        generator(mel).sum().backward()
-    with torch.no_grad():
-        expected = generator(mel)
-        twin = copy.deepcopy(generator)
-        for parameter in generator.parameters():
-            parameter.zero_()
-        assert torch.equal(twin(mel), expected)
-
-
 @torch.inference_mode()
 def test_the_sound_of_bfloat16_is_that_of_float32():
     config = replace(PRESETS["v3"], upsample_initial_channel=64)
