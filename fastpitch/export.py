@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.audio import PitchStatistics
 from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
 from common.checkpoints.exported import Examples
 from common.config import AudioConfig
@@ -196,11 +195,6 @@ class ExportedFastPitch(SpeakerPitch):
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
         self._graph = _GraphPitch(mean, std, config.n_speakers)
-
-    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
-        """Take the same statistics for all speakers; the file keeps those that it has."""
-        self.pitch_mean = torch.full_like(self.pitch_mean, statistics.mean)
-        self.pitch_std = torch.full_like(self.pitch_std, statistics.std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""

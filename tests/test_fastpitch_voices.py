@@ -18,7 +18,6 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import FilelistEntry
 from common.errors import CheckpointError, InputError, OptionError
-from common.synthesis import Controls
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.arg_parser import model_config, parse_training
@@ -26,7 +25,7 @@ from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
 from fastpitch.fine_tuning import read_voice, start_from
 from fastpitch.model import build_networks
-from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
+from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names
 from scripts.datasets.make_corpus import make_corpus
 
@@ -101,20 +100,6 @@ def test_each_speaker_speaks_by_name_number_or_column(voice: Path, tmp_path: Pat
     assert torch.equal(low, speak(voice, tmp_path / "one", "--speaker", "1"))
     column = "output\ttext\tspeaker\na.wav\tThe rain came twice.\tlow\n"
     assert torch.equal(low, speak(voice, tmp_path / "column", phrases=column))
-
-
-def test_a_shift_in_hertz_is_measured_by_the_speakers_own_statistics(voice: Path):
-    held = load_checkpoint(voice)
-    network = build_networks(ModelConfig(**held.config), held.audio, held.text)["fastpitch"].eval()
-    network.load_state_dict(held.networks["fastpitch"])
-    tokens = torch.tensor([TextFrontEnd(held.text).encode("the rain")] * 2)
-    lengths = torch.tensor([8, 8])
-    plain = Controls(speaker=torch.tensor([0, 1]))
-    shifted = Controls(speaker=torch.tensor([0, 1]), pitch_transform=PitchTransform(shift=20.0))
-    change = network.infer(tokens, lengths, shifted).pitch - network.infer(tokens, lengths, plain).pitch
-    wanted = 20.0 / network.pitch_std
-    assert torch.allclose(change, wanted[:, None].expand_as(change), atol=1e-5)
-    assert not torch.allclose(wanted[0], wanted[1], rtol=0.01)
 
 
 def test_energy_is_changed_at_inference_and_refused_without_it(corpus: Path, voice: Path, tmp_path: Path):
