@@ -1,30 +1,32 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
-from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, config, data_function, export, loss_function, model
+from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
+from harmonic import arg_parser, config, options
+
+_model, _setup, _export = (deferred(f"harmonic.{name}") for name in ("model", "training_setup", "export"))
 
 MODEL = ModelSpec(
     name="Harmonic",
     config=config.ModelConfig,
-    build_networks=model.build_networks,
+    build_networks=_model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
-        build_dataset=data_function.build_dataset,
-        build_objective=loss_function.build_objective,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=_setup.set_up,
+        model_config=_setup.model_config,
+        build_dataset=deferred("harmonic.data_function").build_dataset,
+        build_objective=deferred("harmonic.loss_function").build_objective,
     ),
     inference=VocoderSpec(
         settings=arg_parser.inference_settings,
         parse=arg_parser.parse_inference,
         add_arguments=arg_parser.add_inference_arguments,
-        to_torchscript=model.to_torchscript,
+        to_torchscript=_model.to_torchscript,
         has_noise=False,
         takes_pitch=True,
-        context=model.context_frames,
+        context=_model.context_frames,
     ),
-    exports=export.exports,
-    signatures=export.signatures,
-    from_exported=export.ExportedHarmonic,
+    exports=_export.exports,
+    signatures=_export.signatures,
+    from_exported=_export.ExportedHarmonic,
 )

@@ -16,8 +16,8 @@ from common.nn import (
     fold_weight_norm,
     mask_from_lengths,
 )
-from hifigan.arg_parser import TrainingOptions
 from hifigan.config import ModelConfig
+from hifigan.options import TrainingOptions
 
 _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose

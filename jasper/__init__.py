@@ -8,7 +8,7 @@ from torch import Tensor
 
 from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
-from jasper import arg_parser, data_function, export, loss_function
+from jasper import arg_parser, data_function, export, loss_function, options, training_setup
 from jasper.arg_parser import InferenceOptions, check_described
 from jasper.manifest import select_entries
 from jasper.model import ModelConfig, Transcriber, build_networks
@@ -46,10 +46,10 @@ MODEL = ModelSpec(
     config=ModelConfig,
     build_networks=build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",

@@ -3,7 +3,7 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from common.synthesis import Controls
-from tacotron2 import arg_parser, export
+from tacotron2 import arg_parser, export, options, training_setup
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
 from tacotron2.loss_function import build_objective
@@ -15,14 +15,15 @@ MODEL = ModelSpec(
     config=ModelConfig,
     build_networks=build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        defaults=training_setup.defaults_of_checkpoint,
+        model_config=training_setup.model_config,
         build_dataset=build_dataset,
         build_objective=build_objective,
-        set_up_networks=arg_parser.set_up_networks,
-        sees_padding=arg_parser.sees_padding,
+        set_up_networks=training_setup.set_up_networks,
+        sees_padding=training_setup.sees_padding,
     ),
     inference=GeneratorSpec(
         parse=arg_parser.parse_inference,

@@ -10,6 +10,7 @@ from golden_files import matching
 from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import assert_same_state
+from training_setup import set_up
 
 import extract_mels
 import inference
@@ -20,13 +21,13 @@ from common.data import FilelistEntry
 from common.errors import CheckpointError, InputError, OptionError
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
-from fastpitch.arg_parser import model_config, parse_training
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
-from fastpitch.fine_tuning import read_voice, start_from
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names
+from fastpitch.training_setup import model_config
 from scripts.datasets.make_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -77,8 +78,7 @@ def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(cor
 
 def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
     files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    args, _ = train.parse_args(["-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment"])
-    setup = parse_training(args)
+    setup = set_up("-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment")
     assert model_config(setup.options, setup.audio, setup.text, base=None).pitch_statistics_per_speaker
     published = ModelConfig(n_speakers=2, learned_alignment=True)
     shared = model_config(setup.options, setup.audio, setup.text, base=published)
@@ -178,7 +178,7 @@ def started(path: Path, *, text: TextConfig, speaking: set[str], n_speakers: int
     tiny_voice(path.with_name("new.pt"), text=text, n_speakers=n_speakers, **changes)
     held = load_checkpoint(path.with_name("new.pt"))
     network = build_networks(ModelConfig(**held.config), AudioConfig(), text)["fastpitch"]
-    lines = start_from(network, read_voice(path), text=text, speaking=speaking)
+    lines = start_from(network, voice_of(path, load_checkpoint(path)), text=text, speaking=speaking)
     return network.state_dict(), lines
 
 
@@ -279,17 +279,14 @@ def test_published_voices_are_fine_tuned(name: str, corpus: Path, goldens: Path,
     assert tuned.config["learned_alignment"]
 
 
-def test_options_that_would_do_nothing_or_cannot_be_are_one_clear_line(corpus: Path, voice: Path, tmp_path: Path):
+def test_options_that_do_not_fit_the_voice_are_one_clear_line(corpus: Path, voice: Path, tmp_path: Path):
     def refused(*extra: str) -> str:
         with pytest.raises(InputError) as caught:
             run_train(corpus, tmp_path, "--epochs", "1", *extra)
         return str(caught.value).replace(f"{voice}", "voice.pt").replace(f"{corpus}/", "")
 
-    assert refused("--no-learned-alignment", "--kl-loss-weight", "2") == (
-        "--kl-loss-weight is for training with --learned-alignment; add that"
-    )
     assert refused("--from-checkpoint", str(voice), "--checkpoint-path", str(voice)).startswith(
-        "--from-checkpoint begins"
+        "--checkpoint-path and --from-checkpoint both"
     )
     assert refused("--from-checkpoint", str(voice), "--hop-length", "200") == (
         "voice.pt makes other mel-spectrograms: hop_length: 256 (voice.pt), 200 (these options and data)"
@@ -297,9 +294,6 @@ def test_options_that_would_do_nothing_or_cannot_be_are_one_clear_line(corpus: P
     assert refused("--n-speakers", "1", "--from-checkpoint", str(voice)) == (
         "train.txt: 2 speakers (high, low), but --n-speakers 1; leave the option out"
     )
-    (corpus / "features.txt").write_text("mels/a.pt|pitch/a.pt|text\n")
-    with pytest.raises(OptionError, match="--pitch-method is for lists of recordings"):
-        run_train(corpus, tmp_path, "--epochs", "1", "--pitch-method", "pyin", lists=("features.txt", "val.txt"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from common.checkpoints import (
 )
 from common.errors import CheckpointError, OptionError
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import read_voice, start_from
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import FastPitch
 from scripts.strip_checkpoint import main as strip
 
@@ -107,7 +107,7 @@ def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
         words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / path.stem), "--save-mels", "--no-audio"]
         assert inference.main([*words, "--fastpitch", str(path)]) == 0
         mels.append(torch.load(tmp_path / path.stem / "mels" / "a.pt"))
-        voice = read_voice(path)
+        voice = voice_of(path, load_checkpoint(path))
         torch.manual_seed(0)
         network = FastPitch(ModelConfig(**load_checkpoint(path).config))
         start_from(network, voice, text=voice.text, speaking=())

@@ -2,17 +2,26 @@
 
 from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from waveglow import arg_parser, data_function, export, loss_function, model, published_checkpoints
+from waveglow import (
+    arg_parser,
+    data_function,
+    export,
+    loss_function,
+    model,
+    options,
+    published_checkpoints,
+    training_setup,
+)
 
 MODEL = ModelSpec(
     name="WaveGlow",
     config=model.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=arg_parser.RECIPE,
-        add_arguments=arg_parser.add_training_arguments,
-        parse=arg_parser.parse_training,
-        model_config=arg_parser.model_config,
+        recipe=options.RECIPE,
+        options=options.TrainingOptions,
+        set_up=training_setup.set_up,
+        model_config=training_setup.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
     ),
