@@ -67,7 +67,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
 def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
     folder = options.input_mels_dir
-    source = folder and stored_mels(folder, option="--input-mels-dir")
+    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     if options.mel == "published":  # as options, over which those that were given have precedence
         given = {name: value for name, value in vars(request.audio).items() if value is not None}
         request = replace(request, audio=replace(request.audio, **PUBLISHED_MELS | given))
