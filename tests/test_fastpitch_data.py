@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from common.audio import PitchStatistics, read_pitch_statistics
+from common.audio import read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import write_json, write_text
@@ -156,22 +156,6 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
     assert torch.equal(untouched.proj.bias, before)
 
 
-def test_transcripts_are_checked_before_training_starts(corpus: Path):
-    lines = (corpus / "list.txt").read_text()
-    write_text(corpus / "list.txt", lines.replace("|a\n", "|а\n"))  # a Cyrillic letter
-    message = refused(corpus, text=TextConfig(cleaners=("basic_cleaners",)))
-    assert "'а' (U+0430) not in symbol set english_basic (list.txt:3)" in message
-    write_text(corpus / "list.txt", lines.replace("|Printing", ""))
-    assert refused(corpus).startswith("list.txt:1: 3 columns, expected mel|durations|pitch|text[|speaker]")
-
-
-def test_dropped_symbols_are_counted_once(corpus: Path, capsys: pytest.CaptureFixture[str]):
-    write_text(corpus / "list.txt", (corpus / "list.txt").read_text().replace("Printing", '"Printing"'))
-    data = dataset(corpus, unknown_symbols="drop")
-    assert len(data[0].tokens) == 8
-    assert capsys.readouterr().err.count("list.txt: 2 characters that this voice has no symbol for were left out") == 1
-
-
 def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
     other = replace(AUDIO, hop_length=300, mel_fmax=None)
     write_json(corpus / "mels/audio.json", to_plain(other))
@@ -180,12 +164,6 @@ def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
         "hop_length: 300 (the mels), 256 (the options); mel_fmax: None (the mels), 8000.0 (the options)"
     )
     assert len(dataset(corpus, audio=other)) == 3
-
-
-def test_pitch_statistics_are_read_as_extract_mels_writes_them(tmp_path: Path):
-    path = tmp_path / "pitch_char_stats__train.json"
-    write_json(path, {"mean": 214.7, "std": 65.7})
-    assert read_pitch_statistics(path) == PitchStatistics(214.7, 65.7)
 
 
 @pytest.mark.parametrize(

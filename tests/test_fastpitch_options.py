@@ -10,12 +10,10 @@ import torch
 from training_setup import parsed, set_up, values
 
 from common.audio import PitchStatistics
-from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
-from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.config import to_plain
+from common.errors import InputError, OptionError
 from common.files import write_json
-from common.registry import available_models, get_model
 from common.synthesis import Controls
 from common.training import TrainingSetup
 from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference
@@ -159,10 +157,6 @@ def test_a_transform_in_hertz_needs_the_models_statistics(transform: PitchTransf
         transformed(transform, std=torch.tensor(0.0))
 
 
-def test_other_transforms_need_no_statistics():
-    assert transformed(PitchTransform(invert=True, amplify=2.0), std=torch.tensor(0.0)) == [-2.0, 1.0, 0.0, -4.0]
-
-
 def speaking(*argv: str, network: FastPitch | None = None, config: ModelConfig = TINY) -> Controls:
     parser = ArgumentParser()
     add_inference_arguments(parser)
@@ -234,47 +228,6 @@ def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path:
     with pytest.raises(InputError) as caught:
         transformed(speaking("--pitch-transform-custom", str(path), network=voice).pitch_transform)
     assert str(caught.value).startswith(message.format(path=path, name=name)) and "\n" not in str(caught.value)
-
-
-def test_only_models_that_are_here_can_be_chosen():
-    assert "FastPitch" in available_models()
-    with pytest.raises(OptionError, match=r"^model 'FastSpeech': expected one of FastPitch"):
-        get_model("FastSpeech")
-    assert get_model("FastPitch").config is ModelConfig
-
-
-def stored(network: FastPitch, **changes) -> Checkpoint:
-    weights = {"fastpitch": network.state_dict()}
-    values = {"model": "FastPitch", "config": to_plain(TINY), "audio": AudioConfig(), "text": TextConfig()}
-    return Checkpoint(**(values | {"networks": weights} | changes))
-
-
-def test_a_checkpoints_networks_are_loaded_ready_to_infer():
-    network = FastPitch(TINY)
-    networks, config = load_networks(stored(network), device=torch.device("cpu"))
-    assert config == TINY
-    assert not networks["fastpitch"].training
-    for key, value in network.state_dict().items():
-        assert torch.equal(networks["fastpitch"].state_dict()[key], value)
-
-
-def test_ema_weights_are_taken_when_asked_for():
-    network, average = FastPitch(TINY), FastPitch(TINY)
-    checkpoint = stored(network, ema={"fastpitch": average.state_dict()})
-    networks, _ = load_networks(checkpoint, ema=True, device=torch.device("cpu"))
-    assert torch.equal(networks["fastpitch"].proj.weight, average.proj.weight)
-    assert not torch.equal(network.proj.weight, average.proj.weight)
-
-
-def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refused():
-    cpu = torch.device("cpu")
-    with pytest.raises(CheckpointError, match=r"^voice\.pt: its weights do not fit the model: no network fastpitch$"):
-        load_networks(stored(FastPitch(TINY), networks={}), device=cpu, where="voice.pt")
-    with pytest.raises(InputError, match=r"^voice\.pt: unknown key energy; expected those of ModelConfig"):
-        load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
-    wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
-    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight is \(8, 8, 3\), expected \(16, 8, 3\).*more$"):
-        load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
 
 
 def test_options_of_the_originals_say_where_pitch_comes_from(tmp_path: Path):

@@ -103,15 +103,6 @@ def test_ema_weights_speak_as_stored(folder: Path, expected):
     assert _same(inference.ema, {"generator": checkpoint.ema["generator"]})
 
 
-def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Path):
-    assert load_checkpoint(folder / NVIDIA_ALONE).ema is None
-    assert load_checkpoint(folder / AUTHORS).ema is None
-    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS) | {"mpd_ema": None}
-    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
-    assert set(load_checkpoint(path).ema) == {"generator", "msd"}
-
-
 @pytest.mark.parametrize(("file", "layout"), [(NVIDIA, "nvidia"), (AUTHORS, "jik876")])
 @torch.no_grad()
 def test_published_discriminators_score_as_their_authors_code(
@@ -281,15 +272,6 @@ def test_bare_weights_are_read_with_the_config_in_their_folder(folder: Path, exp
     torch.save(wrap(state), tmp_path / "voice.pt")
     _copy(folder / "jik876/config.json", tmp_path / "config.json")
     _assert_speaks(load_checkpoint(tmp_path / "voice.pt"), expected, "jik876_generator")
-
-
-def test_only_a_prefix_is_stripped(folder: Path, tmp_path: Path):
-    payload = _payload(folder / NVIDIA)
-    payload["generator"] = {f"module.{key}": value for key, value in payload["generator"].items()}
-    payload["generator"]["ups.module.bias"] = torch.zeros(1)
-    torch.save(payload, tmp_path / "a.pt")
-    with pytest.raises(CheckpointError, match=r"weights do not fit the model: unexpected ups\.module\.bias$"):
-        _networks(load_checkpoint(tmp_path / "a.pt"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
-from common.nn.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
+from common.nn.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, RowConvTranspose, build_networks, to_torchscript
 
@@ -176,40 +176,27 @@ def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict
     return network.eval(), published, tensors
 
 
-def check_statistics(output: DiscriminatorOutput, expected: list[list[dict]]) -> None:
-    assert [len(part) for part in output.features] == [len(part) for part in expected]
-    for part, part_expected in zip(output.features, expected):
-        for value, statistics in zip(part, part_expected):
-            assert list(value.shape) == statistics["shape"]
-            found = [value.mean(), value.std(unbiased=False), value.abs().mean()]
-            wanted = [statistics["mean"], statistics["std"], statistics["abs_mean"]]
-            torch.testing.assert_close(torch.stack(found), torch.tensor(wanted), atol=1e-6, rtol=0)
-            flat = value.flatten()
-            torch.testing.assert_close(flat[:16], torch.tensor(statistics["first"]), atol=1e-5, rtol=0)
-            torch.testing.assert_close(flat[-16:], torch.tensor(statistics["last"]), atol=1e-5, rtol=0)
-
-
-def check_full(network: nn.Module, published: dict, tensors: dict[str, Tensor], case: str) -> None:
+def check_full(network: nn.Module, tensors: dict[str, Tensor], case: str) -> None:
     for wave, suffix in (("y", "r"), ("y_hat", "g")):
         output = network(tensors[f"input.{wave}"])
         expected = group(tensors, f"output.{case}.y_d_{suffix}")
         assert len(output.scores) == len(expected)
         for part, scores in enumerate(output.scores):
             torch.testing.assert_close(scores, expected[str(part)], atol=1e-5, rtol=0)
-        check_statistics(output, published[case][f"fmap_{suffix}"])
 
 
 @torch.inference_mode()
 def test_the_full_size_multi_period_discriminator_equals_the_published_one(folder: Path):
-    check_full(*load_full(folder, "mpd", "mpd"), "mpd")
+    network, _, tensors = load_full(folder, "mpd", "mpd")
+    check_full(network, tensors, "mpd")
 
 
 @pytest.mark.parametrize(("case", "pooling_padding"), [("msd_nvidia", 1), ("msd_jik876", 2)])
 @torch.inference_mode()
 def test_the_full_size_multi_scale_discriminator_equals_both_published_ones(full_msd, case: str, pooling_padding: int):
-    network, published, tensors = full_msd
+    network, _, tensors = full_msd
     network.pooling_padding = pooling_padding
-    check_full(network, published, tensors, case)
+    check_full(network, tensors, case)
 
 
 @torch.inference_mode()
