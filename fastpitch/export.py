@@ -86,7 +86,7 @@ class ExportableFastPitch(nn.Module):
 
 
 def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
-    """Those that the pitch of a file is in: Hz, or normalized where the network has no statistics."""
+    """Statistics of a file's pitch, which is in Hz, or normalized where the network has none."""
     if bool((std > 0).all()):
         return mean.clone(), std.clone()
     return torch.zeros_like(mean), torch.ones_like(std)

@@ -21,7 +21,6 @@ MODEL = ModelSpec(
         settings=arg_parser.inference_settings,
         parse=arg_parser.parse_inference,
         add_arguments=arg_parser.add_inference_arguments,
-        to_torchscript=_model.to_torchscript,
         has_noise=False,
         takes_pitch=True,
         context=_model.context_frames,

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
-from common.errors import OptionError
 from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
@@ -322,11 +321,6 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
     """Mel frames on each side that a frame's samples depend on, besides the track and before corrections."""
     # Windows that overlap follow the network's convolutions.
     return (config.n_layers + 1) * (_KERNEL // 2) + -(-audio.filter_length // audio.hop_length)
-
-
-def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
-    """Refused, with the reason and the alternative."""
-    raise OptionError("--torchscript: Harmonic's seeded noise cannot be drawn in TorchScript; leave it out")
 
 
 def build_networks(

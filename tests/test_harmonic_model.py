@@ -14,10 +14,9 @@ from torch import Tensor
 from common.audio import AT_FRAMES, MelExtractor
 from common.audio.pitch import pitch_by
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.synthesis.vocoder import NetworkVocoder
 from harmonic.arg_parser import InferenceOptions, inference_settings
-from harmonic.model import HarmonicVocoder, build_networks, context_frames, to_torchscript
+from harmonic.model import HarmonicVocoder, build_networks, context_frames
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
 CPU = torch.device("cpu")
@@ -143,7 +142,5 @@ def test_pitch_is_found_in_float32_even_under_autocast():
     assert torch.equal(track, network.track(mel))
 
 
-def test_torchscript_is_refused_and_inference_needs_no_discriminators():
-    with pytest.raises(OptionError, match="--torchscript: Harmonic"):
-        to_torchscript(small_network())
+def test_inference_needs_no_discriminators():
     assert set(build_networks(SMALL, AUDIO, None, inference=True)) == {"harmonic"}
