@@ -165,8 +165,8 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     }
 
     def onnx_form(quantized: bool) -> OnnxForm:
-        network_of_form = with_onnx_convolutions(network, as_products=quantized)
-        return OnnxForm(ExportableFastPitch(network_of_form).eval(), tuple(inputs))
+        changed = with_onnx_convolutions(network, as_products=quantized)
+        return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
 
     part = Part(
         "",
