@@ -3,108 +3,82 @@
 import argparse
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from common import distributed
-from common.audio import read_pitch_statistics
-from common.audio.arguments import corpus_config, corpus_note
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
-from common.cli import ArgumentParser, precision_from_args, run
+from common import extraction
+from common.audio.options import AudioOptions, corpus_note
+from common.cli import ArgumentParser, run
 from common.config import AudioConfig
-from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
-from common.distributed import Ranks
-from common.errors import say_last
-from common.extraction import TeacherModel, earlier_statistics, extract_corpus, make_teacher_forced_mels
-from common.extraction.arguments import (
-    audio_from_args,
-    check_dataset,
-    check_options,
-    extraction_parser,
-    open_teacher,
-    parse_teacher_forcing_args,
-    plan_from_args,
-    teacher_forcing_from_args,
-    wants_teacher_forcing,
-)
-from common.extraction.summary import table, teacher_forced_table
-from common.registry import GeneratorSpec
+from common.data_report.options import Limits, ReportOptions
+from common.errors import InputError, say_last
+from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser, wants_teacher_forcing
+from common.extraction.options import ExtractionOptions, TeacherForcingOptions, transcript_config
+from common.options import add_options, read_options
 from common.signals import ended_by
-from common.synthesis import check_ema
-from common.synthesis.arguments import with_text_options
+
+# Rooms' functions are reached by the rooms' names, and other modules imported where they are used: --help needs no
+# PyTorch.
 
 
 def build_parser() -> ArgumentParser:
     """The options of an extraction, and those of a data report."""
     parser = extraction_parser()
-    add_report_arguments(parser)
+    about = "analyzes recordings and transcripts instead of extracting features"
+    group = parser.add_argument_group("data report", about)
+    add_options(group, ReportOptions)
+    add_options(group, Limits)
     return parser
 
 
 def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
     """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
-    from common.data_report import run as data_report  # it draws, which workers need not load
-    from common.data_report.words import terminal
+    from common.data_report import run as data_report
+    from common.distributed import own_cores
+
+    audio, corpus = read_options(args, AudioOptions), args.dataset_path
 
     def audio_of(rate: int | None) -> AudioConfig:
-        is_known = rate is None or hasattr(args, "sampling_rate") or corpus_config(args) is not None
-        given = {} if is_known else {"sampling_rate": rate}
-        return audio_from_args(argparse.Namespace(**vars(args), **given))
+        is_known = rate is None or audio.sampling_rate or audio.of_corpus(corpus) is not None
+        return extraction.mel_settings(audio if is_known else replace(audio, sampling_rate=rate), corpus=corpus)
 
-    output = args.report_output or args.dataset_path / "data_report"
+    options, limits = read_options(args, ReportOptions), read_options(args, Limits)
     audio_of(None)  # wrong options are reported first
-    data_report.open_output(output, read)
-    report = data_report.analyze_corpus(
+    analyze = functools.partial(
+        data_report.analyze_corpus,
         args.wav_text_filelist,
-        dataset=args.dataset_path,
+        dataset=corpus,
         audio_of=audio_of,
-        text=text_from_args(args),
-        limits=limits_from_args(args),
+        text=transcript_config(args.symbol_set, args.text_cleaners and tuple(args.text_cleaners)),
+        limits=limits,
         max_wav_value=args.max_wav_value,
-        n_workers=args.num_workers or distributed.own_cores(),
+        n_workers=args.num_workers or own_cores(),
     )
-    print(terminal(report))
-    for path in data_report.write(report, output):
-        print(path)
-    return data_report.exit_status(report, strict=args.report_strict)
+    output = options.report_output or corpus / "data_report"
+    return data_report.write_report(output, analyze, read=read, strict=options.report_strict)
 
 
-def load_teacher(loaded: LoadedCheckpoint, ranks: Ranks) -> TeacherModel:
-    """The teacher's network."""
-    inference = loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
-    return functools.partial(inference.teacher, load_for_inference(loaded, device=ranks.device)[0])
+def extract(args: argparse.Namespace) -> int:
+    """Extract features; exit status 1 if an utterance was refused."""
+    from common import distributed
+    from common.extraction.summary import table
 
-
-def extract(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
-    """Extract features; exit status 1 if an utterance was refused; ``read`` is not written."""
-    check_options(args)
-    teacher = open_teacher(args)
-    plan = plan_from_args(args, teacher)
-    notes = corpus_note(plan.audio, corpus_config(args))
-    if args.pitch_mean_std_file is not None:
-        files = dict.fromkeys(plan.pitch, args.pitch_mean_std_file)
-    else:
-        files = earlier_statistics(plan, args.wav_text_filelist[0])
-        notes += [
-            f"{kind} is normalized by {path}, of the list that was extracted before; to take the statistics of "
-            f"{args.wav_text_filelist[0].name} instead, move that file away"
-            for kind, path in files.items()
-        ]
-    given = {kind: read_pitch_statistics(path) for kind, path in files.items()}
-    with distributed.processes(cuda=args.cuda) as ranks:
+    options: ExtractionOptions = read_options(args, ExtractionOptions)
+    options.check()
+    chosen = chosen_teacher(args, options)
+    teacher = None if chosen is None else extraction.open_teacher(*chosen, options)
+    audio: AudioOptions = read_options(args, AudioOptions)
+    config = extraction.mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
+    statistics, notes = extraction.given_statistics(options)
+    notes += corpus_note(config, audio.of_corpus(options.dataset_path))
+    stored = None if teacher is None else extraction.stored_teacher(teacher, options)
+    plan = extraction.ExtractionPlan(options, config, stored, statistics)
+    with distributed.processes(cuda=options.cuda) as ranks:
         for note in notes if ranks.is_main else ():
             print(note)
         try:
-            report = extract_corpus(
-                plan,
-                lists=args.wav_text_filelist,
-                meta_files=args.output_meta_file,
-                given=given,
-                read=[*read, *files.items()],
-                teacher=None if teacher is None else load_teacher(teacher, ranks),
-                ranks=ranks,
-                n_workers=args.num_workers or distributed.own_cores(),
-            )
+            network = None if teacher is None else extraction.load_teacher(teacher, ranks.device)
+            report = extraction.extract_corpus(plan, teacher=network, ranks=ranks)
         except KeyboardInterrupt as error:
             line, status = ended_by(error)
             if ranks.is_main:
@@ -116,16 +90,17 @@ def extract(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
     return 1 if report.refused else 0
 
 
-def extract_teacher_forced(argv: Sequence[str] | None) -> int:
+def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
-    args = parse_teacher_forcing_args(argv)
-    precision = precision_from_args(args)
+    from common.checkpoints import open_checkpoint
+    from common.extraction.summary import teacher_forced_table
+    from common.synthesis.arguments import with_text_options
+
+    options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
+    precision = options.computing.precision()
     precision.prepare_process()
-    loaded = open_checkpoint(args.checkpoint, role="generator", ema=args.ema)
-    if args.ema:
-        check_ema([loaded])
-    options = teacher_forcing_from_args(args, loaded)
-    report = make_teacher_forced_mels(with_text_options(loaded, args), options, precision)
+    loaded = with_text_options(open_checkpoint(args.checkpoint, role="generator", ema=options.ema), args)
+    report = extraction.make_teacher_forced_mels(loaded, options, precision)
     print(teacher_forced_table(report))
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")
@@ -136,14 +111,12 @@ def extract_teacher_forced(argv: Sequence[str] | None) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Extract features, report on the data, or make a generator's own mels."""
     if wants_teacher_forcing(argv):
-        return extract_teacher_forced(argv)
+        return extract_teacher_forced(teacher_forcing_parser().parse_args(argv))
     parser = build_parser()
     args = parser.parse_args(argv)
-    check_report_options(args, parser)
-    if args.report:
-        check_dataset(args)
-        return report_on_data(args, parser.files_of(args)[1])
-    return extract(args, parser.files_of(args)[1])
+    if not args.dataset_path.is_dir():
+        raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
+    return report_on_data(args, parser.files_of(args)[1]) if args.report else extract(args)
 
 
 if __name__ == "__main__":

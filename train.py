@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import distributed
+from common.audio.options import mel_lines
 from common.checkpoints import Checkpoint, load_weights
 from common.cli import run
 from common.config import differences, from_plain, to_plain
@@ -15,11 +16,11 @@ from common.data import bucketed
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
+from common.nn import build_limited
 from common.progress import print_line
-from common.text.arguments import with_given_files
+from common.text.arpabet import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
-from common.training.arguments import Command, Found, build_for_training, prepare_output, read_command
-from common.training.mel_kinds import mel_lines
+from common.training.arguments import Command, Found, prepare_output, read_command
 from common.training.options import RunOptions
 from models import ModelSpec
 
@@ -63,14 +64,14 @@ def build_trainer(
     training, run = spec.training, request.run
     options, audio, text = setup.options, setup.audio, setup.text
     _check_recordable(run, setup, ranks)
-    corpus = request.audio.of_corpus(run.dataset_path)
-    for line in [*mel_lines(spec, audio, output=run.output, corpus=corpus), *setup.notes]:
+    mels = mel_lines(audio, request.audio.of_corpus(run.dataset_path)) if spec.role != "recognizer" else []
+    for line in [*mels, *setup.notes]:
         _print_once(line, ranks)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     _check_length_buckets(run, spec, setup, training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = build_for_training(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
+    networks = build_limited(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))

@@ -1,26 +1,34 @@
 """The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from functools import cache
 from itertools import zip_longest
-from math import isfinite
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-from common.errors import InputError, check_choice, check_minimum, shown
+from common.errors import InputError, check_choice, shown
+from common.options import check_options, option
 
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
 G2P = ("espeak",)
 TRANSCRIPT_TYPES = ("text", "phones")
 _LONGEST_SHOWN = 500  # characters of a value in a message
-_MOST_LISTED = 20  # keys in a message
 _OPTION = re.compile(r"(?<!\S)--([a-z][a-z0-9-]*)")
-# Of any field of a file, so that what is computed of several is a number still.
-_LARGEST_WHOLE, _LARGEST_FRACTION = 2**53, 1e15
-_WANTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "null"}
+# Errors of pydantic -> what is expected instead.
+_WANTED = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "a word",
+    "tuple_type": "a list",
+    "dict_type": "keys with values",
+    "dataclass_type": "keys with values",
+}
+_MOST_LISTED = 20  # keys in a message
 
 
 @dataclass(frozen=True)
@@ -32,33 +40,28 @@ class AudioConfig:
     1e-9 added under the root, as HiFi-GAN's).
     """
 
-    sampling_rate: int = 22050  # Hz
-    filter_length: int = 1024  # samples, the FFT's size
-    hop_length: int = 256  # samples
-    win_length: int = 1024  # samples
-    n_mels: int = 80
-    mel_fmin: float = 0.0  # Hz
-    mel_fmax: float | None = 8000.0  # Hz; None: half the sampling rate
-    framing: str = "centered"
-    peak: float | None = None  # scale every clip to this largest absolute sample; None: as recorded
+    sampling_rate: int = option(22050, "Hz", least=1, most=1_000_000, names=("-sr",))
+    filter_length: int = option(1024, "size of the FFT, samples", least=1, most=2**16)
+    hop_length: int = option(256, "samples", least=1, most=2**16)
+    win_length: int = option(1024, "samples", least=1, most=2**16)
+    n_mels: int = option(80, "mel channels", least=1, most=1024, names=("--n-mel-channels",))
+    mel_fmin: float = option(0.0, "Hz", least=0)
+    mel_fmax: float | None = option(8000.0, "Hz", above=0)  # None: half the sampling rate
+    framing: str = option(
+        "centered", "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS
+    )
+    # None: as recorded
+    peak: float | None = option(None, "scale each clip to this largest absolute sample", above=0, most=1)
 
     def __post_init__(self) -> None:
-        check_choice("audio framing", self.framing, FRAMINGS)
-        check_minimum(self, 1, "sampling_rate", maximum=1_000_000)
-        check_minimum(self, 1, "filter_length", "hop_length", "win_length", maximum=2**16)
-        check_minimum(self, 1, "n_mels", maximum=1024)
-        if self.peak is not None and not 0 < self.peak <= 1:
-            raise InputError(f"peak {self.peak}: expected a number above 0 and at most 1")
+        check_options(self)
         if self.win_length > self.filter_length:
             raise InputError(f"win_length {self.win_length} is longer than filter_length {self.filter_length}")
         if self.hop_length > self.win_length:
-            raise InputError(
-                f"hop_length {self.hop_length} is longer than win_length {self.win_length}: "
-                "expected windows that leave no sample out"
-            )
+            raise InputError(f"hop_length {self.hop_length} is longer than win_length {self.win_length}")
         top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
-        if not 0 <= self.mel_fmin < top:
-            raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")
+        if self.mel_fmin >= top:
+            raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected less than mel_fmax {top} Hz")
         if top > self.sampling_rate / 2:
             raise InputError(
                 f"mel_fmax {top} Hz: expected at most half the sampling rate, {self.sampling_rate / 2:g} Hz"
@@ -137,20 +140,75 @@ def to_plain(config: Any) -> dict[str, Any]:
 def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _with_lists(item) for key, item in value.items()}
-    return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_with_lists(item) for item in value] if _is_list(value) else value
 
 
-def from_plain(kind: type, values: Any, *, where: str) -> Any:
+def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:
     """A dataclass of class ``kind`` from plain types, as a file holds them: lists for tuples, dicts for dataclasses.
 
-    Fields have the values of their types alone: a bool is no number, a whole number is also a fraction, and fractions
-    are finite where their defaults are. Absent fields have their defaults.
+    Fields have the values of their types alone: a bool is no number, a whole number is also a fraction. Absent fields
+    have their defaults.
 
     Raises:
-        InputError: a field is unknown, missing, of another type or a value that the class refuses; one line that
-            begins with ``where``, a file, and names the field and not the option that some command has for it.
+        InputError: a field is unknown, missing, of another type or a value that the class refuses; of the type
+            ``error``, one line that begins with ``where``, a file, and names the field.
     """
-    return _dataclass(kind, values, f"{where}: " if where else "", "")
+    from pydantic import ValidationError  # imported here, as few commands need it before they load a model
+
+    with naming_fields(where, error=error):
+        try:
+            return _read(kind, values)
+        except InputError:
+            for path, nested, part in _nested(kind, values):  # name the one that refuses its values
+                with naming_fields(path):
+                    _read(nested, part)
+            raise
+        except ValidationError as found:
+            kinds = {"": kind} | {path: nested for path, nested, _ in _nested(kind, values)}
+            raise InputError(_problem(found.errors(include_url=False)[0], kinds)) from found
+        except (TypeError, ValueError) as found:  # of json, as of tensors
+            raise InputError(f"expected plain values ({found})") from found
+
+
+def _read(kind: type, values: Any) -> Any:
+    return _reader(kind).validate_json(json.dumps(values), strict=True, extra="forbid")
+
+
+@cache
+def _reader(kind: type) -> Any:
+    """What reads a dataclass; making it takes some milliseconds."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def _nested(kind: type, values: Any, prefix: str = "") -> Iterator[tuple[str, type, Any]]:
+    """The paths, classes and values of the dataclasses within one, the innermost first."""
+    for name, hint in get_type_hints(kind).items():
+        nested: Any = next(filter(is_dataclass, (hint, *get_args(hint))), None)
+        if nested is not None and isinstance(values, dict) and name in values:
+            part, path = values[name], f"{prefix}{name}"
+            for where, one in [(f"{path}[{i}]", v) for i, v in enumerate(part)] if _is_list(part) else [(path, part)]:
+                yield from _nested(nested, one, f"{where}.")
+                yield where, nested, one
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _problem(found: Any, kinds: dict[str, type]) -> str:
+    """What pydantic says of one value, in a line; ``kinds`` are the classes at the paths of a file."""
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found["loc"]).lstrip(".")
+    if found["type"] == "missing":
+        return f"{path} is missing"
+    if found["type"] == "unexpected_keyword_argument":
+        kind = kinds[path.rpartition(".")[0]]
+        names = sorted(field.name for field in fields(kind))
+        listed = f"one of {', '.join(names)}" if len(names) < _MOST_LISTED else f"those of {kind.__name__}"
+        return f"unknown key {path}; expected {listed}; is the file of a newer version?"
+    wanted = _WANTED.get(found["type"], found["msg"].removeprefix("Input should be "))
+    return f"{path} {shown(found['input'])}: expected {wanted}".lstrip()
 
 
 @contextmanager
@@ -161,57 +219,6 @@ def naming_fields(where: str, *, error: type[InputError] = InputError) -> Iterat
     except InputError as found:
         message = _OPTION.sub(lambda option: option[1].replace("-", "_"), str(found))
         raise error(f"{where}: {message}" if where else message) from found
-
-
-def _dataclass(kind: type, given: Any, where: str, path: str) -> Any:
-    """``given`` as ``kind``; ``path`` is that of its field in the file, "" for all of it."""
-    if not isinstance(given, dict):
-        got = f"{path} is missing" if given is None and path else f"{path} {shown(given)}".strip()
-        raise InputError(f"{where}{got}: expected keys with values")
-    hints = get_type_hints(kind)
-    known = {field.name: field for field in fields(kind)}
-    names = {key: f"{path}.{key}" if path else key for key in known}
-    for key in given:
-        if key not in known:
-            name = shown(key) if not isinstance(key, str) or not key.isidentifier() else f"{path}.{key}".lstrip(".")
-            listed = f"one of {', '.join(sorted(known))}" if len(known) < _MOST_LISTED else f"those of {kind.__name__}"
-            raise InputError(f"{where}unknown key {name}; expected {listed}; is the file of a newer version?")
-    values = {}
-    for key, field in known.items():
-        if key in given:
-            values[key] = _value(hints[key], given[key], where, names[key], default=field.default)
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise InputError(f"{where}{names[key]} is missing")
-    with naming_fields(f"{where}{path}".removesuffix(": ")):
-        return kind(**values)
-
-
-def _value(hint: Any, value: Any, where: str, path: str, *, default: Any = None) -> Any:
-    """``value`` as the type of a field; not finite only where its ``default`` is so too, and in the same way."""
-    if is_dataclass(hint):
-        return _dataclass(hint, value, where, path)  # type: ignore[arg-type]  # a class, as hints are
-    choices = get_args(hint)
-    if NoneType in choices:
-        return None if value is None else _value(choices[0], value, where, path)
-    if choices:  # a tuple of any length, or a dict by names
-        container = list | tuple if get_origin(hint) is tuple else dict
-        if not isinstance(value, container):
-            wanted = "a list" if get_origin(hint) is tuple else "keys with values"
-            raise InputError(f"{where}{path} {shown(value)}: expected {wanted}")
-        if isinstance(value, dict):
-            names = {_value(str, key, where, f"{path}: key"): f"{path}.{key}" for key in value}
-            return {key: _value(choices[1], value[key], where, name) for key, name in names.items()}
-        return tuple(_value(choices[0], item, where, f"{path}[{index}]") for index, item in enumerate(value))
-    if hint is Any:
-        return value
-    fits = isinstance(value, int | float if hint is float else hint) and isinstance(value, bool) == (hint is bool)
-    if fits and hint is float:
-        fits = abs(value) <= _LARGEST_FRACTION or (not isfinite(value) and str(value) == str(default))
-    if not fits:
-        raise InputError(f"{where}{path} {shown(value)}: expected {_WANTED.get(hint) or f'a {hint.__name__}'}")
-    if hint is int and abs(value) > _LARGEST_WHOLE:
-        raise InputError(f"{where}{path} {shown(value)}: expected a whole number of at most {_LARGEST_WHOLE}")
-    return value
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from common.errors import InputError, OutputError, reason, shown
+from common.errors import InputError, OutputError
 from common.files import read_text, writing
 from common.progress import print_line
 
@@ -69,11 +69,13 @@ class Logger:
 
         Without metadata ``train_mel_loss`` is shown as ``train mel loss 0.1234``.
         """
-        data = {name: _item(value) for name, value in data.items()}
+        data = {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
         self._write("LOG", {"step": list(step), "data": _plain(data)})
         if not (stdout and self.stdout):
             return
-        parts = _step_parts(step)
+        parts = [f"epoch {step[0]:>4}"] if step else []
+        if len(step) > 1:
+            parts.append(f"iter {step[1]:>3}" + (f"/{step[2]:>3}" if len(step) > 2 else ""))
         for name, value in data.items():
             default = Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
             metric = self.metrics.get(name, default)
@@ -111,16 +113,8 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not PREFIX.startswith(line[: len(PREFIX)]):
             raise InputError(f"{path}:{number}: expected a line that begins with {PREFIX.strip()}, got {line[:40]!r}")
-        try:
-            record = json.loads(line[len(PREFIX) :])
-        except json.JSONDecodeError:  # the process was killed while it wrote this line
-            continue
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: no line of a run's log ({reason(error)})") from error
-        kind = record.get("type") if isinstance(record, dict) else None
-        if kind != "METADATA" and not (kind == "LOG" and isinstance(record.get("data"), dict)):
-            raise InputError(f"{path}:{number}: {shown(record)}, expected type LOG with data, or METADATA")
-        records.append(record)
+        with suppress(json.JSONDecodeError):  # the process was killed while it wrote this line
+            records.append(json.loads(line[len(PREFIX) :]))
     return records
 
 
@@ -158,28 +152,12 @@ def _now(seconds: float | None = None) -> str:
     return datetime.fromtimestamp(time.time() if seconds is None else seconds).isoformat(" ", "microseconds")
 
 
-def _step_parts(step: Step) -> list[str]:
-    """(1, 3, 281) -> ["epoch    1", "iter   3/281"]."""
-    parts = [f"epoch {step[0]:>4}"] if step else []
-    if len(step) > 1:
-        parts.append(f"iter {step[1]:>3}" + (f"/{step[2]:>3}" if len(step) > 2 else ""))
-    return parts
-
-
-def _item(value: Any) -> Any:
-    """The Python number of a tensor's or an array's scalar; anything else as it is."""
-    return value.item() if hasattr(value, "item") else value
-
-
 def _plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it."""
-    value = _item(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
+    """``value`` as strict JSON can hold it; scalars of tensors and arrays as numbers."""
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
         return [_plain(item) for item in value]
-    return str(value)
+    is_plain = value is None or (math.isfinite(value) if isinstance(value, float) else isinstance(value, int | str))
+    return value if is_plain else str(value)

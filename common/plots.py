@@ -1,10 +1,12 @@
 """Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
 
 import itertools
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import librosa
 import numpy as np
@@ -14,9 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
-from matplotlib.textpath import text_to_path
 from torch import Tensor
 
 from common.config import AudioConfig
@@ -32,20 +32,22 @@ TITLE_LETTERS = 10.5  # an inch
 MEL_HEIGHT, CURVES_HEIGHT = 1.9, 1.1  # inches of a panel
 ATTENTION_HEIGHTS = (1.9, 6.0)  # inches: the least and the most
 SYMBOL_SIZE, LISTED_SIZE = 8.0, 7.0  # points, of symbols below the mels and beside the attention
-SYMBOL_GAP, LINE_HEIGHT = 0.15, 1.1  # parts of that size
-MAX_ROWS = 3  # of symbols, or columns, where one would have them overlap
+SYMBOL_WIDTH, LINE_HEIGHT = 1.0, 1.1  # parts of that size, of a letter with the gap beside it
+MAX_ROWS = 3  # of symbols, where one would have them overlap
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
 LEAST_PITCH_RANGE = 40.0  # Hz of the axis, so that a level voice looks level
 MEL_COLORS, ATTENTION_COLORS, DIFFERENCE_COLORS = "magma", "viridis", "RdBu_r"
 LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
 PITCH = "pitch (Hz)"
+# How images are drawn: the first row at the bottom; smoothed ones make larger files.
+AS_IT_IS: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
+    """A part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
 
     title: str
     height: float  # inches
@@ -66,7 +68,7 @@ def plot_utterance(
     pitch: Curves | None = None,
     curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
-    """One utterance in panels above each other, which share a time axis in seconds.
+    """Draw an utterance in panels above each other, which share a time axis in seconds.
 
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;
@@ -178,8 +180,8 @@ def _stacked(
             figure.colorbar(image, cax=figure.add_axes(beside), label=panel.unit)
         bottom -= gaps.get(index, 0.0)
     if title:
-        shortened = _shortened(title, int(width * TITLE_LETTERS))
-        figure.suptitle(_plain(shortened), x=0.01, y=1 - 0.08 / height, va="top", ha="left")
+        shortened = textwrap.shorten(_plain(title), int(width * TITLE_LETTERS), placeholder="\u2026")
+        figure.suptitle(shortened, x=0.01, y=1 - 0.08 / height, va="top", ha="left")
     return figure, axes
 
 
@@ -189,7 +191,7 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
         label_mel_axis(axis.yaxis, audio)
         extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
-        return _draw_image(axis, mel, extent, colors=colors, norm=norm)
+        return axis.imshow(mel, **AS_IT_IS, extent=extent, cmap=colors, norm=norm)
 
     norm, unit = Normalize(*_color_range(*mels.values())), "log amplitude"
     header = HEADER if any(mels) else NO_HEADER
@@ -206,26 +208,17 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     return panels
 
 
-def _draw_image(
-    axis: Axes, values: np.ndarray, extent: tuple[float, float, float, float], *, colors: str, norm: Normalize
-) -> AxesImage:
-    """Values (rows, columns) with the first row at the bottom, as they are: smoothed ones make larger files."""
-    return axis.imshow(
-        values, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=colors, norm=norm
-    )
-
-
 def _attention_panel(
     weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
 ) -> _Panel:
     """Weights (L, F) with the text upwards, and a line through the spans."""
     n_symbols, n_frames = weights.shape
     least, most = ATTENTION_HEIGHTS
-    height = min(max(least, n_symbols / MAX_ROWS * LISTED_SIZE * LINE_HEIGHT / 72), most)
+    height = min(max(least, n_symbols * LISTED_SIZE * LINE_HEIGHT / 72), most)
 
     def draw(axis: Axes) -> AxesImage:
         extent = (0, n_frames * seconds, -0.5, n_symbols - 0.5)
-        image = _draw_image(axis, weights, extent, colors=ATTENTION_COLORS, norm=Normalize(0, 1))
+        image = axis.imshow(weights, **AS_IT_IS, extent=extent, cmap=ATTENTION_COLORS, norm=Normalize(0, 1))
         if spans is not None:
             at = np.repeat(np.arange(n_symbols), 2)
             axis.plot(spans.ravel() * seconds, at, color="white", linewidth=0.8)
@@ -265,18 +258,12 @@ def _rows_of_symbols(symbols: Sequence[str], middles: np.ndarray, *, inches_per_
     labels = {}
     for index in np.argsort(middles, kind="stable"):
         label = _visible(symbols[index])
-        middle, half = middles[index] * inches_per_second, (_width(label) + SYMBOL_GAP * SYMBOL_SIZE) / 144
+        middle, half = middles[index] * inches_per_second, len(label) * SYMBOL_WIDTH * SYMBOL_SIZE / 144
         row = next((row for row, end in enumerate(ends) if end <= middle - half), None)
         if row is not None:
             ends[row] = middle + half
             labels[float(middles[index])] = "\n" * row + label
     return labels
-
-
-@lru_cache(maxsize=1000)
-def _width(label: str) -> float:
-    """Points that a symbol's label takes."""
-    return text_to_path.get_text_width_height_descent(label, FontProperties(size=SYMBOL_SIZE), ismath=False)[0]
 
 
 def _place_symbols(axis: Axis, labels: Mapping[float, str], n_rows: int) -> None:
@@ -288,14 +275,10 @@ def _place_symbols(axis: Axis, labels: Mapping[float, str], n_rows: int) -> None
 
 
 def _list_symbols(axis: Axis, symbols: Sequence[str], *, height: float) -> None:
-    """The symbols beside an axis of so many inches on which each takes 1, in columns; every n-th where that is full."""
-    capacity = int(height * 72 / (LISTED_SIZE * LINE_HEIGHT) + 1e-6)  # a column
-    step = -(-len(symbols) // (MAX_ROWS * capacity))
-    shown = range(0, len(symbols), step)
-    n_columns = -(-len(shown) // capacity)
-    indent = "\u2003" * max((len(_visible(symbols[index])) for index in shown), default=0)
-    labels = [_visible(symbols[index]) + indent * (place % n_columns) for place, index in enumerate(shown)]
-    axis.set_ticks(list(shown), labels, fontsize=LISTED_SIZE)
+    """The symbols beside an axis of so many inches on which each takes 1: every n-th that has room."""
+    capacity = int(height * 72 / (LISTED_SIZE * LINE_HEIGHT) + 1e-6)
+    listed = range(0, len(symbols), -(-len(symbols) // capacity))
+    axis.set_ticks(list(listed), [_visible(symbols[index]) for index in listed], fontsize=LISTED_SIZE)
     axis.set_tick_params(length=2)
 
 
@@ -330,11 +313,6 @@ def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value."""
     finite = np.concatenate([array[np.isfinite(array)] for array in arrays]) if arrays else np.zeros(0)
     return (float(np.min(finite)), float(np.max(finite))) if finite.size else (0.0, 1.0)
-
-
-def _shortened(text: str, length: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
 
 
 def _visible(symbol: str) -> str:

@@ -73,35 +73,6 @@ RECOGNITION = {
     ),
 }
 
-EXTRACTION = {
-    "--wav-text-filelists": "--wav-text-filelist",
-    "--wav-files": "--wav-text-filelist",
-    "--mel-files": "--output-meta-file",
-    "--f0-method": "--pitch-method",
-    "--n-workers": "--num-workers",
-    **_each("-b --batch-size", "the batch size is fixed, and no result depends on it; leave it out"),
-    "--log-file": "the summary is printed, and statistics are written beside the features; leave it out",
-    "--n-speakers": "a third column of the lists holds the speaker; leave it out",
-    "--train-mode": "the teacher always runs as at inference; leave it out",
-}
-
-TEACHER_FORCING = {
-    **_PROCESSES,
-    "--checkpoint-path": "--checkpoint",
-    "--dataset-files": "--filelist",
-    **_each(
-        "-sr --sampling-rate --filter-length --hop-length --win-length --mel-fmin --mel-fmax --n-mel-channels", _AUDIO
-    ),
-    **_each("--prepend-space-to-text --append-space-to-text --n-speakers", _TEXT),
-    **_each("--max-seq-len --n-symbols --padding-idx --speaker-emb-weight", _ARCHITECTURE),
-    "--load-pitch-from-disk": "a pitch column in the lists says it; leave it out",
-    **_each(
-        "--pitch-online-method --pitch-online-dir",
-        "pitch comes from the lists or the dataset's pitch cache; leave it out",
-    ),
-    "--max-wav-value": _SCALE,
-}
-
 
 def architecture_options(configs: Iterable[type]) -> dict[str, str]:
     """Answers to the options of architectures, which checkpoints hold; ``configs`` are the models' dataclasses."""

@@ -166,9 +166,3 @@ def ending_at_once() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def leave_signals_to_the_pool() -> None:
-    """In a process of a ProcessPoolExecutor: the parent lets us finish what we hold, and may end us by SIGTERM."""
-    for number in STOPS:
-        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)

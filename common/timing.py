@@ -30,12 +30,10 @@ class Stopwatch:
 
 def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
     """Seconds of each way in each of ``turns``, one way after the other, so that a load on the machine slows all."""
-    table = []
-    for _ in range(turns):
-        seconds = []
-        for way in ways:
-            started = time.perf_counter()
-            way()
-            seconds.append(time.perf_counter() - started)
-        table.append(seconds)
-    return table
+
+    def seconds(way: Callable[[], object]) -> float:
+        started = time.perf_counter()
+        way()
+        return time.perf_counter() - started
+
+    return [[seconds(way) for way in ways] for _ in range(turns)]

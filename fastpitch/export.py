@@ -114,8 +114,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
-    counts = {"mel_lengths": "frames", "frames_of_tokens": "frames"}
-    return {"": Signature(inputs, outputs, counts=counts, sums={"frames_of_tokens": "mel_lengths"})}
+    return {"": Signature(inputs, outputs)}
 
 
 def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:

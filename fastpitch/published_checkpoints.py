@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import AudioConfig, TextConfig, from_plain, naming_fields
+from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
 from common.text import CHARACTER_SETS, get_symbol_table
 from common.text.cleaners import cleaners_of_1_1
@@ -54,13 +54,9 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     text = text or _text_config(config["symbol_type"], config["n_symbols"])
     if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
         text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
-    with naming_fields("", error=CheckpointError):
-        from_plain(ModelConfig, config, where=f"{path}: config")
-        audio = from_plain(
-            AudioConfig,
-            {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup},
-            where=f"{path}: train_setup",
-        )
+    from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError)
+    recorded = {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup}
+    audio = from_plain(AudioConfig, recorded, where=f"{path}: train_setup", error=CheckpointError)
     return Checkpoint(
         model="FastPitch",
         config=config,

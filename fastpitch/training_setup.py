@@ -9,7 +9,8 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.text import TextFrontEnd
-from common.text.arguments import options_of_text, text_config_from_args, text_of_teacher, written_options
+from common.text.options import options_of_text, text_config, written_options
+from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.mels import MelSource, stored_mels
 from fastpitch.config import ModelConfig
@@ -42,7 +43,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known = () if voice is None else voice.speaker_names
-    text = text_config_from_args(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
+    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
     notes = _note_of_recordings(options, request)
     if voice is None and "durations" in entries[0].fields:
         durations = (run.dataset_path / entries[0].fields["durations"]).parent

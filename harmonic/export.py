@@ -106,7 +106,7 @@ class ExportableHarmonic(nn.Module):
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """The signature of the one part."""
-    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length, {"noise": ("batch", "noise_samples")})}
+    return {"": vocoder_signature(config.n_mel_channels, {"noise": ("batch", "noise_samples")})}
 
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:

@@ -27,7 +27,7 @@ class ExportableGenerator(nn.Module):
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
-    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length)}
+    return {"": vocoder_signature(config.n_mel_channels)}
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:

@@ -182,7 +182,7 @@ def build_networks(
         rates = " ".join(map(str, config.upsample_rates))
         raise OptionError(
             f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
-            "give rates whose product it is"
+            f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
         )
     networks: dict[str, nn.Module] = {"generator": Generator(config)}
     if not inference:

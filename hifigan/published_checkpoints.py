@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, PartialFileError, optimizer_by_name, published_state, read_payload
-from common.config import AudioConfig, from_plain, naming_fields
+from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.files import read_json
 from common.nn import split_weights
@@ -116,16 +116,14 @@ def _description(
     if missing := [key for key in (*_NETWORK, *(() if is_nvidias else AUDIO_KEYS.values())) if key not in values]:
         raise CheckpointError(f"{source}: its configuration of HiFi-GAN lacks {', '.join(missing)}")
     config = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
-    with naming_fields("", error=CheckpointError):
-        from_plain(ModelConfig, config, where=str(source))
+    from_plain(ModelConfig, config, where=str(source), error=CheckpointError)
     if is_nvidias:
         setup = payload.get("train_setup") or {}
         recorded = {field: setup[key] for field, key in _NVIDIA_KEYS.items() if key in setup}
         known = {"n_mels": n_mels, "hop_length": prod(config["upsample_rates"])} | recorded
     else:
         known = {field: values[key] for field, key in AUDIO_KEYS.items()}
-    with naming_fields(f"{source}: its audio", error=CheckpointError):
-        audio = from_plain(AudioConfig, known | PUBLISHED_MELS, where="")
+    audio = from_plain(AudioConfig, known | PUBLISHED_MELS, where=f"{source}: its audio", error=CheckpointError)
     config |= {"n_mel_channels": n_mels, "msd_pooling_padding": 1 if is_nvidias else 2}
     owner = "NVIDIA's" if is_nvidias else "the authors'"
     return owner, config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)

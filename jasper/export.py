@@ -33,7 +33,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         "log_probs": ("batch", "output_frames", config.n_classes),
         "output_lengths": ("batch",),
     }
-    return {"": Signature(inputs, outputs, counts={"output_lengths": "output_frames"})}
+    return {"": Signature(inputs, outputs)}
 
 
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.audio import check_wav
-from common.data import check_path, read_filelist
+from common.data import read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_json
 from common.progress import print_line
@@ -143,7 +143,6 @@ def _entry(item: Any, folder: Path, *, where: str) -> Entry:
         name = file.get("fname") if isinstance(file, dict) else None
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}: {shown(file)} among its files, {_WANTED}")
-        check_path(name, where=where, anywhere=True)
         found.append((folder / name, _positive(file, "speed", default=1.0, where=where)))
     found.sort(key=lambda one: one[1] != 1)  # the original first, others in their order
     duration = _positive(item, "original_duration", default=0.0, where=where)

@@ -5,43 +5,31 @@
 The result speaks, transcribes and trains exactly as the source does in this toolkit.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoints import convert_checkpoint, save_checkpoint
+from common import checkpoints  # whose functions are imported when they are used, so that --help needs no PyTorch
+from common.checkpoints.options import ConversionOptions
 from common.cli import ArgumentParser, run
 from common.errors import OptionError
+from common.options import add_options, read_options
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Convert one checkpoint."""
     parser = ArgumentParser(
         prog="convert_checkpoint.sh", description="Write a checkpoint of another implementation in this one's format."
     )
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
-    config = "the network's architecture, for a source that holds none: constructor arguments in JSON, config.json of "
-    parser.add_argument("--config", type=Path, metavar="FILE", help=f"{config}HiFi-GAN's authors, or Jasper's YAML")
-    other = "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_"
-    parser.add_argument("--discriminators", type=Path, metavar="FILE", help=other)
-    partial = "convert what fits: weights that SOURCE lacks are as in a new network, others are left out, each listed"
-    parser.add_argument("--partial", action="store_true", help=partial)
-    return parser.parse_args(argv)
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Convert one checkpoint."""
-    args = parse_args(argv)
+    add_options(parser, ConversionOptions)
+    args = parser.parse_args(argv)
     if args.target.exists():
         raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
-    conversion = convert_checkpoint(
-        args.source, config=args.config, discriminators=args.discriminators, partial=args.partial
-    )
+    conversion = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
     checkpoint = conversion.checkpoint
-    save_checkpoint(args.target, checkpoint)
-    how = f" ({', '.join(conversion.traits)})" if conversion.traits else ""
-    print(f"recognized {args.source}: {checkpoint.layout}{how}")
+    checkpoints.save_checkpoint(args.target, checkpoint)
+    print(f"recognized {args.source}: {checkpoint.layout}")
     for line in conversion.changes:
         print(f"note: {line}")
     if checkpoint.assumed:

@@ -13,14 +13,13 @@ import os
 import re
 import shutil
 import tempfile
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints import Checkpoint, load_checkpoint
+from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import make_folder, writing
@@ -34,53 +33,44 @@ class PublishedModel:
 
     model: str
     address: str
-    archive: str | None = None  # name of the file at the address, where that does not end in it
     file: str | None = None  # name of the checkpoint; None: not known
+    is_archive: bool = True  # the address is of a zip
 
 
 NGC = "https://api.ngc.nvidia.com/v2/models/nvidia"
 PUBLISHED = {
     "fastpitch": PublishedModel(
-        "FastPitch",
-        f"{NGC}/fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip",
-        "fastpitch_pyt_fp32_ckpt_v1_1_21.05.0.zip",
-        "nvidia_fastpitch_210824.pt",
+        "FastPitch", f"{NGC}/fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip", "nvidia_fastpitch_210824.pt"
     ),
     "fastpitch-cfg": PublishedModel(
         "FastPitch",
         f"{NGC}/dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt",
-        file="nvidia_fastpitch_210824+cfg.pt",
+        "nvidia_fastpitch_210824+cfg.pt",
+        is_archive=False,
     ),
     "fastpitch-1.0": PublishedModel(
-        "FastPitch",
-        f"{NGC}/fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip",
-        "nvidia_fastpitch_200518.zip",
-        "nvidia_fastpitch_200518.pt",
+        "FastPitch", f"{NGC}/fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip", "nvidia_fastpitch_200518.pt"
     ),
     "tacotron2": PublishedModel(
         "Tacotron2",
         f"{NGC}/tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt",
-        file="nvidia_tacotron2pyt_fp16.pt",
+        "nvidia_tacotron2pyt_fp16.pt",
+        is_archive=False,
     ),
     "hifigan": PublishedModel(
         "HiFi-GAN",
         f"{NGC}/dle/hifigan__pyt_ckpt_ds-ljs22khz/versions/21.08.0_amp/zip",
-        "hifigan__pyt_ckpt_ds-ljs22khz_21.08.0_amp.zip",
         "hifigan_gen_checkpoint_6500.pt",
     ),
     "hifigan-finetuned-fastpitch": PublishedModel(
         "HiFi-GAN",
         f"{NGC}/dle/hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz/versions/21.08.0_amp/zip",
-        "hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz_21.08.0_amp.zip",
         "hifigan_gen_checkpoint_10000_ft.pt",
     ),
     "waveglow": PublishedModel(
-        "WaveGlow",
-        f"{NGC}/waveglow_ckpt_amp_256/versions/20.01.0/zip",
-        "waveglow_ckpt_amp_256_20.01.0.zip",
-        "nvidia_waveglow256pyt_fp16.pt",
+        "WaveGlow", f"{NGC}/waveglow_ckpt_amp_256/versions/20.01.0/zip", "nvidia_waveglow256pyt_fp16.pt"
     ),
-    "jasper": PublishedModel("Jasper", f"{NGC}/jasperpyt_fp16/versions/1/zip", "jasperpyt_fp16.zip"),
+    "jasper": PublishedModel("Jasper", f"{NGC}/jasperpyt_fp16/versions/1/zip"),
 }
 # Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
@@ -108,51 +98,37 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def download(
-    sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None, archive: str | None = None
-) -> None:
+def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None, name: str = "") -> None:
     """Fetch ``sources`` into ``folder``, unpacked; they stand there only once a checkpoint of ``model`` is among them.
 
-    ``archive`` names the first source's file, where its address does not.
+    ``sha256`` is the first source's ("": not known), and ``name`` its file's where its address does not end in it.
 
     Raises InputError for a source that cannot be read or is not what its checksum says, and as `describe` does.
     """
     make_folder(folder.parent)
     parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
-    with writing(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
-        fresh = Path(name)
-        for number, source in enumerate(sources):
-            first = number == 0
-            _bring(source, fresh, parts=parts, sha256=sha256 if first else None, name=archive if first else None)
+    with writing(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        fresh = Path(temporary)
+        _bring(sources[0], fresh, parts=parts, sha256=sha256, name=name)
+        for source in sources[1:]:
+            _bring(source, fresh, parts=parts)
         describe(fresh, model=model, shown_as=folder)
-        folder.mkdir(exist_ok=True)
-        for path in sorted(fresh.iterdir()):
-            target = folder / path.name
-            if target.is_dir():
-                shutil.rmtree(target)
-            shutil.move(path, target)
+        shutil.copytree(fresh, folder, dirs_exist_ok=True)
     shutil.rmtree(parts, ignore_errors=True)
 
 
-def _bring(source: str, folder: Path, *, parts: Path, sha256: str | None, name: str | None) -> None:
+def _bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None, name: str = "") -> None:
     """Put what ``source``, a file called ``name`` where that is given, holds into ``folder``."""
     if Path(source).is_dir():
-        if sha256 is not None:
-            raise OptionError(f"--sha256: {source} is a folder, which has no checksum")
         shutil.copytree(source, folder, dirs_exist_ok=True)
         return
     is_url = "://" in source
-    is_published = source in {published.address for published in PUBLISHED.values()}
     name = name or Path(urllib.parse.unquote(urllib.parse.urlparse(source).path) if is_url else source).name
-    if not name:
-        raise InputError(f"{source}: names no file")
-    expected = sha256 or (None if is_published else _checksum_beside(source))
-    if is_published:
-        print(f"{source}: no checksum was published; verified by opening it")
-    elif expected is None:
+    expected = _checksum_beside(source) if sha256 is None else sha256
+    if expected is None:
         print(f"note: {source} comes without a checksum (--sha256, or a file {name}.sha256 beside it): not verified")
     target = parts / name
-    fetch(source, target, sha256=expected)
+    fetch(source, target, sha256=expected or None)
     if is_archive(name):
         try:
             unpack(target, folder)
@@ -167,23 +143,13 @@ def _bring(source: str, folder: Path, *, parts: Path, sha256: str | None, name: 
 
 def _checksum_beside(source: str) -> str | None:
     """The SHA-256 in ``<source>.sha256``, as sha256sum writes it; None where there is no such file."""
-    if "://" in source:
-        try:
-            with urllib.request.urlopen(f"{source}.sha256", timeout=TIMEOUT) as response:
-                text = response.read(1000).decode("ascii", errors="replace")
-        except (OSError, ValueError, urllib.error.URLError):
-            return None  # the file itself will say whether its server can be reached
-    else:
-        path = Path(f"{source}.sha256")
-        if not path.is_file():
-            return None
-        text = path.read_text(encoding="utf-8", errors="replace")
-    found = re.match(r"\s*([0-9a-fA-F]{64})\b", text)
-    if found is None:
-        if "://" in source:
-            return None  # some servers answer every address with a page
-        raise InputError(f"{source}.sha256: holds no SHA-256, expected 64 hexadecimal digits")
-    return found.group(1)
+    address = f"{source}.sha256" if "://" in source else Path(f"{source}.sha256").absolute().as_uri()
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
+            found = re.match(rb"\s*([0-9a-fA-F]{64})\b", response.read(1000))
+    except OSError:
+        return None  # the file itself will say whether its server can be reached
+    return found.group(1).decode() if found else None  # some servers answer every address with a page
 
 
 def describe(folder: Path, *, model: str, shown_as: Path) -> None:
@@ -199,7 +165,12 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
             problems.append(str(error).replace(str(path), str(name)))
             continue
         is_there |= checkpoint.model == model
-        print(f"{name}: {summary(checkpoint)}")
+        n_weights = sum(value.numel() for state in checkpoint.networks.values() for value in state.values())
+        audio = checkpoint.audio
+        print(
+            f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {n_weights / 1e6:.1f} M weights, "
+            f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
+        )
     if not is_there:
         reason = "; ".join(problems) or "no such file among them"
         raise CheckpointError(f"{shown_as}: no checkpoint of {model} ({reason})")
@@ -207,52 +178,26 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
         print(f"note: {problem}")
 
 
-def summary(checkpoint: Checkpoint) -> str:
-    """What a checkpoint is, in one line."""
-    audio = checkpoint.audio
-    n_weights = sum(value.numel() for state in checkpoint.networks.values() for value in state.values())
-    words = [
-        f"{checkpoint.model} ({', '.join(checkpoint.networks)})",
-        f"{n_weights / 1e6:.1f} M weights",
-        f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples",
-    ]
-    if checkpoint.has_ema:
-        words.append("with EMA weights")
-    if checkpoint.training is not None:
-        words.append(f"training state of epoch {checkpoint.training.get('epoch', '?')}")
-    return ", ".join(words)
-
-
-def download_published(published: PublishedModel, folder: Path) -> None:
-    """Fetch a published checkpoint into ``folder``. Raises InputError, which says how to give the file instead."""
-    try:
-        download([published.address], folder, model=published.model, archive=published.archive)
-    except CheckpointError:
-        raise
-    except InputError as error:
-        raise InputError(f"{error}; --source takes a file that you have") from error
-
-
-def is_there(published: PublishedModel, folder: Path) -> bool:
-    """Whether a published checkpoint, or where its file's name is not known any file, is in ``folder``."""
-    return any(folder.rglob(published.file or "*.pt"))
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Bring each model, or describe what exists already."""
     args = parse_args(argv)
     for option in args.models:
         published = PUBLISHED[option]
-        folder = args.output / get_model(published.model).option  # the scripts look for all of a model here
+        model, folder = published.model, args.output / get_model(published.model).option  # where the scripts look
         variable = re.sub(r"\W", "_", option).upper()
-        source = args.source or ([os.environ[f"{variable}_SOURCE"]] if os.environ.get(f"{variable}_SOURCE") else None)
-        if source is not None:
+        sources = args.source or list(filter(None, [os.environ.get(f"{variable}_SOURCE")]))
+        if sources:
             sha256 = args.sha256 if args.source else os.environ.get(f"{variable}_SHA256") or None
-            download(source, folder, model=published.model, sha256=sha256)
-        elif is_there(published, folder):
-            describe(folder, model=published.model, shown_as=folder)
+            download(sources, folder, model=model, sha256=sha256)
+        elif any(folder.rglob(published.file or "*.pt")):
+            describe(folder, model=model, shown_as=folder)
         else:
-            download_published(published, folder)
+            print(f"{published.address}: no checksum was published; verified by opening it")
+            try:
+                name = f"{option}.zip" * published.is_archive
+                download([published.address], folder, model=model, sha256="", name=name)
+            except InputError as error:
+                raise type(error)(f"{error}; --source takes a file that you have") from error
     return 0
 
 

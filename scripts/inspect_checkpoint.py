@@ -3,19 +3,21 @@
 python -m scripts.inspect_checkpoint output/FastPitch_checkpoint_1500.pt --json
 """
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from common.checkpoints import Checkpoint, inspect_checkpoint, read_model, saved_checkpoints
+from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError, one_line
-from common.files import check_file
+from common.errors import InputError, one_line
+from common.options import add_options, option, read_options
 from common.registry import available_models, get_model
-from common.synthesis import AudioContract
+
+if TYPE_CHECKING:
+    from common.checkpoints import Checkpoint
 
 _FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
@@ -24,55 +26,52 @@ _FIRST_BYTES = (b"PK\x03\x04", b"\x80", b"\x08")
 _FORMATS = {"onnx": "ONNX", "safetensors": "safetensors"}
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
-    parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    beside = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
-    parser.add_argument(
-        "--beside", type=Path, nargs="+", metavar="FOLDER", help=f"{beside}./output and ./pretrained_models)"
+@dataclass(frozen=True)
+class InspectionOptions:
+    """How a checkpoint is shown, and what it is compared with."""
+
+    json: bool = option(False, "print one JSON object")
+    beside: tuple[Path, ...] = option(
+        (),
+        "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, ./output "
+        "and ./pretrained_models)",
+        metavar="FOLDER",
     )
-    args = parser.parse_args(argv)
-    for folder in args.beside or ():
-        if not folder.is_dir():
-            raise OptionError(f"--beside {folder}: no such folder")
-    return args
 
 
-def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, Checkpoint]]:
+def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, "Checkpoint"]]:
     """The checkpoints with a role in some folders; of a training the last one alone."""
     seen: set[Path] = set()
     for folder in dict.fromkeys(folders):
-        earlier = {path for model in available_models(role) for path in saved_checkpoints(folder, model)[:-1]}
+        earlier = {
+            path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]
+        }
         for path in sorted(folder.iterdir()):
-            if path in earlier or not path.is_file() or path.resolve() in seen or not _may_be_checkpoint(path):
+            if path in earlier or not path.is_file() or path.resolve() in seen:
                 continue
             seen.add(path.resolve())
-            with suppress(InputError):
-                _, checkpoint = read_model(path)
+            with suppress(InputError, OSError):
+                if not _may_be_checkpoint(path):
+                    continue
+                _, checkpoint = checkpoints.read_model(path)
                 if get_model(checkpoint.model).role == role:
                     yield path, checkpoint
 
 
 def _may_be_checkpoint(path: Path) -> bool:
-    try:
-        check_file(path)
-        with path.open("rb") as file:
-            head = file.read(9)
-        return head.startswith(_FIRST_BYTES) or head[8:] == b"{"  # safetensors: a size, and JSON
-    except (OSError, InputError):
-        return False
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head.startswith(_FIRST_BYTES) or head[8:] == b"{"  # safetensors: a size, and JSON
 
 
-def folders_of(args: argparse.Namespace) -> list[Path]:
-    """Where partners are looked for."""
-    given = args.beside or [folder for folder in _FOLDERS if folder.is_dir()]
+def folders_of(file: Path, beside: Sequence[Path]) -> list[Path]:
+    """Where partners of a file are looked for."""
+    given = beside or [folder for folder in _FOLDERS if folder.is_dir()]
     within = [one for folder in given for one in (folder, *sorted(filter(Path.is_dir, folder.iterdir())))]
-    return within if args.beside else [args.file.parent, *within]
+    return within if beside else [file.parent, *within]
 
 
-def fits(checkpoint: Checkpoint, folders: Sequence[Path]) -> list[dict[str, Any]]:
+def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
     role = get_model(checkpoint.model).role
     if role not in _PARTNER:
@@ -80,7 +79,7 @@ def fits(checkpoint: Checkpoint, folders: Sequence[Path]) -> list[dict[str, Any]
     found = []
     for path, other in checkpoints_in(folders, role=_PARTNER[role]):
         voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
-        contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+        contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
         compared = contract.compare(voice.audio, owner="voice", assumed=voice.assumed)
         found.append(
             {
@@ -154,11 +153,15 @@ def _training(state: dict[str, Any] | None) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Inspect one checkpoint."""
-    args = parse_args(argv)
-    checkpoint, facts = inspect_checkpoint(args.file)
-    folders = folders_of(args)
+    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
+    parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
+    add_options(parser, InspectionOptions)
+    args = parser.parse_args(argv)
+    options = read_options(args, InspectionOptions)
+    checkpoint, facts = checkpoints.inspect_checkpoint(args.file)
+    folders = folders_of(args.file, options.beside)
     facts |= {"fits": fits(checkpoint, folders), "searched": [str(folder) for folder in folders]}
-    if args.json:
+    if options.json:
         print(json.dumps(facts))
         return
     last = ""

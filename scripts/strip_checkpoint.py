@@ -5,26 +5,25 @@
 Such a file is taken wherever a checkpoint is, but for resuming its training.
 """
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints import DTYPES, check_fit, load_checkpoint, save_checkpoint, strip_checkpoint
+from common import checkpoints  # whose functions are imported when they are used, so that --help needs no PyTorch
 from common.cli import ArgumentParser, run
 from common.errors import OptionError
+from common.options import add_options, option
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(
-        prog="strip_checkpoint.sh", description="Write what speaking or transcribing needs of a checkpoint alone."
+@dataclass(frozen=True)
+class StrippingOptions:
+    """How the weights of a stripped checkpoint are stored."""
+
+    dtype: str = option(
+        "float32",
+        "of matrices and kernels; they are computed with in float32, or as --amp says",
+        choices=("float32", "bfloat16", "float16"),
     )
-    parser.add_argument("source", type=Path, help="checkpoint, ours or published")
-    target = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
-    parser.add_argument("target", type=Path, nargs="?", help=target)
-    kind = "of matrices and kernels; they are computed with in float32, or as --amp says"
-    parser.add_argument("--dtype", choices=tuple(DTYPES), default="float32", help=kind)
-    return parser.parse_args(argv)
 
 
 def default_target(source: Path) -> Path:
@@ -35,14 +34,21 @@ def default_target(source: Path) -> Path:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Strip one checkpoint."""
-    args = parse_args(argv)
+    parser = ArgumentParser(
+        prog="strip_checkpoint.sh", description="Write what speaking or transcribing needs of a checkpoint alone."
+    )
+    parser.add_argument("source", type=Path, help="checkpoint, ours or published")
+    target = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
+    parser.add_argument("target", type=Path, nargs="?", help=target)
+    add_options(parser, StrippingOptions)
+    args = parser.parse_args(argv)
     target = args.target or default_target(args.source)
     if target.exists():
         raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
-    checkpoint = load_checkpoint(args.source, training=False)
-    check_fit(checkpoint, where=str(args.source))
-    stripped = strip_checkpoint(checkpoint, dtype=args.dtype)
-    save_checkpoint(target, stripped)
+    checkpoint = checkpoints.load_checkpoint(args.source, training=False)
+    checkpoints.check_fit(checkpoint, where=str(args.source))
+    stripped = checkpoints.strip_checkpoint(checkpoint, dtype=args.dtype)
+    checkpoints.save_checkpoint(target, stripped)
     assert stripped.stripped is not None
     weights = f"{'EMA ' if stripped.stripped.ema else ''}weights in {args.dtype}"
     sizes = [f"{path.stat().st_size / 1e6:.1f} MB" for path in (args.source, target)]

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import AudioConfig, TextConfig, from_plain, naming_fields
+from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
 from common.text.cleaners import TACOTRON2
 from tacotron2.config import ModelConfig
@@ -28,8 +28,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     if _KEY not in state:
         return None
     config = payload.get("config") or _config_of_weights(state)
-    with naming_fields("", error=CheckpointError):
-        from_plain(ModelConfig, config, where=f"{path}: config")
+    from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError)
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
         model="Tacotron2",

@@ -11,7 +11,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.text import TextFrontEnd
-from common.text.arguments import options_of_text, text_config_from_args
+from common.text.options import options_of_text, text_config
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from common.training.mels import stored_mels
 from tacotron2.config import ModelConfig
@@ -42,7 +42,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return TrainingSetup(
         options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
         audio=request.mels(stored),
-        text=text_config_from_args(options.text),
+        text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
     )
 

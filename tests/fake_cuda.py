@@ -9,7 +9,7 @@ import ctypes
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -59,11 +59,9 @@ _BY_MASK = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, 
 class Watch(TorchDispatchMode):
     """Runs operations on fake tensors, checks their devices, and records what is not done on the device alone."""
 
-    def __init__(self, fakes: FakeTensorMode, answers: Iterable[Any]) -> None:
-        """``answers`` are the values that the host is given when it asks the device for one, in order."""
+    def __init__(self, fakes: FakeTensorMode) -> None:
         super().__init__()
         self._fakes = fakes
-        self.answers = list(answers)
         self.waits: list[str] = []  # where the host waits for the device
         self.uploads: list[str] = []  # where it copies pageable memory there, which waits too
         self.on_host: set[str] = set()  # where tensors of the host are computed
@@ -76,7 +74,7 @@ class Watch(TorchDispatchMode):
         on_device = any(isinstance(tensor, FakeTensor) for tensor in tensors)
         target = kwargs.get("device")
         if packet is aten._local_scalar_dense and on_device:
-            return self._answer()
+            raise AssertionError(f"the host asks for a value of the device in {_place()}")
         if packet is aten._to_copy and on_device and target is not None and target.type == "cpu":
             self.waits.append(_place())
             return self._on_host(torch.zeros, args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
@@ -105,11 +103,6 @@ class Watch(TorchDispatchMode):
         """A number of the host goes to the device with the work that reads it."""
         is_number = isinstance(leaf, Tensor) and not isinstance(leaf, FakeTensor) and leaf.dim() == 0
         return self._fakes.from_tensor(leaf) if is_number else leaf
-
-    def _answer(self) -> Any:
-        self.waits.append(_place())
-        assert self.answers, f"the host asks for a value of the device in {_place()}"
-        return self.answers.pop(0)
 
     def _check_arguments(self, func: Any, args: Any, kwargs: Any) -> None:
         host = [tensor for tensor in _tensors((args, kwargs)) if tensor.device.type != "cuda" and tensor.dim() > 0]
@@ -187,72 +180,10 @@ class FakeGpu:
         return value
 
     @contextmanager
-    def watch(self, *answers: Any) -> Iterator[Watch]:
-        """Run code on the device; ``answers`` are what it reads from there. Whatever is not read is an error."""
-        with self._fakes, Watch(self._fakes, answers) as seen:
+    def watch(self) -> Iterator[Watch]:
+        """Run code on the device."""
+        with self._fakes, Watch(self._fakes) as seen:
             yield seen
-        assert not seen.answers, f"not read: {seen.answers}"
-
-
-def backward(loss: Tensor) -> dict[Tensor, Tensor]:
-    """The gradient of each parameter, as ``loss.backward()`` computes it; PyTorch's engine needs a real GPU's streams.
-
-    Gradients have the shape, dtype and device of what they are gradients of.
-    """
-    waiting = _edges(loss.grad_fn)
-    received: dict[Any, dict[int, Tensor]] = {loss.grad_fn: {0: torch.ones_like(loss)}}
-    ready, of_parameters = [loss.grad_fn], {}
-    with torch.no_grad():
-        while ready:
-            node = ready.pop()
-            gradients = received.pop(node, {})
-            if hasattr(node, "variable"):
-                of_parameters[node.variable] = gradients[0]
-                continue
-            for (following, index), gradient in zip(*_run(node, gradients), strict=True):
-                if gradient is not None:
-                    _add(
-                        received.setdefault(following, {}), index, _checked(gradient, following._input_metadata[index])
-                    )
-                waiting[following] -= 1
-                if waiting[following] == 0:
-                    ready.append(following)
-    return of_parameters
-
-
-def _edges(root: Any) -> dict[Any, int]:
-    """How many edges lead to each node of a graph."""
-    counts, nodes = {root: 0}, [root]
-    for node in nodes:
-        for following, _ in node.next_functions:
-            if following is not None:
-                if following not in counts:
-                    nodes.append(following)
-                counts[following] = counts.get(following, 0) + 1
-    return counts
-
-
-def _run(node: Any, gradients: dict[int, Tensor]) -> tuple[list[Any], list[Tensor | None]]:
-    """A node's edges, and the gradient that goes along each."""
-    edges = [edge for edge in node.next_functions if edge[0] is not None]
-    if not gradients:
-        return edges, [None] * len(edges)
-    given = [gradients.get(index) for index in range(len(node._input_metadata))]
-    if isinstance(node, torch.autograd.function.BackwardCFunction):  # written in Python
-        results = node.apply(*given)
-        return edges, [result for result, needed in zip(results, node.needs_input_grad) if needed]
-    results = node(*given)
-    results = results if isinstance(results, tuple) else (results,)
-    return edges, [result for result, edge in zip(results, node.next_functions) if edge[0] is not None]
-
-
-def _add(gradients: dict[int, Tensor], index: int, gradient: Tensor) -> None:
-    gradients[index] = gradients[index] + gradient if index in gradients else gradient
-
-
-def _checked(gradient: Tensor, wanted: Any) -> Tensor:
-    assert gradient.device == wanted.device, (gradient.device, wanted.device)
-    return gradient.sum_to_size(wanted.shape).to(wanted.dtype)
 
 
 @pytest.fixture

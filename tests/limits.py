@@ -23,12 +23,6 @@ def wait_at_most(seconds: float, condition: Callable[[], object]) -> None:
         time.sleep(_TICK)
 
 
-def since_now(seconds: float) -> Callable[[], bool]:
-    """What says whether so many seconds have passed since: for work that goes on for as long as it is told."""
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() >= end
-
-
 class Stopwatch:
     """The seconds that a block took."""
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from golden_files import read_golden
 from safetensors.torch import load_file
-from scipy.stats import betabinom
 
 from common.errors import InputError
 from common.nn.alignment_prior import beta_binomial_prior, interpolated_prior
@@ -37,25 +36,6 @@ def test_interpolated_priors_are_as_published(folder: Path):
         n_frames, n_tokens = case["mel_len"], case["text_len"]
         prior, expected = interpolated_prior(n_frames, n_tokens), stored[f"interp.mel{n_frames}xtext{n_tokens}"]
         torch.testing.assert_close(prior, expected, rtol=0, atol=1e-7)
-
-
-def test_a_frames_prior_is_the_beta_binomial_distribution_without_its_last_outcome():
-    prior = beta_binomial_prior(7, 4)
-    for frame in range(7):
-        expected = betabinom(4, frame + 1, 7 - frame).pmf(range(4))
-        torch.testing.assert_close(prior[frame], torch.from_numpy(expected))
-
-
-@pytest.mark.parametrize(("n_frames", "n_tokens"), [(1, 1), (2, 1), (3, 3), (149, 29), (150, 30), (151, 31)])
-def test_a_prior_of_any_size_leads_from_the_first_token_to_the_last(n_frames: int, n_tokens: int):
-    prior = interpolated_prior(n_frames, n_tokens)
-    assert prior.shape == (n_frames, n_tokens)
-    assert bool((prior > 0).all())
-    favorites = prior.argmax(1)
-    assert bool((favorites.diff() >= 0).all())
-    assert favorites[0] == 0
-    if n_frames > 1:
-        assert favorites[-1] == n_tokens - 1
 
 
 def test_a_batch_of_priors_is_those_of_its_utterances_with_zeros_behind():

@@ -3,13 +3,11 @@
 import itertools
 from pathlib import Path
 
-import numba
 import pytest
 import torch
 from golden_files import group, read_case
 from torch import Tensor
 
-from fastpitch import alignment_search
 from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorized
 
 SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorized])
@@ -92,26 +90,3 @@ def test_both_searches_find_the_same_paths_in_any_number_of_threads(monkeypatch:
         n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
         own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]
         assert torch.equal(own, compiled[item, :n_frames])
-
-
-@SEARCHES
-def test_a_batch_that_is_not_finite_gives_tokens_of_the_text(search):
-    log_probs = torch.full((1, 6, 3), torch.nan)
-    path = search(log_probs, torch.tensor([3]), torch.tensor([6]))
-    assert bool(((path >= 0) & (path < 3)).all())
-
-
-def test_the_search_is_compiled_without_a_cache_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch):
-    compile_as_usual = numba.njit
-
-    def njit(**options):
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function '_search': no locator available")
-        return compile_as_usual(**options)
-
-    monkeypatch.setattr(numba, "njit", njit)
-    alignment_search._compiled_search.cache_clear()
-    try:
-        assert find_path(torch.zeros(1, 4, 2), torch.tensor([2]), torch.tensor([4])).tolist() == [[0, 0, 0, 1]]
-    finally:
-        alignment_search._compiled_search.cache_clear()

@@ -1,7 +1,5 @@
 """Words become phones of a dictionary as FastPitch 1.1 makes them, and which ones is drawn repeatably."""
 
-import argparse
-import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,28 +10,11 @@ from golden_files import read_golden
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint
-from common.cli import ArgumentParser
-from common.config import TextConfig, differences, from_plain, to_plain
+from common.config import TextConfig
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
-from common.text.arguments import (
-    add_phoneme_overrides,
-    add_text_arguments,
-    options_of_text,
-    override_phonemes,
-    text_config_from_args,
-    with_given_files,
-    written_options,
-)
-from common.text.arpabet import (
-    Pronouncer,
-    dictionary_of_file,
-    heteronyms_of_file,
-    load_dictionary,
-    load_heteronyms,
-    read_dictionary,
-    utterance_draws,
-)
+from common.text.arpabet import Pronouncer, dictionary_of_file, heteronyms_of_file, utterance_draws, with_given_files
+from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
 from fastpitch import published_checkpoints
 
 KINDS = {
@@ -87,41 +68,6 @@ def test_single_words_are_pronounced_as_published(expected: dict, tiny: TextConf
         assert (word if phones is None else f"{{{phones}}}") == pronounced
 
 
-def test_the_dictionary_skips_what_is_no_arpabet(expected: dict, folder: Path) -> None:
-    words = load_dictionary(dictionary_of_file(folder / "cmudict_tiny.txt"))
-    assert len(words) == expected["n_dictionary_words"]
-    assert sum(len(ways) == 1 for ways in words.values()) == expected["n_words_keep_ambiguous_false"]
-    ways: dict[str, set[str]] = {}
-    for line in (folder / "cmudict_tiny.txt").read_text().splitlines():
-        if line and not line.startswith(";;;"):
-            name, *phones = line.split()
-            ways.setdefault(name.split("(")[0].lower(), set()).add(" ".join(phones))
-    assert set(words) < set(ways)
-    assert all(set(found) <= ways[word] for word, found in words.items())
-
-
-def test_remarks_after_phones_are_no_phones() -> None:
-    assert read_dictionary("aalto AA1 L T OW2 # name, finnish\n", where="d") == {"aalto": ("AA1 L T OW2",)}
-
-
-def test_the_package_holds_the_whole_dictionary_once_a_process() -> None:
-    words = load_dictionary()
-    assert words["voice"] == ("V OY1 S",)
-    assert len(words) > 120_000
-    assert load_dictionary() is words
-
-
-def test_our_heteronyms_are_lower_case_words_that_stay_letters() -> None:
-    words = load_heteronyms()
-    assert len(words) > 300
-    assert all(word.isalpha() and word == word.lower() for word in words)
-    front_end = TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=1.0, arpabet_ambiguous="first"))
-    text = front_end.decode(front_end.encode("Lead the wind tears to a close record."))
-    for word in ("lead", "wind", "tears", "close", "record"):
-        assert word in text
-    assert "{DH AH0}" in text
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -154,18 +100,6 @@ def test_draws_depend_on_seed_epoch_and_utterance_alone() -> None:
     assert len({ids(1, 2, 3), ids(2, 2, 3), ids(1, 3, 3), ids(1, 2, 4), ids(12, 3, 4)}) == 5
 
 
-def test_the_share_of_words_that_become_phones_is_the_probability() -> None:
-    front_end = _mixed(0.3)
-    n_words = front_end.decode(front_end.encode(TEXT)).count("{")
-    cleaned = front_end.clean(TEXT)
-    drawn = 0
-    for index in range(300):
-        draw = utterance_draws(seed=0, epoch=0, index=index)
-        drawn += front_end.decode(front_end.encode_cleaned(cleaned, draw=draw)).count("{")
-    assert n_words > 10
-    assert abs(drawn / (300 * n_words) - 0.3) < 0.03
-
-
 def test_a_sentence_is_drawn_as_a_whole() -> None:
     front_end = _mixed(0.5, arpabet_by="sentence")
     whole, letters = front_end.encode(TEXT), _mixed(0.0).encode(TEXT)
@@ -174,79 +108,31 @@ def test_a_sentence_is_drawn_as_a_whole() -> None:
     assert 8 < drawn.count(whole) < 32
 
 
-def test_only_a_share_between_none_and_all_mixes() -> None:
-    assert [_mixed(p).mixes for p in (0.0, 0.5, 1.0)] == [False, True, False]
-
-
-def test_a_front_end_goes_to_loader_processes_as_it_is() -> None:
-    front_end = _mixed(1.0)
-    copy = pickle.loads(pickle.dumps(front_end))
-    assert copy.config == front_end.config
-    assert copy.encode(TEXT) == front_end.encode(TEXT)
-
-
-def test_blanks_stand_at_the_ends_of_characters() -> None:
-    plain = TextFrontEnd(TextConfig()).encode("hello.")
-    blank = TextFrontEnd(TextConfig()).symbols.index(" ")
-    assert TextFrontEnd(TextConfig(prepend_space=True, append_space=True)).encode("hello.") == [blank, *plain, blank]
-    assert TextFrontEnd(TextConfig(append_space=True)).encode("hello.") == [*plain, blank]
-
-
-def _parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
-def add_defaults(options: dict[str, object]) -> argparse.Namespace:
-    """Parsed options where these are the defaults and none is given."""
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    parser.set_defaults(**options)
-    return parser.parse_args([])
-
-
 def test_options_describe_phonemes(folder: Path) -> None:
-    path = str(folder / "cmudict_tiny.txt")
-    args = _parse("--p-arpabet", "0.5", "--handle-arpabet-ambiguous", "first", "--cmudict-path", path)
-    config = text_config_from_args(args)
+    path = folder / "cmudict_tiny.txt"
+    config = text_config(TextOptions(p_arpabet=0.5, handle_arpabet_ambiguous="first", cmudict_path=path))
     assert config == TextConfig(
-        cleaners=("english_cleaners_v3",),
-        p_arpabet=0.5,
-        arpabet_ambiguous="first",
-        cmudict=dictionary_of_file(Path(path)),
+        cleaners=("english_cleaners_v3",), p_arpabet=0.5, arpabet_ambiguous="first", cmudict=dictionary_of_file(path)
     )
-    again = add_defaults(options_of_text(config))
-    assert text_config_from_args(again) == config and str(again.cmudict_path) == "the voice's own"
+    again = TextOptions(**options_of_text(config))
+    assert text_config(again) == config
+    assert (str(again.cmudict_path), again.unknown_symbols) == ("the voice's own", "drop")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--p-arpabet 1 --input-type phone --symbol-set ipa", "leave out --input-type phone"),
-        ("--heteronyms-path x", "--heteronyms-path is only used by --p-arpabet"),
-        ("--g2p-language de", "--g2p-language is only used by --g2p espeak"),
-        ("--append-space-to-text --input-type phone --symbol-set ipa", "for characters"),
-    ],
-)
-def test_options_without_effect_are_refused(words: str, message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        text_config_from_args(_parse(*words.split()))
-
-
-@pytest.mark.parametrize("chance", ["1.5", "nan", "-0.1"])
-def test_a_probability_is_from_0_to_1(chance: str, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit):
-        _parse(f"--p-arpabet={chance}")
-    assert f"--p-arpabet: {chance}: expected a number from 0 to 1" in capsys.readouterr().err
+def test_options_that_do_not_fit_are_refused() -> None:
+    phones = TextOptions(input_type="phone", symbol_set="ipa")
+    for options in (replace(phones, p_arpabet=1.0), replace(phones, append_space_to_text=True)):
+        with pytest.raises(InputError, match="are for characters"):
+            text_config(options)
+    with pytest.raises(OptionError, match="--g2p-language is only used by --g2p espeak"):
+        text_config(TextOptions(g2p_language="de"))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"d\.txt: no such dictionary.*--cmudict-path"),
+        (None, r"d\.txt: no such dictionary"),
         ("", "holds no pronunciations"),
-        ("CAT  K AE1 T\nDOG\n", r"d\.txt:2: 'DOG' has no phones"),
         (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),
     ],
 )
@@ -255,38 +141,23 @@ def test_a_bad_dictionary_is_named(tmp_path: Path, content: str | None, message:
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=message):
-        text_config_from_args(_parse("--p-arpabet", "1", "--cmudict-path", str(path)))
-
-
-def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
-    path = tmp_path / "h.txt"
-    path.write_text("# remark\nLead\nto read\n")
-    with pytest.raises(InputError, match=r"h\.txt:3: 'to read', expected one word a line"):
-        heteronyms_of_file(path)
-
-
-def _override(config: TextConfig, *words: str) -> TextConfig:
-    parser = ArgumentParser()
-    add_phoneme_overrides(parser.add_argument_group("text"))
-    return override_phonemes(parser.parse_args(words), config)
+        text_config(TextOptions(p_arpabet=1.0, cmudict_path=path))
 
 
 def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
     config = TextConfig(p_arpabet=0.5, cmudict="voice  V OY1 S\n")
-    assert _override(config) == config
-    assert _override(config, "--p-arpabet", "0").p_arpabet == 0
-    path = str(folder / "cmudict_tiny.txt")
-    assert _override(config, "--cmudict-path", path).cmudict == dictionary_of_file(Path(path))
-    for words, message in (
-        (("--g2p", "espeak"), "the voice reads english_basic"),
-        (("--g2p-language", "de"), "only used by a voice that makes phones"),
+    assert overridden(config, TextOverrides()) == config
+    assert overridden(config, TextOverrides(p_arpabet=0.0)).p_arpabet == 0
+    path = folder / "cmudict_tiny.txt"
+    assert overridden(config, TextOverrides(cmudict_path=path)).cmudict == dictionary_of_file(path)
+    phones = TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
+    for voice, overrides, message in (
+        (config, TextOverrides(g2p="espeak"), "the input type is 'char'"),
+        (config, TextOverrides(g2p_language="de"), "only used by a voice that makes phones"),
+        (phones, TextOverrides(p_arpabet=1.0), "are for characters"),
     ):
-        with pytest.raises(OptionError, match=message):
-            _override(config, *words)
-    with pytest.raises(OptionError, match="only used by a voice with phonemes"):
-        _override(TextConfig(), "--heteronyms-path", path)
-    with pytest.raises(OptionError, match="the voice reads phones"):
-        _override(TextConfig(input_type="phone", symbol_set="ipa", cleaners=()), "--p-arpabet", "1")
+        with pytest.raises(InputError, match=message):
+            overridden(voice, overrides)
 
 
 def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(folder: Path, tmp_path: Path) -> None:
@@ -301,43 +172,12 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         with pytest.raises(InputError, match=message):
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):
-            text_config_from_args(add_defaults(options_of_text(older)))
+            text_config(TextOptions(**options_of_text(older)))
         with pytest.raises(InputError, match=message):
             with_given_files(older, TextConfig(p_arpabet=1.0))
-        ours = _override(older, f"--{kind}-path", str(given))
+        ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
-
-
-def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
-    first, second = (TextConfig(cmudict=text) for text in ("a  AH0\nb  B\n", "a  AH0\nc  K\nd  D\n"))
-    (line,) = differences(first, second, names=("a.pt", "options"))
-    assert line == "cmudict: 2 lines (a.pt), 3 lines (options); line 2 is 'b  B', 'c  K'"
-    (line,) = differences(first, TextConfig(), names=("a.pt", "options"))
-    assert line == "cmudict: 2 lines (a.pt), 0 lines (options); line 1 is 'a  AH0', ''"
-
-
-def test_a_dictionary_without_end_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"/dev/zero: a device, expected a dictionary; .*--cmudict-path"):
-        dictionary_of_file(Path("/dev/zero"))
-    with (tmp_path / "a.txt").open("wb") as file:
-        file.truncate(2**24 + 1)
-    with pytest.raises(InputError, match=r"a\.txt: larger than 16777216 bytes, .*--cmudict-path"):
-        dictionary_of_file(tmp_path / "a.txt")
-
-
-def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
-    text = TextConfig(speakers=("ann", "bob"), p_arpabet=0.5, arpabet_by="sentence", append_space=True)
-    assert load_checkpoint(save_voice(tmp_path / "c.pt", text=text)).text == text
-    older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
-    assert from_plain(TextConfig, older, where="old.pt") == TextConfig()
-
-
-def test_the_options_to_train_with_name_phonemes() -> None:
-    assert written_options(TextConfig(p_arpabet=0.5)).endswith(" --p-arpabet 1")
-    german = TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert written_options(german).endswith(" --g2p espeak --g2p-language de")
-    assert "arpabet" not in written_options(TextConfig())
 
 
 def test_published_notes_of_the_text_are_read() -> None:
@@ -350,11 +190,9 @@ def test_published_notes_of_the_text_are_read() -> None:
         "cmudict_path": "cmudict/cmudict-0.7b",
     }
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
-    known = {name: value for name, value in setup.items() if name in published_checkpoints._SETUP_FIELDS}
-    notes = from_plain(published_checkpoints._TrainSetup, known, where="a.pt")
-    assert published_checkpoints._text_of_setup(notes, n_symbols=148) == wanted
-    assert published_checkpoints._text_of_setup(notes, n_symbols=150) is None
-    assert published_checkpoints._text_of_setup(published_checkpoints._TrainSetup(), n_symbols=148) is None
+    assert published_checkpoints._text_of_setup(setup, n_symbols=148) == wanted
+    assert published_checkpoints._text_of_setup(setup, n_symbols=150) is None
+    assert published_checkpoints._text_of_setup({}, n_symbols=148) is None
 
 
 def test_a_config_refuses_what_does_not_fit() -> None:

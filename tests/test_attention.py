@@ -24,39 +24,26 @@ def figures(alignments: Tensor) -> tuple[float, float]:
 DIAGONAL = torch.arange(N_FRAMES) * N_TOKENS // N_FRAMES
 
 
-def test_a_diagonal_attention_is_diagonal_and_sharp():
-    assert figures(one_hot(DIAGONAL)) == (pytest.approx(1.0, abs=2e-3), 1.0)
+SHUFFLED = DIAGONAL[torch.randperm(N_FRAMES, generator=torch.Generator().manual_seed(0))]
+UNEVEN = (torch.linspace(0, 1, N_FRAMES) ** 0.5 * (N_TOKENS - 1)).long()
+UNIFORM = torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS)
 
 
-def test_an_uneven_pace_is_still_diagonal():
-    slow_end = (torch.linspace(0, 1, N_FRAMES) ** 0.5 * (N_TOKENS - 1)).long()
-    assert figures(one_hot(slow_end))[0] > 0.95
-
-
-def test_a_shuffled_attention_is_sharp_but_not_diagonal():
-    shuffled = DIAGONAL[torch.randperm(N_FRAMES, generator=torch.Generator().manual_seed(0))]
-    direction, focus = figures(one_hot(shuffled))
-    assert abs(direction) < 0.25
-    assert focus == 1.0
-
-
-def test_a_uniform_attention_is_neither():
-    direction, focus = figures(torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS))
-    assert direction == pytest.approx(0.0, abs=1e-6)
-    assert focus == pytest.approx(1 / N_TOKENS)
-
-
-def test_an_attention_that_stays_at_one_token_is_not_diagonal():
-    assert figures(one_hot(torch.full((N_FRAMES,), 7))) == (0.0, 1.0)
-
-
-def test_reading_backwards_is_minus_one():
-    assert figures(one_hot(DIAGONAL.flip(0)))[0] == pytest.approx(-1.0, abs=2e-3)
-
-
-def test_half_of_an_attention_being_uniform_halves_its_diagonality_about():
-    mixed = 0.5 * one_hot(DIAGONAL) + 0.5 / N_TOKENS
-    assert figures(mixed)[0] == pytest.approx(0.5, abs=0.02)
+@pytest.mark.parametrize(
+    ("alignments", "direction", "within", "focus"),
+    [
+        (one_hot(DIAGONAL), 1.0, 2e-3, 1.0),
+        (one_hot(UNEVEN), 1.0, 0.05, 1.0),
+        (one_hot(SHUFFLED), 0.0, 0.25, 1.0),
+        (UNIFORM, 0.0, 1e-6, 1 / N_TOKENS),
+        (one_hot(torch.full((N_FRAMES,), 7)), 0.0, 0.0, 1.0),
+        (one_hot(DIAGONAL.flip(0)), -1.0, 2e-3, 1.0),
+        (0.5 * one_hot(DIAGONAL) + 0.5 * UNIFORM, 0.5, 0.02, 0.5 + 0.5 / N_TOKENS),
+    ],
+    ids="diagonal uneven shuffled uniform stuck backwards mixed".split(),
+)
+def test_direction_and_focus_of_an_attention(alignments: Tensor, direction: float, within: float, focus: float):
+    assert figures(alignments) == (pytest.approx(direction, abs=within), pytest.approx(focus))
 
 
 def test_a_blurred_diagonal_is_as_far_from_1_as_its_spread_says():
@@ -89,12 +76,6 @@ def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
     lengths = torch.tensor([5, 2]), torch.tensor([6, 2])
     assert unattended_tokens(alignments, *lengths).tolist() == [2, 1]
     assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
-
-
-def test_one_token_or_one_frame_has_no_direction_to_miss():
-    alignments = torch.ones(2, 4, 3) / 3
-    alignments[0] = torch.tensor([1.0, 0.0, 0.0])
-    assert diagonality(alignments, torch.tensor([1, 3]), torch.tensor([4, 1])).tolist() == [1.0, 1.0]
 
 
 def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:

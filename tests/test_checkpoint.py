@@ -1,9 +1,12 @@
 """Checkpoints: plain types only, whole or not at all, and one clear line for each way they can be bad."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 import torch
 from limits import wait_until
 from shell import ROOT
+from tiny_voice import save_voice
 
 from common.checkpoints import (
     Checkpoint,
@@ -18,6 +22,7 @@ from common.checkpoints import (
     is_rolling,
     load_checkpoint,
     load_last_checkpoint,
+    load_networks,
     save_checkpoint,
     saved_checkpoints,
 )
@@ -198,7 +203,7 @@ def _truncate(path: Path) -> None:
         (lambda path: torch.save([1, 2], path), "holds a list"),
         (lambda path: torch.save({"weights": torch.ones(2)}, path), "no known layout"),
         (lambda path: torch.save({"format": 99}, path), "checkpoint format 99, expected 1"),
-        (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "config is missing"),
+        (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "a damaged checkpoint .KeyError"),
         (lambda path: torch.save({"format": 1, "x": _Harmful()}, path), "refused, since loading them could run code"),
     ],
 )
@@ -213,15 +218,46 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
     assert not (tmp_path / "harm").exists()
 
 
-def test_an_unknown_field_of_a_newer_config_is_named(tmp_path: Path):
-    save_checkpoint(tmp_path / "a.pt", make_checkpoint())
-    payload = torch.load(tmp_path / "a.pt", weights_only=True)
-    payload["config"]["audio"]["loudness"] = -23.0
-    torch.save(payload, tmp_path / "a.pt")
-    with pytest.raises(
-        Exception, match=r"unknown key config\.audio\.loudness; expected one of .*; is the file of a newer version"
-    ):
-        load_checkpoint(tmp_path / "a.pt")
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("config/audio/loudness", -23.0, "config.audio: unknown key loudness; expected one of filter_length, framing"),
+        ("config/audio/n_mels", "80", "config.audio: n_mels '80': expected a whole number"),
+        ("config/text/input_type", "words", "config.text: input type 'words': expected one of char, phone, pf"),
+        ("config/text/speakers", ["a", "b", "c"], "names of 3 speakers, expected at most 2"),
+        ("config/model/width", 3, "config.model: unknown key width; expected those of ModelConfig; is the"),
+        ("model", "Tacotron9000", "of the model 'Tacotron9000', expected one of"),
+        ("stripped", {"dtype": "float16", "for": 1}, "a damaged checkpoint (TypeError: "),
+    ],
+)
+def test_what_a_file_of_another_version_holds_is_named(place: str, value: object, message: str, tmp_path: Path):
+    path = tmp_path / "a.pt"
+    save_checkpoint(path, make_checkpoint())
+    payload = torch.load(path, weights_only=True)
+    *parents, last = place.split("/")
+    part = payload
+    for name in parents:
+        part = part[name]
+    part[last] = value
+    torch.save(payload, path)
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_weights_of_another_architecture_are_listed_by_name(tmp_path: Path):
+    path = save_voice(tmp_path / "a.pt")
+    checkpoint = load_checkpoint(path)
+    state = dict(checkpoint.networks["fastpitch"])
+    del state["proj.weight"]
+    state |= {"proj.bias": torch.zeros(3), "gate.bias": torch.zeros(3)}
+    save_checkpoint(path, replace(checkpoint, networks={"fastpitch": state}))
+    fit = "missing proj.weight; unexpected gate.bias; proj.bias is (3,), expected (16,)"
+    load = partial(load_networks, load_checkpoint(path), device=torch.device("cpu"), where="a.pt")
+    with pytest.raises(CheckpointError, match=re.escape(f"a.pt: its weights do not fit the model: {fit}")):
+        load()
+    with pytest.raises(CheckpointError, match=r"a\.pt: holds no EMA weights; leave out --ema"):
+        load(ema=True)
 
 
 _SAVE_FOREVER = """

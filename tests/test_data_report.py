@@ -16,9 +16,9 @@ from training_setup import parsed
 
 import extract_mels
 from common.cli import run
-from common.data_report.arguments import DEFAULT_CLEANERS
 from common.data_report.charts import draw
 from common.data_report.findings import KINDS
+from common.extraction.options import transcript_config
 from common.pages import stylesheet
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
@@ -112,6 +112,8 @@ def planted_faults(folder: Path) -> dict[str, str]:
     add(folder, "blip", speak(87)[4000:8000])
     add(folder, "endless", np.concatenate([speak(100 + index) for index in range(18)]))
     (folder / "wavs" / "words.wav").write_text("no samples at all")
+    add(folder, "zeros", np.zeros(RATE))
+    add(folder, "constant", np.full(RATE, 0.001))
     return {
         "clipped": "clipping",
         "lead": "silence",
@@ -132,6 +134,8 @@ def planted_faults(folder: Path) -> dict[str, str]:
         "endless": "long",
         "words": "unreadable",
         "gone": "missing",
+        "zeros": "near_silent",
+        "constant": "near_silent",
     }
 
 
@@ -146,6 +150,7 @@ def test_each_planted_fault_is_named_with_its_line_and_no_clean_clip_is(tmp_path
     findings = found(tmp_path)
     assert {(kind, f"wavs/{name}.wav") for name, kind in faults.items()} <= findings
     assert {wav for _, wav in findings if re.fullmatch(r"wavs/c\d\d\.wav", wav)} == set()
+    assert findings.isdisjoint({("clipping", "wavs/zeros.wav"), ("clipping", "wavs/constant.wav")})
     for number, name in enumerate(faults, start=13):
         assert re.search(rf"train\.txt:{number} +wavs/{name}\.wav ", out), name
     for kind in set(faults.values()):
@@ -200,18 +205,9 @@ def test_texts_and_copies_are_named_too(tmp_path: Path, report):
     assert report(tmp_path, "--text-cleaners", "basic_cleaners", "--report-strict")[0] == 1
 
 
-def test_cleaners_that_rewrite_a_character_make_it_a_note_and_not_a_finding(tmp_path: Path, report):
+def test_what_two_lists_share_is_named_and_a_character_that_cleaners_rewrite_is_no_finding(tmp_path: Path, report):
     lines = clean_corpus(tmp_path)
     lines[3] = "wavs/c03.wav|café for"
-    write_list(tmp_path, lines)
-    assert report(tmp_path)[0] == 0
-    figures = read(tmp_path)
-    assert [item["symbol"] for item in figures["rewritten_characters"]] == ["é"]
-    assert figures["unknown_symbols"] == [] == figures["findings"]
-
-
-def test_what_two_lists_share_is_named(tmp_path: Path, report):
-    lines = clean_corpus(tmp_path)
     shutil.copyfile(tmp_path / "wavs" / "c05.wav", tmp_path / "wavs" / "other.wav")
     add(tmp_path, "again", speak(70))
     add(tmp_path, "new", speak(71))
@@ -223,6 +219,9 @@ def test_what_two_lists_share_is_named(tmp_path: Path, report):
     assert set(overlap) == {"wavs/c04.wav", "wavs/other.wav", "wavs/again.wav"}
     assert overlap["wavs/again.wav"].startswith("the same text as wavs/c06.wav (")
     assert overlap["wavs/other.wav"].startswith("the same recording as wavs/c05.wav (")
+    figures = read(tmp_path)
+    assert [item["symbol"] for item in figures["rewritten_characters"]] == ["é"]
+    assert figures["unknown_symbols"] == [] and not any(one["wav"] == "wavs/c03.wav" for one in figures["findings"])
 
 
 def test_speakers_are_compared_with_themselves_and_counted(tmp_path: Path, report):
@@ -271,25 +270,17 @@ def read_page(folder: Path) -> PageReader:
     return PageReader((folder / "data_report" / "report.html").read_text(encoding="utf-8"))
 
 
-def test_the_page_needs_nothing_else_and_words_of_the_corpus_stay_words(tmp_path: Path, report):
-    lines = [f"{line}|<b>$x^" for line in clean_corpus(tmp_path)]
-    add(tmp_path, "<img src=x>", speak(30))
-    lines += ["wavs/<img src=x>.wav|<script>alert(1)</script>|<b>$x^", "wavs/gone&gone.wav|gone|red"]
-    write_list(tmp_path, lines)
+def test_the_page_leads_to_extremes_and_findings_and_words_of_the_corpus_stay_words(
+    tmp_path: Path, report, monkeypatch
+):
+    lines = clean_corpus(tmp_path)
+    add(tmp_path, "<img src=x>", np.concatenate([speak(100 + index) for index in range(18)]))
+    write_list(tmp_path, [*lines, "wavs/<img src=x>.wav|<script>alert(1)</script>", "wavs/gone.wav|<b>$x^"])
     report(tmp_path, "--text-cleaners", "basic_cleaners")
     page = read_page(tmp_path)
+    assert len(page.scripts) == 1 and page.tags.isdisjoint({"b$", "x"}) and "<b>$x^" in page.text
     assert len(page.sources["img"]) == 6
     assert all(source.startswith("data:image/svg+xml,") for source in page.sources["img"])
-    assert len(page.scripts) == 1 and "b$" not in page.tags
-    assert "wavs/<img src=x>.wav" in page.text and "wavs/gone&gone.wav" in page.text and "<b>$x^" in page.text
-
-
-def test_the_page_is_of_the_evaluations_kind_and_leads_to_extremes_and_findings(tmp_path: Path, report):
-    lines = clean_corpus(tmp_path)
-    add(tmp_path, "endless", np.concatenate([speak(100 + index) for index in range(18)]))
-    write_list(tmp_path, [*lines, "wavs/endless.wav|another one.", "wavs/gone.wav|gone"])
-    report(tmp_path)
-    page = read_page(tmp_path)
     assert page.styles == ["\n" + stylesheet()] and "--report -d" in page.text
     assert all(table.sortable for table in page.tables)
     kinds, clips = page.tables[0], next(table for table in page.tables if table.headings[-1] == "text")
@@ -298,72 +289,43 @@ def test_the_page_is_of_the_evaluations_kind_and_leads_to_extremes_and_findings(
     assert [f"{name} ({values['unit']})" for name, values in figures.items()] == list(page.glossary)
     assert set(page.glossary) <= set(clips.headings) and set(page.glossary.values()) == set(clips.hints)
     assert "speaker" not in clips.headings  # no list has one
-    assert len(clips.rows) == 14 and clips.rows[12][0][0] == "wavs/endless.wav"
+    assert len(clips.rows) == 14 and clips.rows[12][0][0] == "wavs/<img src=x>.wav"
     assert dict(page.links)[f"{figures['duration']['maximum']:.2f}"] == "clip12"
     assert clips.rows[13][clips.headings.index("duration (s)")] == ("-", "")
     assert any("long clips" in text for text, _ in clips.rows[12])
-
-
-def test_a_page_of_a_large_corpus_lists_extremes_and_findings_first(tmp_path: Path, report, monkeypatch):
-    lines = clean_corpus(tmp_path)
-    write_list(tmp_path, [*lines, "wavs/gone.wav|gone"])
-    monkeypatch.setattr("common.data_report.page.MOST_ROWS", 11)
-    report(tmp_path)
-    page = read_page(tmp_path)
-    clips = next(table for table in page.tables if table.headings[-1] == "text")
-    assert len(clips.rows) == 11 and "... and 2 more in report.json" in page.text
-    assert "wavs/gone.wav" in {row[0][0] for row in clips.rows}
+    monkeypatch.setattr("common.data_report.summary.MOST_LISTED", 11)
+    report(tmp_path, "--text-cleaners", "basic_cleaners")
+    page = read_page(tmp_path)  # lists extremes and findings first
+    assert len(next(table for table in page.tables if table.headings[-1] == "text").rows) == 11
+    assert "... and 3 more in report.json" in page.text and "wavs/<img src=x>.wav" in page.text
 
 
 def test_a_corpus_of_which_nothing_can_be_read_still_has_a_page(tmp_path: Path, report):
     write_list(tmp_path, ["wavs/a.wav|one", "wavs/b.wav|two"])
+    (tmp_path / "taken").write_text("a file")
+    status, _, err = report(tmp_path, "-o", tmp_path / "taken")
+    assert status == 1 and "choose another --report-output" in err and "measuring" not in err
     status, out, _ = report(tmp_path)
     assert status == 1 and "2 clips, 0 min 00 s of speech: 2 with findings, 2 of them to be refused" in out
     assert "<img" not in (tmp_path / "data_report" / "report.html").read_text()
 
 
-def test_silence_alone_and_a_constant_are_no_clipping(tmp_path: Path, report):
-    lines = clean_corpus(tmp_path)
-    add(tmp_path, "zeros", np.zeros(RATE))
-    add(tmp_path, "constant", np.full(RATE, 0.001))
-    write_list(tmp_path, [*lines, "wavs/zeros.wav|zeros", "wavs/constant.wav|constant"])
-    assert report(tmp_path)[0] == 0
-    assert found(tmp_path) == {("near_silent", "wavs/zeros.wav"), ("near_silent", "wavs/constant.wav")}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--report", "--extract-mels"], "leave out --extract-mels"),
-        (["--report", "--resume"], "leave out --resume"),
-        (["--report", "--win-length", "5000"], "win_length 5000"),
-        (["--extract-mels", "--report-max-dc", "0.5"], "--report-max-dc is only used by --report"),
-        (["--extract-mels", "-o", "out"], "--report-output is only used by --report"),
-        (["--report", "--report-min-seconds", "30"], "the first must be smaller"),
+        (("--win-length", "5000"), "win_length 5000"),
+        (("--report-min-seconds", "30"), "smaller than --report-max-seconds"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
-    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-):
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, report, options, message):
     write_list(tmp_path, clean_corpus(tmp_path, 1))
-    words = ["extract_mels.py", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "train.txt"), *options]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as exit_status:
-        run(extract_mels.main)
-    assert exit_status.value.code == 2 and message in capsys.readouterr().err
-    assert not (tmp_path / "data_report").exists()
-
-
-def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path, report):
-    write_list(tmp_path, clean_corpus(tmp_path, 1))
-    (tmp_path / "taken").write_text("a file")
-    status, _, err = report(tmp_path, "-o", tmp_path / "taken")
-    assert status == 1 and "choose another --report-output" in err and "measuring" not in err
+    status, _, err = report(tmp_path, *options)
+    assert status == 2 and message in err and not (tmp_path / "data_report").exists()
 
 
 def test_transcripts_are_read_as_training_reads_them_by_default():
     options = ["-m", "FastPitch", *"-o o --training-files t --validation-files v --epochs 1".split()]
-    assert tuple(parsed(options).text_cleaners) == DEFAULT_CLEANERS
+    assert tuple(parsed(options).text_cleaners) == transcript_config(None, None).cleaners
 
 
 def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):
@@ -377,23 +339,6 @@ def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tm
     report(tmp_path)
     assert read(tmp_path) == both
     assert len(both["clips"]) == 80 and both["distributions"]["pitch, median"]["median"] == pytest.approx(210, abs=15)
-
-
-def test_a_recording_longer_than_a_block_is_measured_as_a_whole(tmp_path: Path, report, monkeypatch):
-    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 1)
-    lines = clean_corpus(tmp_path)
-    wave = np.concatenate([speak(index) for index in range(3)])
-    add(tmp_path, "three", np.clip(3 * wave, -0.9, 0.9))
-    write_list(tmp_path, [*lines, "wavs/three.wav|" + 3 * "three times a"])
-    report(tmp_path)
-    in_blocks = read(tmp_path)["clips"]
-    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 60)
-    report(tmp_path)
-    whole = read(tmp_path)["clips"]
-    assert [clip["samples_blake2b"] for clip in in_blocks] == [clip["samples_blake2b"] for clip in whole]
-    for name in ("duration", "leading silence", "trailing silence", "peak", "speech level", "clipped samples"):
-        assert in_blocks[-1][name] == pytest.approx(whole[-1][name], rel=0.02), name
-    assert ("clipping", "wavs/three.wav") in found(tmp_path)
 
 
 def test_many_speakers_are_drawn_as_ranges(tmp_path: Path, report, monkeypatch):

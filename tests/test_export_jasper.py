@@ -14,12 +14,11 @@ import inference
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import to_plain
 from common.errors import OptionError
-from common.evaluation import arguments as evaluation
 from common.logger import read_log
 from common.recognition import load_recognizer
 from common.serving import arguments as serving
 from jasper.config import ModelConfig
-from scripts import export_model
+from scripts import evaluate_voice, export_model
 
 CPU = torch.device("cpu")
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
@@ -118,9 +117,9 @@ def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Pa
     parser = serving.build_parser()
     words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
     served = serving.load_models(parser.parse_args(words), parser).recognizer
-    parser = evaluation.build_parser()
+    parser = evaluate_voice.build_parser()
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
-    models = evaluation.open_models(parser.parse_args(words), parser)
+    models = evaluate_voice.open_models(parser.parse_args(words), parser)
     for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
         assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]
 

@@ -19,9 +19,9 @@ from common.audio import load_wav
 from common.audio.pitch import METHODS, estimate_pitch, pitch_by
 from common.cli import run
 from common.config import AudioConfig, from_plain
-from common.extraction import read_lists
+from common.extraction import ExtractionOptions, ExtractionPlan, read_lists
 from common.extraction.batches import mels_on_device
-from common.extraction.features import ExtractionPlan, extract as extract_utterance, prepare
+from common.extraction.features import extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -144,7 +144,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
     bad = {
         "wavs/rate.wav|a": "wavs/rate.wav: 44100 Hz, expected 22050; resample it or pass --sampling-rate 44100",
         "wavs/stereo.wav|a": "wavs/stereo.wav: 2 channels, expected 1",
-        "wavs/cut.wav|a": "wavs/cut.wav: truncated, 19956 of 44100 bytes of samples",
+        "wavs/cut.wav|a": "wavs/cut.wav: truncated, it announces more samples than it holds",
         "wavs/nan.wav|a": "wavs/nan.wav: sample 9 is not a finite number",
         "wavs/words.wav|a": "wavs/words.wav: not a readable WAV or FLAC file",
         "wavs/missing.wav|a": "wavs/missing.wav: no such file",
@@ -200,9 +200,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         (["--extract-mels", "--num-workers", "0"], "--num-workers"),
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
-        (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 lists"),
-        (["--extract-mels", "--peak-norm", "--peak", "0.9"], "give one of them"),
-        (["--extract-pitch-mel", "--cuda"], "--cuda: only mel-spectrograms"),
+        (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):
@@ -212,7 +210,7 @@ def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, option
     assert features(tmp_path) == {}
 
 
-def test_what_is_whole_is_kept_and_what_is_broken_is_made_again(tmp_path: Path, extract):
+def test_what_is_whole_is_kept_and_what_is_broken_or_of_another_type_is_made_again(tmp_path: Path, extract):
     make_corpus(tmp_path, 4)
     options = (*ALL, "--output-meta-file", tmp_path / "a.meta")
     assert extract(tmp_path, *options)[0] == 0
@@ -222,12 +220,13 @@ def test_what_is_whole_is_kept_and_what_is_broken_is_made_again(tmp_path: Path, 
     (tmp_path / "durations" / "c002.pt").unlink()
     torch.save(torch.full((80, 87), float("nan")), tmp_path / "mels" / "c000.pt")
     torch.save(torch.zeros(3), tmp_path / "pitch_char_hz" / "c003.pt")  # of another shape
+    torch.save(load(tmp_path / "durations", "c003").float(), tmp_path / "durations" / "c003.pt")
     untouched = tmp_path / "mels" / "c002.pt"
     before = untouched.stat().st_mtime_ns
     status, out, _ = extract(tmp_path, *options, "--resume")
     assert status == 0 and features(tmp_path) == wanted and untouched.stat().st_mtime_ns == before
     table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
-    assert table["mels/"] == ["2", "2"] and table["durations/"] == ["1", "3"] and table["pitch_char_hz/"] == ["1", "3"]
+    assert table["mels/"] == ["2", "2"] and table["durations/"] == ["2", "2"] and table["pitch_char_hz/"] == ["1", "3"]
 
 
 def test_intervals_can_be_the_transcripts_characters(tmp_path: Path, extract):
@@ -238,8 +237,6 @@ def test_intervals_can_be_the_transcripts_characters(tmp_path: Path, extract):
     assert status == 1
     assert (tmp_path / "a.meta").read_text() == "mels/c000.pt|durations/c000.pt|pitch_char/c000.pt|abcdef\n"
     assert "TextGrid/c001.TextGrid: 6 intervals, the transcript has 5 characters" in out
-    status, _, error = extract(tmp_path, "--extract-mels", "--input-type", "char")
-    assert status == 2 and "--extract-durs-from-textgrids" in error
 
 
 def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
@@ -258,17 +255,6 @@ def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
     resumed = features(tmp_path)
     assert extract(tmp_path, *options)[0] == 0
     assert features(tmp_path) == resumed
-
-
-def test_features_of_other_types_are_made_anew_when_resuming(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    assert extract(tmp_path, *ALL)[0] == 0
-    wanted = features(tmp_path)
-    for folder, kind in (("mels", torch.float64), ("durations", torch.float32)):
-        torch.save(load(tmp_path / folder, "c000").to(kind), tmp_path / folder / "c000.pt")
-    assert features(tmp_path) != wanted
-    assert extract(tmp_path, *ALL, "--resume")[0] == 0
-    assert features(tmp_path) == wanted
 
 
 def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
@@ -296,36 +282,20 @@ def test_a_validation_list_is_normalised_by_the_training_lists_statistics(tmp_pa
     metas = ("--output-meta-file", tmp_path / "train.meta", tmp_path / "val.meta")
     assert extract(tmp_path, *ALL, *metas, lists=("train.txt", "val.txt"))[0] == 0
     together = features(tmp_path)
+    statistics = tmp_path / "pitch_char_stats__train.json"
     assert [len((tmp_path / name).read_text().splitlines()) for name in ("train.meta", "val.meta")] == [4, 2]
     pitch = torch.cat([load(tmp_path / "pitch_char_hz", f"c{i:03d}") for i in range(4)])
-    found = json.loads((tmp_path / "pitch_char_stats__train.json").read_text())
-    assert found["mean"] == pytest.approx(float(pitch[pitch != 0].mean()))
-    for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
-        shutil.rmtree(tmp_path / folder)
-    assert extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "train.meta")[0] == 0
-    given = ("--pitch-mean-std-file", tmp_path / "pitch_char_stats__train.json")
-    assert extract(tmp_path, *ALL, *given, "--output-meta-file", tmp_path / "val.meta", lists=("val.txt",))[0] == 0
-    assert features(tmp_path) == together
-
-
-def test_a_list_extracted_later_takes_the_first_ones_statistics_and_says_so(tmp_path: Path, extract):
-    make_corpus(tmp_path, 6)
-    lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
-    (tmp_path / "train.txt").write_text("".join(lines[:4]))
-    (tmp_path / "val.txt").write_text("".join(lines[4:]))
-    assert extract(tmp_path, *ALL, lists=("train.txt", "val.txt"))[0] == 0
-    together = features(tmp_path)
-    for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
-        shutil.rmtree(tmp_path / folder)
-    for _ in range(2):  # the second time as well
-        status, out, _ = extract(tmp_path, *ALL)
+    assert json.loads(statistics.read_text())["mean"] == pytest.approx(float(pitch[pitch != 0].mean()))
+    for given in ((), ("--pitch-mean-std-file", statistics)):  # those of the list extracted before are found
+        for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
+            shutil.rmtree(tmp_path / folder)
+        status, out, _ = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "train.meta")
         assert status == 0 and "is normalized by" not in out
-        status, out, _ = extract(tmp_path, *ALL, lists=("val.txt",))
-        assert status == 0
-        assert f"pitch_char is normalized by {tmp_path}/pitch_char_stats__train.json, of the list that was" in out
-        assert features(tmp_path) == together
-        assert not (tmp_path / "pitch_char_stats__val.json").exists()
-    shutil.copyfile(tmp_path / "pitch_char_stats__train.json", tmp_path / "pitch_char_stats__more.json")
+        options = (*ALL, "--output-meta-file", tmp_path / "val.meta", *given)
+        status, out, _ = extract(tmp_path, *options, lists=("val.txt",))
+        assert status == 0 and features(tmp_path) == together
+        assert (f"pitch_char is normalized by {statistics}, of the list that was" in out) == (not given)
+    shutil.copyfile(statistics, tmp_path / "pitch_char_stats__more.json")
     status, _, errors = extract(tmp_path, *ALL, lists=("val.txt",))
     assert status == 1 and "pitch_char_stats__more.json, pitch_char_stats__train.json" in errors
     assert "--pitch-mean-std-file" in errors
@@ -362,16 +332,11 @@ def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Pa
 def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract):
     make_corpus(tmp_path, 1)
     options = ("--extract_mels", "--n_mel_channels", "40", "--hop_length=512", "--peak-norm", "--framing", "aligned")
-    assert extract(tmp_path, *options)[0] == 0
+    assert extract(tmp_path, *options, "--max-wav-value", "32768")[0] == 0
     config = from_plain(AudioConfig, json.loads((tmp_path / "mels" / "audio.json").read_text()), where="audio.json")
     assert config == AudioConfig(n_mels=40, hop_length=512, peak=32767 / 32768, framing="aligned")
     assert load(tmp_path / "mels", "c000").shape == (40, RATE // 512)
-
-
-def test_a_demanded_depth_refuses_other_files(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    assert extract(tmp_path, "--extract-mels", "--max-wav-value", "32768")[0] == 0
-    status, out, _ = extract(tmp_path, "--extract-mels", "--max-wav-value", "8388608")
+    status, out, _ = extract(tmp_path, *options, "--max-wav-value", "8388608")
     assert status == 1 and "PCM_16 samples have full scale 32768, --max-wav-value demands 8.38861e+06" in out
 
 
@@ -382,8 +347,9 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
     names = [f"c{i:03d}" for i in range(5)]
     wanted = {name: load(tmp_path / "mels", name) for name in names}
     shutil.rmtree(tmp_path / "mels")
+    wanted_features = {"extract_mels": True, "extract_durs_from_textgrids": True, "trim_silence": 0.05}
     plan = ExtractionPlan(
-        tmp_path, AudioConfig(), mels=True, durations_from="TextGrids", trim_silence=0.05, mels_by_workers=False
+        ExtractionOptions(dataset_path=tmp_path, **wanted_features), AudioConfig(), mels_by_workers=False
     )
     items = [prepare(utterance, plan) for utterance in read_lists([tmp_path / "train.txt"])]
     assert all("mels" not in extract_utterance(item, plan).made for item in items)
@@ -423,11 +389,4 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     other = next(name for name in METHODS if name != method)
     status, _, error = extract(tmp_path, *options, other)
     assert status == 1
-    assert f"was made with --pitch-method {method}, not {other}; give the same one or move the folder away" in error
-
-
-def test_a_method_of_pitch_without_pitch_is_refused(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    status, _, error = extract(tmp_path, "--extract-mels", "--pitch-method", "pyin")
-    assert status == 2
-    assert "--pitch-method is for pitch; add --extract-pitch" in error
+    assert f"was made with other settings: pitch_method: '{method}' (there), '{other}' (options); give" in error

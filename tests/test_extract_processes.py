@@ -16,8 +16,8 @@ from shell import ROOT
 import extract_mels
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.errors import FailedElsewhereError, InputError, OutputError
-from common.extraction import ExtractionPlan, WorkerPool, extract_corpus
+from common.errors import FailedElsewhereError, InputError, OutputError, line_and_status
+from common.extraction import ExtractionOptions, ExtractionPlan, extract_corpus, map_in_processes
 from common.extraction.features import write_feature
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -96,39 +96,41 @@ class TwoRanks(Ranks):
 
 def test_a_rank_ends_quietly_when_another_has_failed_and_says_its_own_error(tmp_path: Path):
     make_corpus(tmp_path, 2)
-    plan = ExtractionPlan(dataset_path=tmp_path, audio=AudioConfig(), mels=True)
-    with pytest.raises(FailedElsewhereError):
-        extract_corpus(plan, lists=[tmp_path / "train.txt"], ranks=TwoRanks(world_size=2), n_workers=1)
-    with pytest.raises(InputError, match=r"val\.txt: no such filelist"):
-        extract_corpus(plan, lists=[tmp_path / "val.txt"], ranks=TwoRanks(world_size=2), n_workers=1)
+    for name, error, message in (
+        ("train", FailedElsewhereError, None),
+        ("val", InputError, r"val\.txt: no such filelist"),
+    ):
+        lists = (tmp_path / f"{name}.txt",)
+        options = ExtractionOptions(dataset_path=tmp_path, wav_text_filelist=lists, extract_mels=True, num_workers=1)
+        with pytest.raises(error, match=message):
+            extract_corpus(ExtractionPlan(options, AudioConfig()), ranks=TwoRanks(world_size=2))
 
 
-def double(item: int, plan: ExtractionPlan) -> int:
+def double(item: int) -> int:
     return 2 * item
 
 
-def left_to_the_parent(item: int, plan: ExtractionPlan) -> bool:
+def left_to_the_parent(item: int) -> bool:
     return all(signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGINT, signal.SIGHUP))
 
 
-def die(item: int, plan: ExtractionPlan) -> int:
+def die(item: int) -> int:
     if item == 5:
         os.kill(os.getpid(), signal.SIGKILL)
     return item
 
 
-def write_below_a_file(item: int, plan: ExtractionPlan) -> int:
+def write_below_a_file(item: int) -> None:
     write_feature(Path("/dev/null/mels/a.pt"), torch.zeros(3))
 
 
-def test_a_worker_that_dies_or_cannot_write_is_reported(tmp_path: Path):
-    plan = ExtractionPlan(dataset_path=tmp_path, audio=AudioConfig(), mels=True)
+def test_a_worker_that_dies_or_cannot_write_is_reported():
     threads = torch.get_num_threads()
-    with WorkerPool(plan, n_workers=2) as pool:
-        assert sorted(pool.map(double, range(100))) == [2 * item for item in range(100)]
-        assert all(pool.map(left_to_the_parent, range(4)))
-        with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(/dev/null is no folder\); .*--resume"):
-            list(pool.map(write_below_a_file, [1, 2]))
-        with pytest.raises(InputError, match=r"a worker process \d+ \(exit code -9\) died .* --resume"):
-            list(pool.map(die, range(20)))
+    assert list(map_in_processes(double, range(100), n_workers=2)) == [2 * item for item in range(100)]
+    assert all(map_in_processes(left_to_the_parent, range(4), n_workers=2))
+    with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(/dev/null is no folder\); .*--resume"):
+        list(map_in_processes(write_below_a_file, [1, 2], n_workers=2))
+    with pytest.raises(RuntimeError, match=r"DataLoader worker ") as caught:
+        list(map_in_processes(die, range(20), n_workers=2))
+    assert "with fewer --num-workers" in line_and_status(caught.value)[0]
     assert torch.get_num_threads() == threads

@@ -17,50 +17,39 @@ import tiny_tacotron2
 import tiny_vocoder
 import tiny_waveglow
 import torch
-from fake_cuda import DEVICE, FakeGpu, backward, gpu
+from fake_cuda import DEVICE, FakeGpu, gpu
 from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.data import Batch
 from common.nn import discriminators
 from common.precision import autocast
-from common.synthesis import Controls
 from common.training import Networks, Objective
-from common.training.engine import evaluation_mode
 from fastpitch.aligner import padded_priors
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.prosody_transforms import PitchTransform
 from harmonic.loss_function import HarmonicObjective
 from hifigan.loss_function import HifiganObjective
 from jasper import augmentation
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.loss_function import JasperObjective
-from tacotron2 import generation
 from tacotron2.loss_function import Tacotron2Objective
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import build_networks as build_waveglow
 
 __all__ = ["gpu"]
 
-LATE_EPOCH = 1000  # when every loss has a weight
 # PyTorch without CUDA has one form of attention, which computes in float32; with it there are others.
 ATTENTION = "fastpitch/transformer.py:MultiHeadAttn._attend"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, how it is trained and used, and what of that is known not to be on the device alone."""
+    """A model, how it is trained, and what of that is known to be in float32."""
 
     name: str
     make: Callable[[], tuple[Networks, Objective, Batch]]
-    infer: Callable[[Any, Any], object]  # (the network that infers, batch)
-    answers: tuple[Any, ...] = ()  # values of the device that inference asks for
-    waits: tuple[str, ...] = ()  # in inference
-    uploads: tuple[str, ...] = ()  # in inference
-    validation_waits: tuple[str, ...] = ()
-    validation_uploads: tuple[str, ...] = ()
     exact: dict[str, int] = field(default_factory=dict)  # products in float32 under autocast, in training
 
 
@@ -83,8 +72,6 @@ def _fastpitch_case(name: str, **options: Any) -> Case:
         **options,
     )
     aligns = config.learned_alignment
-    transform = PitchTransform(shift=10.0) if aligns else None  # Hz
-    controls = Controls(pitch_transform=transform)
 
     def make() -> tuple[Networks, Objective, Batch]:
         token_lengths, mel_lengths = torch.tensor([5, 4]), torch.tensor([6, 4])
@@ -100,17 +87,7 @@ def _fastpitch_case(name: str, **options: Any) -> Case:
         objective = FastPitchObjective(energy=config.energy_conditioning, alignment=aligns)
         return {"fastpitch": FastPitch(config)}, objective, batch
 
-    return Case(
-        name,
-        make,
-        infer=lambda network, batch: network.infer(batch.tokens, batch.token_lengths, controls),
-        answers=(True, 7) if transform else (7,),
-        waits=(
-            *(["fastpitch/prosody_transforms.py:PitchTransform.__call__"] if transform else []),  # for the statistics
-            "fastpitch/prosody.py:regulate_length",  # for the number of frames
-        ),
-        exact={"fastpitch/aligner.py:squared_distances": 1} if aligns else {},
-    )
+    return Case(name, make, exact={"fastpitch/aligner.py:squared_distances": 1} if aligns else {})
 
 
 def _tacotron2() -> tuple[Networks, Objective, Batch]:
@@ -153,24 +130,10 @@ CASES = (
         n_speakers=3,
         pitch_statistics_per_speaker=True,
     ),
-    Case(
-        "Tacotron 2",
-        _tacotron2,
-        infer=lambda network, batch: network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=1)),
-        answers=(True, 1, 1),
-        waits=(
-            "tacotron2/generation.py:generate",  # after each `MASK_CHUNK` frames: whether all gates have fired
-            "tacotron2/generation.py:generate",  # for the number of frames
-            "tacotron2/inference.py:Inference.infer",
-        ),
-        uploads=("tacotron2/decoder.py:PrenetMasks.draw",),  # for each `MASK_CHUNK` frames
-        validation_uploads=("tacotron2/decoder.py:PrenetMasks.first",),
-        exact={"tacotron2/layers.py:LocationLayer.folded_weight": 1},
-    ),
+    Case("Tacotron 2", _tacotron2, exact={"tacotron2/layers.py:LocationLayer.folded_weight": 1}),
     Case(
         "HiFi-GAN",
         _hifigan,
-        infer=lambda network, batch: network.infer(torch.zeros(2, 80, 4, device=DEVICE), batch.mel_lengths),
         exact={
             "common/audio/mel.py:MelExtractor.of_spectrum": 3,
             "common/nn/weight_norm.py:SpectralNormConv1d.advance": 2 * 8,  # its convolutions
@@ -181,34 +144,18 @@ CASES = (
     Case(
         "WaveGlow",
         _waveglow,
-        infer=lambda network, batch: network.infer(
-            torch.zeros(2, 6, 4, device=DEVICE), torch.full((2,), 4, device=DEVICE)
-        ),
-        uploads=("common/nn/noise.py:SeededNoise.__call__",),  # once for each seed and `BLOCK` positions
         exact={"common/audio/mel.py:MelExtractor.of_spectrum": 1, "waveglow/model.py:Invertible1x1Conv.forward": 3},
     ),
     Case(
         "Harmonic",
         _harmonic,
-        infer=lambda network, batch: network.infer(
-            torch.zeros(2, 6, 4, device=DEVICE), torch.full((2,), 4, device=DEVICE)
-        ),
-        uploads=("common/nn/noise.py:SeededNoise.__call__",),
-        validation_uploads=("common/nn/noise.py:SeededNoise.__call__",),
         exact={
             "common/audio/mel.py:MelExtractor.of_spectrum": 4,
             "harmonic/model.py:HarmonicVocoder.forward": 2,
             "harmonic/model.py:PitchNetwork.forward": 4,  # its convolutions
         },
     ),
-    Case(
-        "Jasper",
-        _jasper,
-        infer=lambda network, batch: network.transcribe(batch.waves, batch.wave_lengths),
-        waits=("jasper/model.py:greedy_decode",) * 2,
-        validation_waits=(*("jasper/loss_function.py:_references",) * 2, *("jasper/model.py:greedy_decode",) * 2),
-        exact={"jasper/features.py:FeatureExtractor._spectrum": 1},
-    ),
+    Case("Jasper", _jasper, exact={"jasper/features.py:FeatureExtractor._spectrum": 1}),
 )
 of_every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 in_every_precision = pytest.mark.parametrize(
@@ -268,19 +215,6 @@ def test_what_holds_up_the_device_is_seen(gpu: FakeGpu, held_up: Callable[[Tenso
     assert len(seen.waits + seen.uploads) == 1
 
 
-def test_gradients_of_fake_tensors_have_those_of_real_ones_as_model(gpu: FakeGpu):
-    """Their engine is our own, so that it is run on real tensors too."""
-    weights = torch.linspace(0, 1, 6).view(2, 3).requires_grad_()
-
-    def loss() -> Tensor:
-        hidden = torch.tanh(weights @ weights.t())
-        return (hidden * weights[:, :2] + hidden.exp()).square().mean()
-
-    loss().backward()
-    assert weights.grad is not None
-    torch.testing.assert_close(backward(loss())[weights], weights.grad)
-
-
 @of_every_model
 @in_every_precision
 def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype: torch.dtype | None):
@@ -305,60 +239,3 @@ def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype:
     else:
         assert in_float32 == Counter(case.exact)
         assert seen.products[dtype]
-
-
-@of_every_model
-def test_gradients_are_on_the_device_alone(gpu: FakeGpu, case: Case):
-    networks, objective, batch = on_device(gpu, case)
-    objective.begin_step(networks)
-    for phase in objective.phases:
-        for name, network in networks.items():
-            network.requires_grad_(name in phase.trains + phase.keeps)
-        with gpu.watch(), autocast(DEVICE, torch.bfloat16):
-            numerators = objective.numerators(phase.name, networks, batch)
-        with gpu.watch() as seen:
-            terms = [numerators[term] for term in objective.weights(phase.name, epoch=LATE_EPOCH)]
-            gradients = backward(torch.stack(terms).sum())
-        assert not seen.waits
-        assert not seen.uploads
-        assert not seen.on_host
-        for name in phase.trains:
-            for key, parameter in networks[name].named_parameters():
-                assert parameter in gradients or "attn_proj" in key  # which FastPitch does not use
-
-
-@of_every_model
-@in_every_precision
-def test_validation_is_on_the_device_but_for_what_is_listed(gpu: FakeGpu, case: Case, dtype: torch.dtype | None):
-    networks, objective, batch = on_device(gpu, case)
-    with gpu.watch() as seen, torch.no_grad(), evaluation_mode(networks), autocast(DEVICE, dtype):
-        terms = objective.evaluate(networks, batch)
-    assert {value.device for term in terms.values() for value in (term.total, term.count)} == {DEVICE}
-    assert seen.waits == list(case.validation_waits)
-    assert seen.uploads == list(case.validation_uploads)
-    assert not seen.rounded
-
-
-@of_every_model
-@in_every_precision
-def test_inference_waits_as_often_as_is_listed(
-    gpu: FakeGpu, case: Case, dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
-):
-    class Recorder:
-        """Runs the work in place of recording it."""
-
-        def __call__(self, work: Callable[[], Tensor]) -> tuple[Any, Tensor]:
-            self.replay = work
-            return self, work()
-
-    monkeypatch.setattr(generation, "CudaGraphRecorder", Recorder)
-    networks, _, batch = case.make()
-    network: Any = next(iter(networks.values()))
-    network.prepare_for_inference()
-    gpu.on_device(network)
-    batch = gpu.on_device(batch)
-    with gpu.watch(*case.answers) as seen, torch.no_grad(), autocast(DEVICE, dtype):
-        case.infer(network, batch)
-    assert seen.waits == list(case.waits)
-    assert seen.uploads == list(case.uploads)
-    assert not seen.rounded

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utteran
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.training import Engine, Networks, step_graphs
+from common.training import Engine, Networks, ema, step_graphs
 from common.training.optim import OPTIMIZERS, build_optimizer
 
 CUDA = torch.device("cuda", 0)
@@ -79,6 +80,8 @@ class FakeEvent:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    # Fake tensors cannot be copied with their mode.
+    monkeypatch.setattr(ema, "copy", SimpleNamespace(deepcopy=lambda network: fake_networks()["generator"]))
     monkeypatch.setattr(FakeEvent, "waited", 0)
     monkeypatch.setattr("torch.cuda.amp.common.amp_definitely_not_available", lambda: False)
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
@@ -102,7 +105,7 @@ def fake_batch() -> Batch:
 
 def launch_only(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what needs values or a GPU's streams: reading figures, and the backward pass itself."""
-    monkeypatch.setattr(engine, "settle", lambda *, keep=0: None)
+    monkeypatch.setattr(engine, "wait_for_results", lambda *, keep=0: None)
 
     def backward(loss: torch.Tensor) -> None:
         assert loss.device == CUDA
@@ -123,7 +126,7 @@ def test_an_update_waits_for_nothing_and_fetches_its_figures_once(
     engine = toy_engine(
         fake_networks(), objective=OnTheDevice(), ranks=Ranks(device=CUDA), optimizer=optimizer, **options
     )
-    assert engine.late == 1
+    assert engine.n_pending == 1
     launch_only(engine, monkeypatch)
     batches = [fake_batch(), fake_batch()]
     for _ in range(2):  # the optimizers' states are made in the first

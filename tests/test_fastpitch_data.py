@@ -170,7 +170,7 @@ def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
     ("content", "message"),
     [
         ('{"mean": 200}', ": std is missing"),
-        ('{"mean": 200, "std": 0}', ": mean 200 Hz, std 0 Hz: expected two numbers above 0"),
+        ('{"mean": 200, "std": 0}', ": mean 200.0 Hz, std 0.0 Hz: expected two numbers above 0"),
     ],
 )
 def test_numbers_that_are_no_pitch_statistics_are_refused(tmp_path: Path, content: str, message: str):

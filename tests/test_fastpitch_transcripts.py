@@ -19,7 +19,7 @@ from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import write_json, write_text
-from common.text.arguments import text_of_teacher
+from common.text.teacher import text_of_teacher
 from common.torch_file import save_tensor
 from fastpitch.aligner import padded_priors
 from fastpitch.config import ModelConfig

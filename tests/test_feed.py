@@ -6,24 +6,20 @@ import multiprocessing
 import os
 import pickle
 import signal
-import socket
 import zipfile
 from dataclasses import replace
-from multiprocessing import resource_sharer
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import pytest
 import torch
 from tiny import make_corpus
-from tiny_jasper import small_network, utterances
 from tiny_vocoder import make_recordings, train_options
 from torch import Tensor
 from training_setup import set_up
 
 from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
-from common.data import GlobalBatchSampler, build_loader, leave_to_the_parent, pad_rows, raise_errors
+from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.registry import get_model
@@ -32,8 +28,6 @@ from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
 from hifigan.data_function import HifiganDataset
 from hifigan.loss_function import HifiganObjective
-from jasper.augmentation import Augmentation, SpecAugment
-from jasper.loss_function import JasperObjective
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
@@ -127,14 +121,6 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader._iterator._shutdown_workers()  # left to the garbage collector, the queue goes first, and this takes 10 s
 
 
-@pytest.mark.parametrize("kind", [ConnectionResetError, EOFError])
-def test_a_loader_process_that_ends_while_it_hands_a_batch_over_is_a_lost_one(kind: type[Exception]):
-    batches = MagicMock()
-    batches.__iter__.side_effect = kind
-    with pytest.raises(RuntimeError, match=r"^DataLoader worker "):
-        next(raise_errors(batches))
-
-
 def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp_path: Path, capsys):
     words = "--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split()
     feed.main([*words, "--json", str(tmp_path / "feed.json")])
@@ -175,36 +161,3 @@ def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes
     with pytest.raises(GivenError):
         objective.numerators("discriminator", {"generator": spy}, batch)
     assert torch.equal(spy.given, expected)
-
-
-def test_jaspers_features_are_made_by_the_update_from_numbers_that_loader_processes_draw():
-    augmentation = Augmentation(spec_augment=SpecAugment(freq_masks=1, time_masks=1))
-    batch = utterances([4000, 2400], augmentation=augmentation)
-    assert {name for name, value in vars(batch).items() if isinstance(value, Tensor)} == {
-        *("waves", "wave_lengths", "tokens", "token_lengths", "draws")
-    }
-    objective = JasperObjective(augmentation)
-    features = objective.features(small_network(), batch).features
-    assert torch.equal(features, objective.features(small_network(), batch).features), "draws decide, nothing else"
-    other = replace(batch, draws=batch.draws.flip(0))
-    assert not torch.equal(features, objective.features(small_network(), other).features)
-
-
-def _connect_and_go(as_loader: bool) -> None:
-    """In another process: a connection to what shares its files breaks, and the next one is served."""
-    if as_loader:
-        leave_to_the_parent(0)
-    with Path(os.devnull).open() as file:
-        shared = resource_sharer.DupFd(file.fileno())
-    with socket.socket(socket.AF_UNIX) as broken:
-        broken.connect(shared._id[0])
-    os.close(shared.detach())  # which is served after it
-
-
-@pytest.mark.parametrize("as_loader", [True, False])
-def test_a_connection_that_breaks_is_not_for_a_loader_process_to_say(as_loader: bool, capfd: pytest.CaptureFixture):
-    process = multiprocessing.get_context("fork").Process(target=_connect_and_go, args=(as_loader,))
-    process.start()
-    process.join()
-    assert process.exitcode == 0
-    assert ("Traceback" in capfd.readouterr().err) == (not as_loader)

@@ -61,11 +61,6 @@ def test_what_is_only_read_may_lie_anywhere(tmp_path: Path):
     assert [entry.fields["wav"] for entry in entries] == ["/data/a.wav", "../b.wav"]
 
 
-def test_a_missing_list_is_named(tmp_path: Path):
-    with pytest.raises(InputError, match=r"list\.txt: no such filelist"):
-        read_filelist(tmp_path / "list.txt", columns=COLUMNS)
-
-
 def test_a_column_may_be_empty_where_the_caller_says_so(tmp_path: Path):
     entries = read(tmp_path / "list.txt", "wavs/a.wav|\n", may_be_empty=("text",))
     assert entries[0].fields["text"] == ""
@@ -87,10 +82,3 @@ def test_lines_of_a_metadata_csv_are_recordings_of_the_corpus_with_their_normali
         read(path, "LJ001-0001||\n")
     mixed = read(path, "LJ001-0001|raw|normalized\nwavs/other.wav|a transcript\n")
     assert [entry.fields["wav"] for entry in mixed] == ["wavs/LJ001-0001.wav", "wavs/other.wav"]
-
-
-def test_a_list_of_recordings_alone_takes_a_metadata_csv_too(tmp_path: Path):
-    entries = read(
-        tmp_path / "metadata.csv", "LJ001-0001|raw|normalized\n", columns=("wav",), optional=("text", "speaker")
-    )
-    assert entries[0].fields == {"wav": "wavs/LJ001-0001.wav", "text": "normalized"}

@@ -1,22 +1,11 @@
 """Text becomes phones of its language, the same ones that the embedded speaker says."""
 
-import argparse
-import builtins
-from pathlib import Path
-
 import pytest
 
-from common.cli import ArgumentParser
 from common.config import TextConfig
-from common.errors import InputError, OptionError
-from common.text import Speaker, TextFrontEnd, espeak_library, get_symbol_table
-from common.text.arguments import (
-    NO_G2P,
-    add_phoneme_overrides,
-    add_text_arguments,
-    override_phonemes,
-    text_config_from_args as config_of,
-)
+from common.errors import InputError
+from common.text import Speaker, TextFrontEnd
+from common.text.options import TextOptions, TextOverrides, overridden, text_config
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 
@@ -53,32 +42,11 @@ def test_the_plain_set_holds_what_the_embedded_speaker_says(language: str, text:
     assert reader.decode(reader.encode(text)).split() == Speaker(voice=language).phones(text)
 
 
-def test_the_same_text_always_gives_the_same_phones() -> None:
-    first = front_end().clean(GERMAN)
-    front_end("fr-fr").clean("Un bon vin blanc.")
-    Speaker().speak("Something else.")
-    english = front_end("en-us")
-    assert english.clean("Wait..") == english.clean("Wait..")
-    assert front_end().clean(GERMAN) == first
-
-
-def test_vowels_are_nasal_where_the_set_has_the_mark() -> None:
-    assert "v ˈɛ̃" in front_end("fr-fr").clean("Un bon vin.")
-    front_end("fr-fr").encode("Un bon vin.")
-    with pytest.raises(InputError, match=r"U\+0303.*not in symbol set ipa \(list\.txt:3\)"):
-        front_end("fr-fr", "ipa").encode("Un bon vin.", where="list.txt:3")
-
-
 def test_punctuation_of_other_scripts_is_kept() -> None:
     cleaned = front_end("cmn").clean("你好，世界。")
     assert " , " in cleaned
     assert cleaned.endswith(" . sil")
     assert front_end("cmn").encode("你好，世界。")
-
-
-@pytest.mark.parametrize("language", ["en-us", "de", "fr-fr", "es", "it", "nl", "pl", "pt-br", "ru", "cs", "hi", "cmn"])
-def test_numbers_and_letters_of_a_language_are_in_the_set(language: str) -> None:
-    assert len(front_end(language).encode("1 2 3 4 5 6 7 8 9 10 11 12 20 100 1000 a b c d e f g h i j k l m n")) > 50
 
 
 def test_phones_in_curly_braces_stay() -> None:
@@ -87,20 +55,10 @@ def test_phones_in_curly_braces_stay() -> None:
         front_end().encode("Nein {Q}.")
 
 
-def test_words_of_another_language_leave_no_trace_of_its_name() -> None:
-    assert "(" not in front_end("ja").clean("世界。")
-
-
 @pytest.mark.parametrize("text", ["", " ", "...", "?!", "{}"])
 def test_silence_is_an_empty_transcript(text: str) -> None:
     with pytest.raises(InputError, match=r"empty transcript.*\(list\.txt:1\)"):
         front_end().encode(text, where="list.txt:1")
-
-
-def test_the_marked_set_begins_with_the_plain_one() -> None:
-    plain, marked = get_symbol_table("ipa").symbols, get_symbol_table("ipa_marked").symbols
-    assert marked[: len(plain)] == plain
-    assert len(set(marked)) == len(marked) == 198
 
 
 def test_english_is_written_out_first_but_for_phones_in_braces() -> None:
@@ -108,62 +66,24 @@ def test_english_is_written_out_first_but_for_phones_in_braces() -> None:
     assert reader.clean("At 5 pm {k ˈ æ t}.") == front_end("en-us").clean("at five p.m. {k ˈ æ t}.")
 
 
-def parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
 def test_options_describe_g2p() -> None:
-    assert config_of(parse("--g2p", "espeak", "--g2p-language", "de")) == TextConfig(
-        "phone", "ipa_marked", (), g2p="espeak", g2p_language="de"
-    )
-    words = ("--input-type", "phone", "--symbol-set", "ipa")
-    assert config_of(parse(*words, "--g2p", "espeak")) == TextConfig(
-        "phone", "ipa", ("english_cleaners_v3",), g2p="espeak"
-    )
-
-
-def test_options_that_do_not_fit_are_refused() -> None:
-    for words, message in (
-        ("--g2p espeak --g2p-language klingon", "--g2p-language klingon: eSpeak NG has no voice 'klingon'; it has af"),
-        ("--g2p espeak --g2p-language de-xx", "it has de"),
-        ("--g2p espeak --input-type phone --symbol-set xsampa", "ipa_marked or ipa, not of xsampa"),
-        ("--g2p espeak --p-arpabet 1", "leave out --input-type phone and --g2p"),
-    ):
-        with pytest.raises(OptionError, match=message):
-            config_of(parse(*words.split()))
+    german = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+    assert text_config(TextOptions(g2p="espeak", g2p_language="de")) == german
+    options = TextOptions(input_type="phone", symbol_set="ipa", g2p="espeak")
+    assert text_config(options) == TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak")
+    for language, message in (("klingon", "eSpeak NG has no voice 'klingon'; it has af"), ("de-xx", "it has de")):
+        with pytest.raises(InputError, match=message):
+            text_config(TextOptions(g2p="espeak", g2p_language=language))
+    with pytest.raises(InputError, match="are for characters"):
+        text_config(TextOptions(g2p="espeak", p_arpabet=1.0))
+    with pytest.raises(InputError, match="eSpeak NG's phones are in ipa_marked and ipa"):
+        front_end(symbol_set="xsampa").encode("ja")
 
 
 def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
-    def override(config: TextConfig, *words: str) -> TextConfig:
-        parser = ArgumentParser()
-        add_phoneme_overrides(parser.add_argument_group("text"))
-        return override_phonemes(parser.parse_args(words), config)
-
     phones = TextConfig("phone", "ipa", ())
-    reads = override(phones, "--g2p", "espeak", "--g2p-language", "de")
+    reads = overridden(phones, TextOverrides(g2p="espeak", g2p_language="de"))
     assert reads == TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert override(reads, "--g2p", NO_G2P) == TextConfig("phone", "ipa", (), g2p_language="de")
-    with pytest.raises(OptionError, match="has no voice"):
-        override(reads, "--g2p-language", "xx-yy")
-
-
-def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args, **kwargs):
-        if name == "espeakng_loader":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(espeak_library, "_loaded", {})
-    with pytest.raises(InputError, match="pip install espeakng-loader"):
-        front_end().encode("Hund")
-
-
-def test_a_list_of_text_is_a_list_of_text(tmp_path: Path) -> None:
-    """The line stands in errors as it is written, not as phones."""
-    with pytest.raises(InputError, match=r"'Un bon vin'.*list\.txt:9"):
-        front_end("fr-fr", "ipa").encode("Un bon vin", where=str(tmp_path / "list.txt:9"))
+    assert overridden(reads, TextOverrides(g2p="none")) == TextConfig("phone", "ipa", (), g2p_language="de")
+    with pytest.raises(InputError, match="has no voice"):
+        overridden(reads, TextOverrides(g2p_language="xx-yy"))

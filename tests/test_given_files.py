@@ -89,16 +89,9 @@ LISTS = {
     "a zero byte": (b"wavs/a.wav|a\nwavs/\0b.wav|b\n", r"list\.txt:2: a zero byte"),
     "UTF-16": ("wavs/a.wav|ä\n".encode("utf-16"), r"list\.txt: UTF-16 text; save the filelist as UTF-8"),
     "UTF-16 without a mark": ("wavs/a.wav|a\n".encode("utf-16-le"), r"list\.txt:1: a zero byte.*UTF-16"),
-    "a control character in a path": (b"wavs/\x1b[31ma.wav|a\n", r"list\.txt:1: a control character \('\\x1b'\)"),
-    "a control character in a text": (b"wavs/a.wav|a\x07\n", r"a control character \('\\x07'\) in the text column"),
     "outside": (b"../../x.wav|a\n", r"list\.txt:1: \.\./\.\./x\.wav leads out of the dataset"),
     "absolute": (b"/etc/passwd|a\n", r"/etc/passwd leads out of the dataset"),
     "hidden in the middle": (b"wavs/../../x.wav|a\n", "leads out of the dataset"),
-    "a long name": (
-        b"wavs/" + b"x" * 250 + b".wav|a\n",
-        r"list\.txt:1: .* has a name of 254 bytes, expected at most 240",
-    ),
-    "a long name of two bytes a character": (("é" * 121 + "|a\n").encode(), "has a name of 246 bytes"),
 }
 
 
@@ -123,7 +116,7 @@ def test_byte_order_marks_newlines_and_spaces_change_nothing(tmp_path: Path, new
     ]
 
 
-@pytest.mark.parametrize("name", ["\x1b[31ma.wav", "x" * 250 + ".wav", "a\x00.wav", "../a.wav", "/tmp/a.wav"])
+@pytest.mark.parametrize("name", ["../a.wav", "/tmp/a.wav"])
 def test_an_output_that_cannot_be_is_refused_and_not_echoed(tmp_path: Path, name: str):
     path = tmp_path / "list.txt"
     path.write_text(f"{name}|Some text.\n")

@@ -81,12 +81,19 @@ def learn_normalized(ranks: Ranks) -> dict[str, torch.Tensor]:
     return networks["critic"].state_dict()
 
 
+def evaluate_and_stop(ranks: Ranks, share: Sequence[int]) -> tuple[dict[str, float], bool]:
+    """Validation's terms of this process's share, and whether all stop when the second process is asked to."""
+    engine, own = toy_engine(toy_networks(), ranks=ranks), micro_batches(*share, count=2, seed=0)
+    terms = engine.evaluate(own)
+    return terms, engine.step(own, epoch=1, stop=ranks.rank == 1).stop
+
+
 _PROGRAM = """
 import sys
 import torch
 torch.set_num_threads(1)
 from common import distributed
-from test_gradients import ACCUMULATIONS, OBJECTIVES, count_exchanges, learn, learn_normalized
+from test_gradients import ACCUMULATIONS, OBJECTIVES, count_exchanges, evaluate_and_stop, learn, learn_normalized
 ranks = distributed.start(cuda=False)
 share = ((0, 5), (5, 12))[ranks.rank]
 results = {
@@ -96,6 +103,7 @@ results = {
 }
 results["exchanges"] = [count_exchanges(n, ranks=ranks) for n in ACCUMULATIONS]
 results["normalized"] = learn_normalized(ranks)
+results["evaluated"], results["stop"] = evaluate_and_stop(ranks, share)
 torch.save(results, f"{sys.argv[1]}/{ranks.rank}.pt")
 distributed.stop()
 """
@@ -119,6 +127,13 @@ def test_two_processes_have_the_gradients_and_weights_of_one(of_ranks: list, nam
             torch.testing.assert_close(
                 found[key], value, atol=1e-6, rtol=1e-4, msg=lambda text, key=key: f"{key}: {text}"
             )
+
+
+def test_all_processes_evaluate_the_whole_and_stop_together(of_ranks: list):
+    expected = toy_engine(toy_networks()).evaluate(micro_batches(0, N_UTTERANCES, count=1, seed=0))
+    for rank in of_ranks:
+        assert rank["evaluated"] == pytest.approx(expected, rel=1e-5)
+        assert rank["stop"] is True
 
 
 def test_gradients_are_exchanged_in_the_last_micro_batch_alone(of_ranks: list):

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_voice import MODEL, save_voice
+from tiny_voice import save_voice
 
 import inference
 import train
 from common.errors import CheckpointError, InputError
-from fastpitch.export import ExportedFastPitch
 from scripts import convert_checkpoint, inspect_checkpoint, strip_checkpoint
 
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
@@ -50,24 +49,12 @@ def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 OPTIMIZER = ("training", "optimizers", "fastpitch")
 STATE = (*OPTIMIZER, "states", PROJ)
 INCONSISTENT = {
-    "EMA of another network": (("ema",), lambda ema: {"generator": {}}, "ema of the networks"),
     "EMA of some weights": (("ema", "fastpitch"), without("proj.bias"), "missing proj.bias"),
-    "EMA of NaN": (("ema", "fastpitch", "proj.bias"), lambda value: value * float("nan"), "proj.bias is not finite"),
-    "EMA of negative spread": (("ema", "fastpitch", "pitch_std"), lambda value: -value, "pitch_std is below 0"),
-    "spread of 0": (("networks", "fastpitch", "pitch_std"), lambda value: 0 * value, "pitch_std[0] 0 Hz"),
     "a state less": ((*OPTIMIZER, "states"), without(PROJ), f"missing: {PROJ}"),
     "a state more": ((*OPTIMIZER, "states"), lambda states: {**states, "mpd.w": states[PROJ]}, "unknown: mpd.w"),
     "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], "has shape (79,), expected (80,)"),
-    "negative squares": ((*STATE, "exp_avg_sq"), lambda value: value - 1, f"{PROJ}.exp_avg_sq is below 0"),
     "an optimizer more": (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "optimizers are of ['mpd']"),
-    "scale of no optimizer": (
-        ("training", "scaler"),
-        lambda _: {"scales": {"mpd": 1.0}, "finite_since": {"mpd": 0}},
-        "scaler.scales of the phases ['mpd']",
-    ),
-    "fewer updates than epochs": (("training", "epoch"), lambda _: 10, "iteration 1 in epoch 10"),
-    "best of a later epoch": (("training", "best"), lambda best: {"epoch": 7, "loss": 1.0}, "best.epoch 7"),
-    "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b"], "speakers: 2 names"),
+    "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b"], "names of 2 speakers"),
     "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
     "other mel channels": (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),
 }
@@ -112,18 +99,13 @@ def test_the_reason_of_the_last_checkpoint_that_cannot_be_read_is_in_the_error(t
 
 
 VOICES = {
-    "EMA of another network": (("ema",), lambda _: {"generator": {}}),
-    "EMA of nothing": (("ema",), lambda _: {}),
     "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b", "c"]),
-    "a name twice": (("config", "text", "speakers"), lambda _: ["a", "a"]),
     "fewer rows than speakers": (("networks", "fastpitch", "speaker_emb.weight"), lambda value: value[:1]),
-    "negative spread": (("networks", "fastpitch", "pitch_std"), lambda value: -value),
     "other mel channels": (("config", "audio", "n_mels"), lambda _: 20),
     "window longer than the filter": (("config", "audio", "win_length"), lambda _: 4096),
     "hop longer than the window": (("config", "audio", "hop_length"), lambda _: 2000),
     "fmin above fmax": (("config", "audio", "mel_fmin"), lambda _: 9000.0),
     "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended"),
-    "one network more": (("networks",), lambda networks: {**networks, "mpd": networks["fastpitch"]}),
 }
 
 
@@ -138,7 +120,7 @@ def test_a_voice_that_does_not_fit_together_is_refused_by_every_command(case: st
         lambda: strip_checkpoint.main([str(path), str(tmp_path / "b.pt")]),
         lambda: convert_checkpoint.main([str(path), str(tmp_path / "c.pt")]),
     ]
-    for command in commands[case == "one network more" :]:  # speaking does not read what it does not use
+    for command in commands:
         with pytest.raises(CheckpointError) as caught:
             command()
         assert str(caught.value).startswith(f"{path}: ")
@@ -162,12 +144,3 @@ def test_a_training_whose_examples_are_not_finite_says_what_to_do(trained, tmp_p
     payload = with_value(payload, ("ema", "fastpitch", "proj.weight"), lambda value: value * 1e38)
     with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2; .*--checkpoint-path"):
         resume(trained, tmp_path / "out", payload, "--samples-interval", "1")
-
-
-@pytest.mark.parametrize(
-    ("mean", "std"), [([200.0], [40.0] * 3), ([200.0] * 3, [40.0] * 3), ([200.0], [0.0]), ([], [])]
-)
-def test_an_exported_voice_with_statistics_of_other_speakers_is_refused(mean: list[float], std: list[float]):
-    said = {"inputs": {}, "pitch_mean": mean, "pitch_std": std}
-    with pytest.raises(InputError, match=r"pitch_mean.*expected"):
-        ExportedFastPitch(None, MODEL, said, torch.device("cpu"))

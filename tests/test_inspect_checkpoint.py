@@ -1,7 +1,6 @@
 """scripts/inspect_checkpoint.sh says what a file is and what speaks with it; what is no checkpoint is one line."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import onnx
 import pytest
 import torch
 from safetensors.torch import save_file
-from shell import ROOT, run_bash
+from shell import ROOT
 from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
 
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.checkpoints.stripping import strip_checkpoint
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError
 from scripts import export_model
 from scripts.inspect_checkpoint import main as inspect
 
@@ -169,17 +168,6 @@ def test_an_exported_file_is_described_as_its_checkpoint_with_its_inputs_and_out
     )
 
 
-def test_safetensors_are_not_taken_for_onnx_whatever_the_size_of_their_header(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    content = (exported / "voice.safetensors").read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    padded = size + (8 - size) % 256  # begins with the byte 8, as ONNX files do
-    header = content[8 : 8 + size] + b" " * (padded - size)
-    (tmp_path / "a.safetensors").write_bytes(padded.to_bytes(8, "little") + header + content[8 + size :])
-    assert facts(capsys, tmp_path / "a.safetensors")["layout"] == "safetensors"
-
-
 def test_exported_files_are_found_beside_a_vocoder(exported: Path, capsys: pytest.CaptureFixture):
     found = facts(capsys, exported / "vocoder.pt")["fits"]
     assert {Path(one["file"]).suffix for one in found if one["fits"]} == {".pt", ".onnx", ".safetensors"}
@@ -200,7 +188,7 @@ def test_exported_files_of_other_programs_are_one_line(exported: Path, tmp_path:
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
     save_file({"weight": torch.zeros(2)}, tmp_path / "a.safetensors")
     for name, match in (
-        ("a.onnx", r"an ONNX file that scripts/export_model\.sh did not write$"),
+        ("a.onnx", r"not written by scripts/export_model\.sh$"),
         ("a.ts", "TorchScript files are written, not read; give the checkpoint that it was made of$"),
         ("a.safetensors", r"a checkpoint of no known layout \(its keys: .state_dict.\)$"),
     ):
@@ -216,23 +204,6 @@ def test_of_a_training_the_last_checkpoint_is_compared(tmp_path: Path, capsys: p
     assert [Path(one["file"]).name for one in found] == ["HiFi-GAN_checkpoint_10.pt"]
 
 
-class _Harmful:
-    def __reduce__(self) -> tuple:
-        return os.mkdir, (os.environ["HARM"],)
-
-
-def test_nothing_of_a_hostile_file_is_run_nor_of_one_beside_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
-    voice = save_voice(tmp_path / "voice.pt")
-    torch.save({"generator": {}, "x": _Harmful()}, tmp_path / "bad.pt")
-    assert facts(capsys, voice)["fits"] == []
-    with pytest.raises(CheckpointError, match=r"bad\.pt: holds posix\.mkdir, "):
-        inspect([str(tmp_path / "bad.pt")])
-    assert not (tmp_path / "harm").exists()
-
-
 def test_what_is_no_checkpoint_is_one_line_and_an_exit_status(tmp_path: Path):
     (tmp_path / "a.txt").write_text("no checkpoint")
     for name in ("a.txt", "absent.pt"):
@@ -241,10 +212,3 @@ def test_what_is_no_checkpoint_is_one_line_and_an_exit_status(tmp_path: Path):
     torch.save(torch.zeros(2), tmp_path / "mel.pt")
     with pytest.raises(CheckpointError, match=r"mel\.pt: holds a Tensor, expected a checkpoint's dict$"):
         inspect([str(tmp_path / "mel.pt")])
-    with pytest.raises(OptionError, match=r"--beside \S+absent: no such folder$"):
-        inspect([str(tmp_path / "mel.pt"), "--beside", str(tmp_path / "absent")])
-
-
-def test_the_script_passes_its_arguments_on():
-    result = run_bash(ROOT / "scripts/inspect_checkpoint.sh", "a b.pt", "--json", PYTHON="echo")
-    assert (result.returncode, result.stdout) == (0, "-m scripts.inspect_checkpoint a b.pt --json\n")

@@ -14,7 +14,7 @@ import train
 from common.errors import InputError
 from common.logger import read_log
 from common.training import engine as engine_module
-from common.training.step_result import Fetch
+from common.training.step_result import StepResult
 
 WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-checkpoint 1 --grad-clip-thresh 0.5"
 
@@ -22,7 +22,7 @@ WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-c
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU's figures are read as late as a GPU's."""
-    monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", 1)
+    monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", 1)
 
 
 @pytest.fixture(scope="module")
@@ -82,22 +82,12 @@ def test_a_late_run_that_is_killed_and_stopped_is_the_uninterrupted_one(
     assert_same_state(prompt / "FastPitch_checkpoint_2.pt", tmp_path / "FastPitch_checkpoint_2.pt")
 
 
-def test_a_late_clock_saves_one_update_later_and_starts_again(
-    late: None, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 9 --validation-interval 9 --epochs 1".split()
-    run_train(corpus, tmp_path, *words)
-    lines = capsys.readouterr().out.splitlines()
-    saved = [line.split("iteration ")[1][0] for line in lines if line.startswith("saved ")]
-    assert saved == ["2", "4", "6"]
-
-
 def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     corpus = make_corpus(tmp_path / "data", count=16)
     bad = corpus / "mels" / "u9.pt"
     torch.save(torch.ones(3), bad)
     for late in (0, 1):
-        monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", late)
+        monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", late)
         with pytest.raises(InputError, match=bad.name):
             run_train(corpus, tmp_path / str(late))
     assert 1 <= len(log_of(tmp_path / "0")) < 6
@@ -113,25 +103,14 @@ def test_too_many_skipped_updates_stop_one_update_later_and_name_their_utterance
         engine.step(other, epoch=1)
 
 
-def test_the_state_to_save_counts_every_update(late: None):
-    engine = toy_engine(toy_networks(), objective=Poisoned(), max_skipped_in_a_row=3)
-    bad = [toy_collate(toy_utterances(2))]
-    for n in (1, 2):
-        engine.step(bad, epoch=1)
-        assert engine.state()["skipped_in_a_row"] == n
-    engine.step(bad, epoch=1)
-    with pytest.raises(InputError, match="3 updates in a row"):
-        engine.state()
-
-
 def test_figures_are_waited_for_when_they_are_read_and_not_before(late: None, monkeypatch: pytest.MonkeyPatch):
     read = []
-    values = Fetch.values.func
-    monkeypatch.setattr(Fetch, "values", property(lambda fetch: read.append(fetch) or values(fetch)))
+    figures = StepResult.figures.func
+    monkeypatch.setattr(StepResult, "figures", property(lambda result: read.append(result) or figures(result)))
     engine = toy_engine(toy_networks())
     batches = [toy_collate(toy_utterances(4))]
     first = engine.step(batches, epoch=1)
     assert not read
     second = engine.step(batches, epoch=1)
-    assert read == [first.fetch]
+    assert read == [first]
     assert second.terms["l1"] != first.terms["l1"] and (first.iteration, second.iteration) == (1, 2)

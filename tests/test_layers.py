@@ -135,28 +135,10 @@ def test_length_regulation_repeats_tokens_as_published(goldens: Path, reference:
         assert not out[:, size:].any()
 
 
-def test_length_regulation_equals_python_lists():
-    generator = torch.Generator().manual_seed(3)
-    encoded = torch.randn(5, 8, 4, generator=generator)
-    frames = torch.randint(0, 4, (5, 8), generator=generator)
-    frames[:, 0] = torch.tensor([0, 1, 2, 3, 0])
-    out, lengths = regulate_length(encoded, frames, None)
-    for item in range(5):
-        rows = [encoded[item, token] for token in range(8) for _ in range(int(frames[item, token]))]
-        assert lengths[item] == len(rows)
-        assert torch.equal(out[item, : len(rows)], torch.stack(rows))
-        assert not out[item, len(rows) :].any()
-
-
 def test_length_regulation_sums_the_gradient_over_a_tokens_frames():
     encoded = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
     frames = torch.tensor([[2, 0, 1], [1, 1, 0]])
     assert torch.autograd.gradcheck(lambda x: regulate_length(x, frames, 5)[0], encoded)
-
-
-def test_an_utterance_whose_durations_round_to_nothing_gets_one_frame_at_its_longest_token():
-    durations = torch.tensor([[0.1, 0.3, 0.2], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-    assert frames_per_token(durations, 1.0).tolist() == [[0, 1, 0], [1, 2, 0], [1, 0, 0]]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
@@ -178,24 +160,6 @@ def test_dropout_keeps_the_mean_and_drops_its_share(dtype: torch.dtype):
     assert dropped.float().mean().item() == pytest.approx(1.0, abs=4e-3)
     assert torch.equal(ones.grad, dropped)  # the same elements, the same scale
     assert not torch.equal(Dropout(0.1)(ones), dropped)
-
-
-def test_dropout_does_nothing_in_evaluation_or_at_probability_zero():
-    ones = torch.ones(3, 3)
-    assert torch.equal(Dropout(0.5).eval()(ones), ones)
-    assert torch.equal(Dropout(0.0)(ones), ones)
-
-
-def test_attention_with_dropout_is_attention_where_nothing_is_dropped():
-    torch.manual_seed(0)
-    sizes = {"n_head": 2, "d_model": 16, "d_head": 8}
-    layer = MultiHeadAttn(_config(sizes | {"dropout": 0.0, "dropatt": 1e-9}))  # so rare that nothing is dropped
-    x = torch.randn(1, 13, 16)
-    pieces = [6, 1, 5, 1]
-    mask = torch.ones(1, 13, 1, dtype=torch.bool)
-    torch.testing.assert_close(layer.train()(x, mask, pieces), layer.eval()(x, mask, pieces), atol=1e-6, rtol=1e-5)
-    layer.drop_attention.p = 0.5
-    assert not torch.allclose(layer.train()(x, mask, pieces), layer.eval()(x, mask, pieces), atol=1e-3)
 
 
 def test_packing_lays_utterances_one_after_another_with_zeros_between():

@@ -24,46 +24,31 @@ def corpus(tmp_path_factory) -> Path:
     return folder
 
 
-def test_wavs_are_16_bit_mono_at_22050_hz(corpus):
-    paths = sorted((corpus / "wavs").iterdir())
-    assert [path.name for path in paths] == ["EM-0001.wav", "EM-0002.wav", "EM-0003.wav"]
-    infos = [soundfile.info(path) for path in paths]
-    assert {(info.samplerate, info.channels, info.subtype) for info in infos} == {(22050, 1, "PCM_16")}
-
-
-def test_numbers_are_read_as_words():
-    assert normalize(TEXTS[1]) == "stop at seven!"
-
-
 def test_the_metadata_and_the_lists_have_each_text_once(corpus):
     with (corpus / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
+    assert normalize(TEXTS[1]) == "stop at seven!"
     assert rows == [[f"EM-{i:04d}", text, normalize(text)] for i, text in enumerate(TEXTS, start=1)]
     lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus / "train.txt", corpus / "val.txt")]
     assert [len(entries) for entries in lists] == [2, 1]
     assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalize, TEXTS))
 
 
-def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
+def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its_mel(corpus):
+    config = AudioConfig()
     for i, text in enumerate(map(normalize, TEXTS), start=1):
         grid = tgt.read_textgrid(str(corpus / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
         phones = grid.get_tier_by_name("phones")
         assert [interval.text for interval in phones] == Speaker().phones(text)
-        seconds = soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav").duration
-        assert float(phones[-1].end_time) == pytest.approx(seconds, abs=1e-6)
-        words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
-        assert words == text.translate(str.maketrans("", "", ".,;!"))
-
-
-def test_durations_from_its_textgrids_fit_its_mels(corpus):
-    config = AudioConfig()
-    for i, text in enumerate(map(normalize, TEXTS), start=1):
-        path = corpus / "TextGrid" / f"EM-{i:04d}.TextGrid"
-        n_frames = 1 + soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav").frames // config.hop_length
+        info = soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav")
+        assert (info.samplerate, info.channels, info.subtype) == (22050, 1, "PCM_16")
+        assert float(phones[-1].end_time) == pytest.approx(info.duration, abs=1e-6)
+        path, n_frames = corpus / "TextGrid" / f"EM-{i:04d}.TextGrid", 1 + info.frames // config.hop_length
         alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)
         assert list(alignment.phones) == Speaker().phones(text)
-        assert min(alignment.durations) >= 1
-        assert sum(alignment.durations) == n_frames
+        assert min(alignment.durations) >= 1 and sum(alignment.durations) == n_frames
+        words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
+        assert words == text.translate(str.maketrans("", "", ".,;!"))
 
 
 def test_the_same_sentences_give_the_same_files(corpus, tmp_path):
@@ -79,20 +64,18 @@ def test_the_sentences_that_come_with_it_are_enough_and_distinct():
     assert len(set(sentences)) == len(sentences)
 
 
-def test_validation_needs_a_sentence_and_leaves_one(tmp_path):
+def test_sentences_that_make_no_lists_are_refused(tmp_path):
     for n_validation in (0, 3):
         with pytest.raises(InputError, match="both lists need"):
             make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=n_validation)
-
-
-def test_sentences_that_would_break_a_filelist_are_refused(tmp_path):
     path = tmp_path / "sentences.txt"
-    path.write_text("One.\nTwo | three.\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"sentences.txt:2: a sentence with |"):
-        read_sentences(path)
-    path.write_text("# nothing\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no sentences"):
-        read_sentences(path)
+    for text, message in (
+        ("One.\nTwo | three.\n", r"sentences.txt:2: a sentence with \|"),
+        ("# no\n\n", "no sentences"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            read_sentences(path)
 
 
 def test_the_command_says_how_much_it_made(tmp_path, capsys):

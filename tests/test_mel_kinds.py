@@ -1,6 +1,5 @@
 """One kind of mels for a corpus and all models trained on it: where it comes from, and what training says of it."""
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,14 +18,13 @@ import extract_mels
 import inference
 import train
 from common.audio import MelExtractor
+from common.audio.options import mel_lines
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
 from common.config import AudioConfig, TextConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json
 from common.torch_file import load_tensor
-from common.training.mel_kinds import mel_lines
 from hifigan.config import PUBLISHED_MELS
-from models import get_model
 from scripts.datasets import describe_mels
 from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH
 
@@ -138,36 +136,12 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
 
 
-def test_a_training_says_what_its_mels_fit(tmp_path: Path):
-    def lines(model: str, audio: AudioConfig, corpus: AudioConfig | None = None) -> list[str]:
-        described = None if corpus is None else (Path("c/audio.json"), corpus)
-        return mel_lines(get_model(model), audio, output=tmp_path, corpus=described)
-
-    kind = "mels: 22050 Hz, 80 channels from 0 to 8000 Hz, window 1024, hop 256, centered"
-    for model in ("FastPitch", "Tacotron2"):
-        assert lines(model, AudioConfig(), AudioConfig()) == [
-            f"{kind}; they fit vocoders trained on the same, as published WaveGlow; other mels have published HiFi-GAN "
-            "(framing, peak)"
-        ]
-    fitting = "; they fit voices trained on the same, as published FastPitch and published Tacotron2"
-    assert lines("WaveGlow", AudioConfig()) == lines("HiFi-GAN", AudioConfig()) == [kind + fitting]
-    (warning,) = lines("HiFi-GAN", PUBLISHED)
-    assert "hop 256, aligned, peak 0.95; they fit voices trained on the same; other mels have published FastPitch " in (
-        warning
-    )
-    tuning = "fine-tune it (scripts/extract_fine_tune_mels.sh, scripts/fine_tune.sh)"
-    assert warning.endswith(tuning)
-    assert not lines("HiFi-GAN", WIDE)[0].endswith(tuning), "no fine-tuning changes the channels"
-    assert lines("HiFi-GAN", replace(WIDE, **PUBLISHED_MELS), WIDE)[0].endswith(tuning)
-    save_voice(tmp_path / "FastPitch_checkpoint_9.pt", AudioConfig())
-    own = save_voice(tmp_path / "FastPitch_checkpoint_10.pt", WIDE)
-    (line,) = lines("HiFi-GAN", WIDE)
-    assert f"trained on the same, as {own}; other mels have published FastPitch (n_mels, mel_fmax) and " in line
-    assert lines("HiFi-GAN", WIDE, AudioConfig())[1:] == [
-        "note: other mels than c/audio.json says: n_mels: 80 (there), 100 (here); mel_fmax: 8000.0 (there), 11000.0 "
-        "(here)"
-    ]
-    assert lines("Jasper", AudioConfig(), WIDE) == []
+def test_a_training_says_what_its_mels_are_and_what_the_corpus_says_otherwise():
+    kind = "mels: 22050 Hz, 100 channels from 0 to 11000 Hz, window 1024, hop 256, aligned, peak 0.95"
+    note = "note: other mels than c/audio.json says: n_mels: 80 (there), 100 (here); mel_fmax: 8000.0 (there), 11000.0 "
+    own = replace(WIDE, **PUBLISHED_MELS)
+    assert mel_lines(own, None) == mel_lines(own, (Path("c"), own)) == [kind]
+    assert mel_lines(WIDE, (Path("c/audio.json"), AudioConfig()))[1:] == [note + "(here)"]
 
 
 def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed_with_a_note(tmp_path: Path, capsys):
@@ -225,16 +199,6 @@ def test_prepare_dataset_describes_a_corpus_once_where_it_can(tmp_path: Path):
     assert not any(describing in words for words in dry_run("scripts/prepare_dataset.sh", **variables))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can write anywhere")
-def test_a_corpus_that_cannot_be_written_is_described_beside_its_lists(tmp_path: Path):
-    add_clip(tmp_path / "my", "a", 0.5)
-    (tmp_path / "my").chmod(0o555)
-    variables = {"DATASET_PATH": tmp_path / "my", "NAME": "my", "FILELISTS": "lists", "FEATURES": "false"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", PYTHON="py", **variables)
-    assert f"note: {tmp_path}/my cannot be written" in result.stderr
-    assert f"DATASET_PATH={tmp_path}/my AUDIO_CONFIG=lists/my_audio.json TRAIN" in result.stdout
-
-
 @pytest.mark.parametrize("model", ["FastPitch", "Tacotron2"])
 def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_other(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -263,7 +227,7 @@ def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_ot
         own = [*TINY_TACOTRON2, "--max-decoder-steps", "9"]
     run("audio_text_{}_filelist", *own, "--epochs", "1")
     run("audio_{}", *TINY_HIFIGAN, "--epochs", "1")
-    assert f"they fit voices trained on the same, as {voice}" in capsys.readouterr().out
+    assert "mels: 22050 Hz, 40 channels from 0 to 11000 Hz" in capsys.readouterr().out
     assert load_checkpoint(voice).audio == load_checkpoint(vocoder).audio == audio
 
     (tmp_path / "phrases.txt").write_text("Hello.\n")
@@ -286,17 +250,3 @@ def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_ot
     tuning = ("--fine-tuning", "--input-mels-dir", tmp_path / "mels", "--resume", "--epochs", "2")
     run("audio_{}", *TINY_HIFIGAN, *tuning)
     speak(output / "HiFi-GAN_checkpoint_2.pt")
-
-
-def test_lists_of_a_name_are_those_of_the_voices_kind_or_the_command_that_makes_them(tmp_path: Path):
-    config = vars(get_model("FastPitch").config())
-    for learned, columns, making in (
-        (True, "audio_text", "NAME=my FEATURES=false bash scripts/prepare_dataset.sh"),
-        (False, "mel_dur_pitch_text", "NAME=my bash scripts/prepare_dataset.sh"),
-    ):
-        path = tmp_path / "voice.pt"
-        settings = {**config, "learned_alignment": learned}
-        save_checkpoint(path, Checkpoint("FastPitch", settings, AudioConfig(), TextConfig(), {}))
-        words = ["--checkpoint", str(path), "--lists", str(tmp_path / "lists" / "my"), "-o", str(tmp_path / "out")]
-        with pytest.raises(InputError, match=rf"lists/my_{columns}_train_filelist\.txt: no such list.* by {making}"):
-            extract_mels.main(words)

@@ -3,9 +3,7 @@
 import math
 
 import numpy as np
-import parselmouth
 import pytest
-from parselmouth.praat import call
 
 from common.errors import AudioError
 from common.evaluation.metrics import (
@@ -15,7 +13,6 @@ from common.evaluation.metrics import (
     compare_speech,
     floored,
     mean_distortion,
-    mel_cepstrum,
     speech_pairs,
 )
 
@@ -59,19 +56,12 @@ def log_mel() -> np.ndarray:
     return np.cumsum(rng.standard_normal((80, 60)), axis=0) / 8
 
 
-def test_a_wave_is_at_no_distance_from_itself(wave):
-    distance = compare(wave, wave)
-    assert distance.mcd_db == 0
-    assert distance.f0_rmse_hz == 0
-    assert distance.f0_rmse_cents == 0
-    assert distance.voicing_error == 0
-    assert distance.n_pairs > 100
-
-
-def test_loudness_does_not_count(wave):
-    distance = compare(wave, 0.1 * wave)
-    assert distance.mcd_db < 1e-3
-    assert distance.f0_rmse_cents < 0.1
+def test_a_wave_is_at_no_distance_from_itself_however_loud_or_padded_with_silence(wave):
+    same, quiet = compare(wave, wave), compare(wave, 0.1 * wave)
+    assert (same.mcd_db, same.f0_rmse_hz, same.f0_rmse_cents, same.voicing_error) == (0, 0, 0, 0)
+    assert same.n_pairs > 100 and quiet.mcd_db < 1e-3 and quiet.f0_rmse_cents < 0.1
+    padded = np.concatenate([np.zeros(RATE // 2), wave, np.zeros(RATE // 3)])
+    assert compare(wave, padded).mcd_db < 0.3
 
 
 def test_slowing_by_repeated_frames_does_not_count(log_mel):
@@ -90,46 +80,16 @@ def test_distortion_is_the_root_mean_square_difference_in_decibels(log_mel):
     assert distortion(still, still + ripple[:, None]) == pytest.approx(decibels, rel=1e-6)
 
 
-def test_ripples_too_fine_for_the_cepstrum_do_not_count(log_mel):
-    fine = 0.1 * np.cos(math.pi * 40 * (np.arange(80) + 0.5) / 80)
-    assert np.allclose(mel_cepstrum(log_mel + fine[:, None]), mel_cepstrum(log_mel), atol=1e-12)
-
-
-def test_distortion_and_voicing_error_grow_with_noise(wave):
-    noise = np.random.default_rng(4).standard_normal(len(wave)).astype(np.float32)
-    distances = [compare(wave, wave + level * noise) for level in (0.0001, 0.001, 0.01, 0.1)]
-    distortions = [distance.mcd_db for distance in distances]
-    assert distortions == sorted(distortions)
-    assert distortions[-1] > 3 * distortions[0]
-    assert distances[-1].voicing_error > distances[0].voicing_error + 0.3
-
-
-@pytest.mark.parametrize("cents", [-300, 100, 400])
-def test_a_known_shift_in_pitch_is_found_in_cents(wave, cents):
-    manipulation = call(parselmouth.Sound(wave.astype(np.float64), RATE), "To Manipulation", 0.01, 60, 500)
-    tier = call(manipulation, "Extract pitch tier")
-    call(tier, "Multiply frequencies", 0, 100, 2 ** (cents / 1200))
-    call([tier, manipulation], "Replace pitch tier")
-    shifted = call(manipulation, "Get resynthesis (overlap-add)").values[0]
-    distance = compare(wave, shifted)
-    assert distance.f0_rmse_cents == pytest.approx(abs(cents), abs=25)
-    assert distance.f0_rmse_hz == pytest.approx(118 * abs(2 ** (cents / 1200) - 1), rel=0.2)
-
-
 def test_other_sounds_are_further_than_the_same_sounds_on_another_tune(wave):
     same = voiced(np.array([125.0, 100.0, 130.0, 120.0]))
     other = voiced(np.array([110.0, 140.0, 120.0, 95.0]), seed=7)
     assert compare(wave, other).mcd_db > 2 * compare(wave, same).mcd_db
 
 
-def test_noise_alone_has_no_pitch_to_compare(wave):
-    noise = 0.1 * np.random.default_rng(5).standard_normal(RATE)
-    assert math.isnan(compare(wave, noise).f0_rmse_hz)
-
-
-def test_silence_around_an_utterance_does_not_count(wave):
-    padded = np.concatenate([np.zeros(RATE // 2), wave, np.zeros(RATE // 3)])
-    assert compare(wave, padded).mcd_db < 0.3
+def test_noise_has_no_pitch_to_compare_and_differs_in_voicing(wave):
+    noise = 0.1 * np.random.default_rng(5).standard_normal(len(wave))
+    found = compare(wave, noise)
+    assert math.isnan(found.f0_rmse_hz) and found.voicing_error > 0.5 and found.mcd_db > 5
 
 
 def test_the_alignment_is_the_cheapest_monotonic_path():
@@ -143,14 +103,12 @@ def test_the_alignment_is_the_cheapest_monotonic_path():
             total[i + 1, j + 1] = cost[i, j] + min(total[i, j], total[i, j + 1], total[i + 1, j])
     path = align(first, second)
     assert cost[path[:, 0], path[:, 1]].sum() == pytest.approx(total[7, 9])
-    assert path[0].tolist() == [0, 0]
-    assert path[-1].tolist() == [6, 8]
+    assert path[0].tolist() == [0, 0] and path[-1].tolist() == [6, 8]
     steps = np.diff(path, axis=0)
-    assert steps.min() >= 0
-    assert steps.max() == 1
+    assert steps.min() >= 0 and steps.max() == 1
 
 
-@pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan), np.ones((2, 1000))])
+@pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan)])
 def test_a_wave_that_cannot_be_compared_is_refused(wave, bad):
     with pytest.raises(AudioError):
         compare(wave, bad)

@@ -70,24 +70,6 @@ def test_the_exponential_schedule_falls_by_epochs_and_not_by_updates():
         assert rate(epoch, epoch) == pytest.approx(by_hand, rel=1e-9)
 
 
-def test_averages_decay_and_the_smallest_divisor_are_those_that_are_asked_for():
-    gradients = torch.randn(5, 3, 4, generator=torch.Generator().manual_seed(1))
-    start = torch.randn(3, 4, generator=torch.Generator().manual_seed(2))
-    settings = {"betas": (0.8, 0.99), "eps": 1e-3, "weight_decay": 0.01}
-    ours, theirs, other = (nn.Parameter(start.clone()) for _ in range(3))
-    optimizers = [
-        build_optimizer("adamw", [ours], learning_rate=0.01, **settings),
-        torch.optim.AdamW([theirs], lr=0.01, **settings),
-        build_optimizer("adamw", [other], learning_rate=0.01, weight_decay=0.01),
-    ]
-    for gradient in gradients:
-        for parameter, optimizer in zip((ours, theirs, other), optimizers):
-            parameter.grad = gradient.clone()
-            optimizer.step()
-    torch.testing.assert_close(ours, theirs, atol=1e-7, rtol=1e-6)
-    assert (ours - other).abs().max() > 1e-4
-
-
 def test_average_equals_the_originals_but_copies_integers(goldens: Path):
     golden = load_file(goldens / "optim" / "ema.safetensors")
     network, model = nn.Module(), group(golden, "model")
@@ -103,15 +85,6 @@ def test_average_equals_the_originals_but_copies_integers(goldens: Path):
             ours = average.averages["net"][key.replace(".", "_")]
             expected = value if value.is_floating_point() else model[key]
             torch.testing.assert_close(ours, expected, atol=1e-6, rtol=1e-6)
-
-
-def test_average_starts_as_a_copy_that_training_does_not_touch():
-    network = nn.Linear(2, 2)
-    before = network.weight.detach().clone()
-    average = ExponentialMovingAverage({"net": network}, decay=0.9)
-    with torch.no_grad():
-        network.weight.add_(1.0)
-    assert torch.equal(average.averages["net"]["weight"], before)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -168,18 +141,6 @@ def test_state_of_another_optimizer_is_refused(trained: str, resumed: str):
         load_state_by_name(second, state_by_name(first, {"p": parameter}), {"p": parameter}, where="x.pt")
 
 
-def test_state_of_another_shape_is_refused():
-    parameter = nn.Parameter(torch.ones(2))
-    parameter.grad = torch.ones(2)
-    lamb = build_optimizer("lamb", [parameter], learning_rate=0.1, weight_decay=0.0)
-    lamb.step()
-    saved = state_by_name(lamb, {"p": parameter})
-    other = nn.Parameter(torch.ones(3))
-    fresh = build_optimizer("lamb", [other], learning_rate=0.1, weight_decay=0.0)
-    with pytest.raises(CheckpointError, match=r"shape \(2,\), expected \(3,\)"):
-        load_state_by_name(fresh, saved, {"p": other}, where="x.pt")
-
-
 def steps_of(name: str, *, found_inf: list[float | None], lr: float | torch.Tensor = 0.01) -> tuple[dict, dict]:
     """Parameters and state by name after an update for each of ``found_inf``, with NaN for gradients where it is 1."""
     torch.manual_seed(0)
@@ -216,14 +177,6 @@ def test_an_update_that_the_device_found_not_finite_leaves_weights_and_state_as_
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_the_first_update_may_be_one_that_is_left_out(name: str):
-    start, _ = steps_of(name, found_inf=[])
-    ours, state = steps_of(name, found_inf=[1.0])
-    assert_equal_values(ours, start)
-    assert {float(one["step"]) for one in state["states"].values()} == {0.0}
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_learning_rate_on_the_device_is_the_number(name: str):
     ours, saved = steps_of(name, found_inf=[0.0] * 4, lr=torch.tensor(0.01))
     expected, state = steps_of(name, found_inf=[None] * 4)
@@ -256,7 +209,7 @@ def test_an_average_follows_no_update_that_was_left_out():
     average = ExponentialMovingAverage({"net": network}, decay=0.9)
     expected = ExponentialMovingAverage({"net": network}, decay=0.9)
     with torch.no_grad():
-        for value in network.state_dict().values():
+        for value in (network.weight, network.bias, network.running_mean, network.running_var):
             value.add_(2)
     average.update(("net",), applied=torch.tensor(0.0))
     assert_equal_values(average.averages, expected.averages)

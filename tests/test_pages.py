@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from page_reader import PageReader
 
-from common.pages import Link, Number, Row, Term, palette, render as pages, render_page, stylesheet
+from common.pages import Link, Measure, Number, Row, palette, render as pages, render_page, stylesheet
 from common.pages.charts import CHART_STYLE, data_url, to_svg
 from common.pages.render import digest
 
@@ -47,9 +47,9 @@ def test_only_our_own_script_may_run_and_nothing_is_loaded_from_elsewhere():
 
 
 def test_hostile_text_stays_text_wherever_it_stands():
-    terms = (Term(HOSTILE, HOSTILE, HOSTILE),)
+    terms = (Measure(HOSTILE, HOSTILE, HOSTILE, meaning=HOSTILE),)
     number = Number(HOSTILE, "first", HOSTILE, value=1.0)
-    row = (HOSTILE, number, Link(HOSTILE, "first"), Term(HOSTILE, HOSTILE))
+    row = (HOSTILE, number, Link(HOSTILE, "first"), Measure("", HOSTILE, meaning=HOSTILE))
     reader = page(headings=(HOSTILE, *terms, "", ""), rows=(row,), terms=terms, text=HOSTILE)
     assert "img" not in reader.tags and len(reader.scripts) == 1
     assert reader.tables[0].rows[0][0][0] == HOSTILE == reader.links[0][0]
@@ -58,7 +58,9 @@ def test_hostile_text_stays_text_wherever_it_stands():
 
 def test_numbers_sort_as_numbers_and_what_is_missing_comes_last():
     cells = (Number("1 h", value=3600.0), Number("2 min", value=120.0), Number("-", value=None))
-    (table,) = page(headings=("name", Term("length", "how long", "h")), rows=tuple(zip("abc", cells))).tables
+    (table,) = page(
+        headings=("name", Measure("", "length", "h", meaning="how long")), rows=tuple(zip("abc", cells))
+    ).tables
     assert table.sortable and table.sort == ["none", "none"] and table.headings == ["name", "length (h)"]
     assert [row[1] for row in table.rows] == [("1 h", "3600"), ("2 min", "120"), ("-", ""), ("1 h", "3600")]
     assert [row[0] for row in table.rows] == [("a", None), ("b", None), ("c", None), ("a", None)]

@@ -9,16 +9,7 @@ from golden_files import read_golden
 from safetensors.numpy import load_file
 
 from common.audio import load_wav
-from common.audio.pitch import (
-    KINDS,
-    average_pitch,
-    estimate_pitch,
-    moments,
-    normalize,
-    pitch_of_kind,
-    split_durations,
-    statistics,
-)
+from common.audio.pitch import KINDS, estimate_pitch, moments, normalize, pitch_of_kind, split_durations, statistics
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
@@ -64,8 +55,8 @@ def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, 
         assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
 
 
-@pytest.mark.parametrize("start", [0, 4410, 4410.5, 4409.75])
-@pytest.mark.parametrize("end", [28000, 28000.25, 28000.5, 28000.75, 28001.5, 41884.5, 41886.5])
+@pytest.mark.parametrize("start", [0, 4410.5])
+@pytest.mark.parametrize("end", [28000, 28000.75, 41886.5])
 def test_pitch_of_a_part_that_ends_between_samples_is_that_of_praats_own_part(goldens: Path, start: float, end: float):
     wave = load_clip(goldens, "LJ001-0002")
     part = (start / 22050, end / 22050)
@@ -96,37 +87,12 @@ def test_durations_are_split_as_the_original_does(goldens: Path):
         assert split_durations(np.array([case["n"]]), case["parts"]).tolist() == case["out"]
 
 
-def test_averages_equal_a_slow_loop():
-    random = np.random.default_rng(0)
-    durations = random.integers(0, 9, size=50)
-    pitch = random.uniform(80, 400, size=durations.sum()) * (random.random(durations.sum()) > 0.3)
-    wanted, first = [], 0
-    for duration in durations:
-        voiced = [value for value in pitch[first : first + duration] if value != 0]
-        wanted.append(sum(voiced) / len(voiced) if voiced else 0.0)
-        first += duration
-    assert np.allclose(average_pitch(pitch, durations), wanted, atol=1e-9, rtol=0)
-    assert (average_pitch(pitch, durations)[durations == 0] == 0).all()
-
-
-def test_durations_that_do_not_fit_the_pitch_are_refused():
-    with pytest.raises(InputError, match="durations sum to 5 frames, the pitch has 6"):
-        average_pitch(np.ones(6), np.array([2, 3]))
-
-
 def test_statistics_equal_those_of_all_values_at_once_however_they_are_grouped():
     random = np.random.default_rng(1)
     values = random.uniform(80, 400, size=1000)
     for cuts in ([500], [1, 2, 3, 700], []):
         found = statistics(moments(part) for part in np.split(values, cuts))
         assert abs(found.mean - values.mean()) < 1e-9 and abs(found.std - values.std()) < 1e-9
-
-
-def test_unvoiced_values_do_not_count_and_stay_zero():
-    pitch = np.array([0.0, 100.0, 0.0, 200.0])
-    found = statistics([moments(np.zeros(3)), moments(pitch)])
-    assert (found.mean, found.std) == (150.0, 50.0)
-    assert normalize(pitch, found).tolist() == [0.0, -1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0], [150.0, 150.0]])
@@ -146,10 +112,6 @@ def test_a_glide_is_followed_at_any_frame_rate(rate: int, hop: int):
     middle = slice(n_frames // 5, -n_frames // 5)
     wanted = 150 + 100 * np.arange(n_frames) * hop / rate
     assert np.abs(pitch[middle] - wanted[middle]).max() < 5
-
-
-def test_silence_has_no_pitch():
-    assert not estimate_pitch(np.zeros(22050), CONFIG, n_frames=87).any()
 
 
 def test_a_recording_shorter_than_three_periods_is_a_clear_error():

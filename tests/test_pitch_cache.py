@@ -1,9 +1,6 @@
 """Pitch by pYIN as published, and the cache that estimates each recording's pitch once for all runs and processes."""
 
-import itertools
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +10,6 @@ import pytest
 import soundfile
 import torch
 from golden_files import entries, read_golden
-from limits import HANG_LIMIT
 from safetensors.numpy import load_file
 
 import common.audio.pitch_cache
@@ -63,16 +59,6 @@ def test_pyin_agrees_with_the_published_pitch(clip: str, goldens: Path):
     assert np.abs(normalized - wanted).max() < 2e-4
 
 
-@pytest.mark.parametrize("method", ["praat", "pyin"])
-@pytest.mark.parametrize(("rate", "hop"), [(22050, 256), (16000, 200)])
-def test_each_method_finds_a_steady_pitch_at_any_rate(method: str, rate: int, hop: int):
-    config = AudioConfig(sampling_rate=rate, hop_length=hop, win_length=800)
-    wave = tone(200, rate=rate).numpy()
-    pitch = pitch_by(method, wave, config, n_frames=1 + len(wave) // hop)
-    middle = pitch[len(pitch) // 4 : -len(pitch) // 4]
-    assert np.abs(middle - 200).max() < 3
-
-
 def test_pitch_is_estimated_once_and_is_what_the_estimator_says(tmp_path: Path, estimates: list[str]):
     wave = tone(180)
     first = PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
@@ -111,27 +97,7 @@ def test_a_file_that_a_power_cut_has_broken_is_made_again(tmp_path: Path, estima
     assert torch.equal(torch.load(path), wanted)
 
 
-def test_many_writers_of_one_recording_leave_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    calls, together = itertools.count(), threading.Barrier(8)
-
-    def slow(method: str, wave: np.ndarray, *args, n_frames: int, **kwargs) -> np.ndarray:
-        if next(calls) < 8:  # all threads find the folder empty
-            together.wait(HANG_LIMIT)
-        return np.full(n_frames, 150.0)
-
-    monkeypatch.setattr(common.audio.pitch_cache, "pitch_by", slow)
-    wave = tone(180)
-    with ThreadPoolExecutor(8) as pool:
-        pitches = list(pool.map(lambda _: PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES), range(16)))
-    assert all(torch.equal(pitch, pitches[0]) for pitch in pitches)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 1
-    assert torch.equal(torch.load(files[0]), pitches[0])
-
-
 def test_what_cannot_be_is_one_clear_line(tmp_path: Path):
-    with pytest.raises(InputError, match="pitch method 'yin': expected one of praat, pyin"):
-        PitchCache(tmp_path, AUDIO, method="yin")
     with pytest.raises(AudioError, match=r"a clip of 0\.030 s: too short, .* \(list\.txt:7\)"):
         PitchCache(tmp_path, AUDIO).pitch(tone(200, seconds=0.03), n_frames=3, where="list.txt:7")
     (tmp_path / "file").write_text(json.dumps({}))

@@ -90,15 +90,6 @@ def test_frequencies_stand_at_the_channels_whose_filters_have_them_in_their_midd
         assert place == pytest.approx(expected, abs=0.1 if centers[0] < hz < centers[-1] else 0.5)
 
 
-def test_a_mel_that_is_low_is_drawn_at_the_bottom():
-    mel = torch.full((8, 50), -10.0)
-    mel[0] = 2.0  # one bright channel, the lowest
-    figure = plot_utterance({"": mel}, audio=AUDIO)
-    picture, box = to_image(figure).mean(axis=2), figure.axes[0].get_window_extent()
-    middle = picture[len(picture) - int(box.y1) : len(picture) - int(box.y0), int(box.x0 + box.width / 2)]
-    assert middle[5 : -len(middle) // 4].max() < 60 < middle[-len(middle) // 16 : -5].min()
-
-
 def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_zero():
     target, predicted = torch.linspace(-11, 1, 800).view(8, 100), torch.linspace(-5, 3, 800).view(8, 100)
     first, second, third = panels(plot_utterance({"target": target, "predicted": predicted}, audio=AUDIO))
@@ -111,49 +102,12 @@ def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_
     assert difference.get_cmap().name.startswith("RdBu")
 
 
-def test_mels_of_unequal_length_have_no_difference():
-    figure = plot_utterance({"a": torch.randn(8, 9), "b": torch.randn(8, 7)}, audio=AUDIO)
-    assert [axis.get_title(loc="left") for axis in panels(figure)] == ["a", "b"]
-    assert all(axis.get_xlim() == pytest.approx((0, 9 * SECONDS)) for axis in panels(figure))
-
-
-def test_a_mel_that_is_not_finite_still_gives_a_picture():
-    mel = torch.randn(8, 20)
-    mel[2, 3], mel[4, 5] = float("nan"), float("inf")
-    figure = plot_utterance({"a": mel, "b": torch.full((8, 20), float("nan"))}, audio=AUDIO)
-    finite = mel[torch.isfinite(mel)]
-    assert figure.axes[0].images[0].get_clim() == pytest.approx((float(finite.min()), float(finite.max())))
-    assert to_image(figure).ndim == 3
-
-
 def test_symbols_stand_below_the_mels_in_the_middle_of_their_frames():
     shown = panels(speech())
     below = symbols_below(shown[2])
     assert list(below.values()) == ["h", "ə", "oʊ", "\u2423", r"\$"], "the third has no frames"
     assert list(below) == pytest.approx(np.array([1.5, 5, 9.5, 13, 17]) * SECONDS)
     assert not any(symbols_below(axis) for axis in (*shown[:2], *shown[3:]))
-
-
-def test_symbols_stand_above_the_numbers_of_a_mel_alone():
-    figure = speech(mels={"": torch.randn(8, N_FRAMES)}, alignment=None, pitch=None, curves=None)
-    (axis,) = panels(figure)
-    assert len(symbols_below(axis)) == 5
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    lowest = min(label.get_window_extent(renderer).y0 for label in axis.get_xticklabels(minor=True))
-    highest = max(label.get_window_extent(renderer).y1 for label in axis.get_xticklabels())
-    assert lowest > highest - 1
-
-
-def test_without_durations_symbols_stand_where_attention_is_on_them():
-    attended = torch.tensor([0, 0, 1, 1, 1, 3, 3, 3])  # nothing attends to the third
-    weights = 0.2 + 0.6 * torch.nn.functional.one_hot(attended, 4)
-    axis = panels(speech(mels={"": torch.randn(8, 8)}, symbols="abcd", durations=None, alignment=weights, pitch=None))[
-        0
-    ]
-    below = symbols_below(axis)
-    assert list(below.values()) == ["a", "b", "d"]
-    assert list(below) == pytest.approx(np.array([1, 3.5, 6.5]) * SECONDS)
 
 
 def test_attention_has_the_text_upwards_and_the_durations_as_a_line():
@@ -201,9 +155,7 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, n_frames: int):
     assert set(rows) <= {0, 1, 2}
     starts = np.array([label.get_window_extent(renderer).y1 for label in beside])
     assert min(abs(first - second) for first, second in pairwise(starts)) > 0
-    for column in {label.get_text().count("\u2003") for label in beside}:
-        assert overlapping([x for x in beside if x.get_text().count("\u2003") == column], renderer) == []
-    assert len(beside) >= min(n_symbols, 100)
+    assert overlapping(beside, renderer) == [] and len(beside) >= 50
     if (n_symbols, n_frames) == (150, 860):
         assert len(below) == n_symbols, "ten seconds have room for all"
     width = figure.bbox.width
@@ -211,12 +163,6 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, n_frames: int):
     assert 0 <= title.x0 < title.x1 <= width
     assert min(label.get_window_extent(renderer).x0 for label in beside) >= 0
     assert figure.get_size_inches().max() <= 20
-
-
-def test_a_long_title_is_shortened():
-    title = speech(title="many words " * 90).get_suptitle()
-    assert title.startswith("many words many") and title.endswith("\u2026")
-    assert len(title) < 110
 
 
 def test_unvoiced_pitch_is_left_out_and_the_axis_fits_the_voice():
@@ -229,13 +175,6 @@ def test_unvoiced_pitch_is_left_out_and_the_axis_fits_the_voice():
     low, high = axis.get_ylim()
     assert 150 < low < 190 and 210 < high < 250
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a"], "no entry for what is not drawn"
-
-
-def test_curves_that_are_not_finite_have_gaps_and_a_zero_is_a_value():
-    values = torch.tensor([0.0, float("nan"), 2.0])
-    figure = plot_utterance({"": torch.randn(8, 3)}, audio=AUDIO, curves={"energy": {"a": values}})
-    (line,) = drawn(panels(figure)[1])
-    assert np.array_equal(line, values.numpy(), equal_nan=True)
 
 
 def test_an_utterance_without_voice_or_with_bfloat16_is_drawn():

@@ -45,19 +45,8 @@ def test_an_epoch_takes_no_utterance_twice_and_leaves_out_less_than_one_batch():
     assert len(seen) == len(set(seen)) == 103 // 16 * 16
 
 
-def test_epochs_differ_and_repeat_by_seed():
-    assert updates(8, 1, 1, epoch=1) != updates(8, 1, 1, epoch=2)
-    assert updates(8, 1, 1, epoch=2) == updates(8, 1, 1, epoch=2)
-
-
 def test_resuming_within_an_epoch_gives_the_rest_of_it():
     assert updates(4, 2, 2, step=3) == updates(4, 2, 2)[3:]
-
-
-def test_micro_batches_are_length_bucketed():
-    for update in updates(4, 4, 1):
-        spans = [[LENGTHS[index] for index in batch] for step in update for batch in step]
-        assert all(max(first) <= min(second) for first, second in itertools.pairwise(spans))
 
 
 def test_processes_get_neighboring_lengths_in_each_accumulation_step():

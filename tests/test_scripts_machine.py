@@ -271,8 +271,8 @@ def test_the_digits_are_unpacked_checked_and_trained_on_next(tmp_path: Path):
     [
         ("missing", r"recordings/3_lucas_1\.wav is missing; expected takes 0 to 1"),
         ("one more", r"recordings/3_lucas_2\.wav is not of the dataset"),
-        ("rate", r"_0\.wav: 16000 Hz, 1 channels, 1 samples; expected 8000 Hz, 1 channel"),
-        ("name", r"recordings/three\.wav: expected a name like"),
+        ("rate", r"_0\.wav: 16000 Hz, expected 8000"),
+        ("name", r"recordings/three\.wav is not of the dataset; .* such as 7_george_12\.wav"),
         ("speakers", r"5 speakers \(george, jackson, lucas, nicolas, theo\), expected 6"),
         ("other", r"no archive of the dataset; expected one folder recordings in it"),
     ],

@@ -1,13 +1,10 @@
 """Updates run as recorded work from tensors of their own, on the CPU without a graph, against the plain ones."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from corpus import make_corpus
 from test_engine import weights
-from tiny import train_options
 from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
 from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances
 
@@ -15,7 +12,6 @@ from common.checkpoints import load_checkpoint
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.training import step_graphs
-from train import main
 
 RECORDABLE = pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.name)
 # The whole corpus is a batch of FastPitch's, so that its shape recurs; HiFi-GAN's segments all have one.
@@ -58,20 +54,6 @@ def test_recorded_updates_learn_and_log_what_plain_ones_do_and_resume_bit_for_bi
     train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--epochs-this-job", str(epoch - 1))
     train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--resume")
     assert_same_state(model.checkpoint(tmp_path / "graphs", epoch), model.checkpoint(tmp_path / "parts", epoch))
-
-
-def test_updates_with_a_learned_alignment_are_recorded(tmp_path: Path, recorded: list):
-    corpus, words = make_corpus(tmp_path / "corpus", 4), "--learned-alignment --p-arpabet 0 --epochs 5 -bs 4".split()
-    shutil.copy(corpus / "train.txt", corpus / "val.txt")
-    for name in ("plain", "graphs"):
-        options = train_options(corpus, tmp_path / name, *words, *(["--cuda-graphs"] if name == "graphs" else []))
-        with without_samples():
-            assert main(options) == 0
-        assert len(recorded) == (name == "graphs")
-    for term in ("attn_loss", "kl_loss", "mel_loss"):
-        plain = logged(tmp_path / "plain", f"train_{term}")
-        assert len(plain) == 5
-        assert logged(tmp_path / "graphs", f"train_{term}") == pytest.approx(plain, rel=1e-4), term
 
 
 def model_network(checkpoint) -> str:
@@ -122,17 +104,6 @@ def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_w
     engine.objective.weights = lambda phase, *, epoch: {"d_loss": 2.0} if phase == "discriminator" else {"l1": 1.0}
     engine.step([batch_of(3)], epoch=2)
     assert len(recorded) == 3
-
-
-def test_shapes_beyond_the_limit_run_as_they_are_with_one_warning(
-    recorded: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-):
-    monkeypatch.setattr(step_graphs, "MAX_GRAPHS", 1)
-    engine = toy_engine(toy_networks(), cuda_graphs=True)
-    for count in (4, 5, 6) * 5:
-        engine.step([batch_of(1, count=count)], epoch=1)
-    assert len(recorded) == 1
-    assert capsys.readouterr().err == "warning: --cuda-graphs: 1 shapes are recorded; others run without graphs\n"
 
 
 @pytest.mark.parametrize("model", MODELS[2:], ids=lambda model: model.name)

@@ -1,9 +1,7 @@
 """Tacotron 2 as the teacher of extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,9 +12,7 @@ import pytest
 import torch
 from corpus import add_clip, make_corpus
 from golden_files import group, read_golden
-from limits import HANG_LIMIT
 from safetensors.torch import load_file
-from shell import ROOT
 from tiny import train_options
 from tiny_tacotron2 import TINY, published, tiny_network
 from tiny_voice import save_vocoder
@@ -137,7 +133,7 @@ def count(attention: Tensor) -> Tensor:
 
 
 def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: Extract, network: Tacotron2):
-    status, out, _ = extract(*ALL)
+    status, out, _ = extract(*ALL, "--num-workers", "2")
     assert status == 0
     made = features(corpus)
     truth = alone(network, corpus)
@@ -150,6 +146,10 @@ def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: 
         assert torch.equal(durations, count(made["attentions"][name])) and durations.dtype == torch.int64
         assert int(durations.sum()) == n_frames and durations.count_nonzero() > 1
         assert len(durations) == len(made["pitch_char"][name])
+    wave = load_wav(corpus / "wavs" / "c001.wav", sampling_rate=22050)
+    pitch = estimate_pitch(wave.numpy(), AudioConfig(), n_frames=made["mels"]["c001"].size(1))
+    expected = average_pitch(pitch, made["durations"]["c001"].numpy())
+    np.testing.assert_allclose(load_tensor(corpus / "pitch_char_hz" / "c001.pt").numpy(), expected, rtol=1e-6)
     line = "mels/c000.pt|durations/c000.pt|pitch_char/c000.pt|Hello number c000."
     assert (corpus / "train.meta").read_text().splitlines()[0] == line
     table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
@@ -172,17 +172,6 @@ def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
         shutil.rmtree(corpus / "attentions")
     status, _, err = extract("--extract-attentions", "--ema")
     assert status == 1 and "no EMA weights; leave out --ema" in err
-
-
-def test_workers_average_pitch_over_the_durations_of_the_same_run(corpus: Path, extract: Extract):
-    assert extract("--extract-durations", "--extract-pitch-char", "--num-workers", "2")[0] == 0
-    dataset = Tacotron2Dataset(corpus, corpus / "train.txt", audio=AudioConfig(), text=TextConfig())
-    assert not (corpus / "mels").exists() and len(dataset) == N_CLIPS
-    wave = load_wav(corpus / "wavs" / "c001.wav", sampling_rate=22050)
-    durations = load_tensor(corpus / "durations" / "c001.pt")
-    pitch = estimate_pitch(wave.numpy(), AudioConfig(), n_frames=int(durations.sum()))
-    expected = average_pitch(pitch, durations.numpy())
-    np.testing.assert_allclose(load_tensor(corpus / "pitch_char_hz" / "c001.pt").numpy(), expected, rtol=1e-6)
 
 
 def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.MonkeyPatch):
@@ -288,18 +277,14 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--extract-mels"], "--tacotron2-checkpoint is only used by --extract-durations, --extract-attentions"),
-        (["--extract-durations", "--extract-durs-from-textgrids"], "--extract-durs-from-textgrids: give one of them"),
-        (
-            ["--extract-attentions", "--extract-durs-from-textgrids", "--trim-silence", "0"],
-            "--trim-silence and --extract-attentions: a teacher reads complete recordings",
-        ),
-        (["--extract-durations", "--n-mels", "40"], "n_mels: 40 (options), 80 ("),
-        (["--extract-durations", "--peak", "0.9"], "peak: 0.9 (options), None ("),
+        ("--extract-durations --extract-durs-from-textgrids", "--extract-durs-from-textgrids: give one of them"),
+        ("--extract-attentions --extract-durs-from-textgrids --trim-silence 0", "and no --extract-attentions"),
+        ("--extract-durations --n-mels 40", "n_mels: 40 (options), 80 ("),
+        ("--extract-durations --peak 0.9", "peak: 0.9 (options), None ("),
     ],
 )
-def test_options_that_do_not_fit_end_in_one_line(corpus: Path, extract: Extract, options: list[str], message: str):
-    status, out, err = extract(*options)
+def test_options_that_do_not_fit_end_in_one_line(corpus: Path, extract: Extract, options: str, message: str):
+    status, out, err = extract(*options.split())
     assert status == 2 and out == "" and message in err and "\n" not in err
     assert features(corpus) == {}
 
@@ -322,25 +307,17 @@ def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, 
     assert extract("--extract-durations")[0] == 0
     before = features(corpus)
     other = save(tmp_path / "other.pt", new_network(1))
-    status, _, err = extract("--extract-durations", "--resume", model=other)
-    assert (
-        status == 1
-        and "durations: holds features that Tacotron2 with other weights or another text front end made" in err
-    )
-    status, _, err = extract("--extract-durs-from-textgrids", "--extract-attentions")
-    assert (
-        status == 1
-        and "durations: holds features that Tacotron2 made, and now no model would; move the folder away" in err
-    )
+    grids = ("--extract-durs-from-textgrids", "--extract-attentions")
+    others = extract("--extract-durations", "--resume", model=other), extract(*grids)
+    other_weights = "Tacotron2 with other weights or another text front end made, and now Tacotron2"
+    made = (other_weights, "Tacotron2 made, and now no model")
+    for (status, _, err), words in zip(others, made):
+        assert status == 1 and f"durations: holds features that {words} would; move the folder away" in err
     same(features(corpus), before)
     (corpus / "durations").rename(corpus / "old")
-    assert extract("--extract-durs-from-textgrids", "--extract-attentions")[0] == 0
+    assert extract(*grids)[0] == 0
     assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
-    status, _, err = extract("--extract-durations")
-    assert (
-        status == 1
-        and "durations: holds features that no model made, and now Tacotron2 would; move the folder away" in err
-    )
+    assert "durations: holds features that no model made, and now Tacotron2 would" in extract("--extract-durations")[2]
 
 
 def test_checkpoints_that_are_no_teacher_are_refused(
@@ -355,25 +332,3 @@ def test_checkpoints_that_are_no_teacher_are_refused(
         assert status == 1 and message in err and "\n" not in err
     assert "absent.pt: no such checkpoint" in extract("--extract-durations", model=tmp_path / "absent.pt")[2]
     assert features(corpus) == {}
-
-
-@pytest.mark.slow  # the same of mels and pitch is quick: tests/test_extract_processes.py
-def test_two_ranks_of_torchrun_write_what_one_process_writes(corpus: Path, extract: Extract, checkpoint: Path):
-    assert extract(*ALL)[0] == 0
-    wanted = features(corpus)
-    for name in FOLDERS:
-        (corpus / name).rename(corpus / f"{name}_of_one")
-    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", ROOT / "extract_mels.py")
-    words = ("-d", corpus, "--wav-text-filelist", corpus / "train.txt", "--tacotron2-checkpoint", checkpoint)
-    result = subprocess.run(
-        [str(word) for word in (sys.executable, *launcher, *words, *ALL, "--num-workers", 1)],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=HANG_LIMIT,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert f"{N_CLIPS} of {N_CLIPS} utterances" in result.stdout
-    same(features(corpus), wanted)

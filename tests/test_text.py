@@ -1,17 +1,15 @@
 """The text front end agrees with the published one, and says clearly what it cannot encode."""
 
-import argparse
 import re
 from pathlib import Path
 
 import pytest
 from golden_files import entries, read_golden
 
-from common.cli import ArgumentParser
 from common.config import TextConfig
-from common.errors import InputError, OptionError
-from common.text import PHONE_SETS, TextFrontEnd, get_cleaner, get_symbol_table
-from common.text.arguments import add_text_arguments, text_config_from_args
+from common.errors import InputError
+from common.text import TextFrontEnd, get_cleaner, get_symbol_table
+from common.text.options import TextOptions, text_config
 
 SETS = entries("text/symbols_1_0.json", "sets")
 
@@ -70,24 +68,6 @@ def test_every_sentence_is_cleaned_and_encoded_as_published(texts: Path, version
     assert _disagreements(sentences, release=release) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Mister Ford Sr.", "mister ford sr."),
-        ("₩12,500", "twelve thousand, five hundred wons"),
-        ("$12,500", "twelve thousand, five hundred dollars"),
-        ("£250,100.05", "two hundred and fifty thousand, one hundred pounds, five cents"),
-        ("€9,900", "ninety-nine hundred euros"),
-        ("$1,500 million.", "fifteen hundred million dollars."),
-        ("€12,500 thousand.", "twelve thousand, five hundred thousand euros."),
-        ("12,500", "one hundred and twenty-five hundred"),
-    ],
-)
-def test_published_voices_read_titles_and_amounts_as_published(text: str, expected: str) -> None:
-    for cleaner in ("english_cleaners", "english_cleaners_1_1"):
-        assert _front_end(cleaner).clean(text) == expected
-
-
 def test_voices_of_1_1_refuse_what_their_table_leaves_out_but_no_punctuation_and_no_currency() -> None:
     front_end = _front_end("english_cleaners_1_1")
     assert front_end.read("Wait… “£3” – “€2”") == "wait 'three pounds' - 'two euros'".replace("'", '"')
@@ -106,14 +86,6 @@ def test_symbol_tables_are_the_published_ones(texts: Path, name: str) -> None:
     assert table.padding_id == expected["pad_idx"]
     for symbol, places in expected["duplicates"].items():
         assert table.id_of(symbol) == places["symbol_to_id"]
-
-
-def test_arpabet_phones_are_those_of_the_curly_braces() -> None:
-    phones = get_symbol_table("arpabet").symbols
-    assert phones[:4] == ("_", "sil", "sp", "spn")
-    in_braces = [symbol[1:] for symbol in get_symbol_table("english_basic").symbols if symbol[0] == "@"]
-    assert list(phones[4:]) == in_braces
-    assert len(in_braces) == 84
 
 
 def test_the_sets_of_1_1_are_the_published_ones(texts: Path) -> None:
@@ -163,24 +135,13 @@ def test_tacotron_2_reads_as_published(goldens: Path) -> None:
             assert reader.encode(one["text"]) == one[cleaner], (cleaner, one["text"])
 
 
-def test_tacotron_2_names_the_pound_sign_that_it_does_not_read() -> None:
+def test_tacotron_2_names_the_pound_sign_that_it_does_not_read(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(InputError, match=re.escape("'£' (U+00A3) cannot be read by english_cleaners_tacotron2")):
         _front_end("english_cleaners_tacotron2").read("It cost £20.")
     front_end = _front_end("english_cleaners_tacotron2", unknown_symbols="drop")
     assert front_end.read("It cost £20.") == "it cost twenty."
-    assert front_end.describe_dropped() == "1 character that this voice has no symbol for was left out: '£' (1)"
-
-
-def test_decoded_phones_encode_to_the_same_ids() -> None:
-    for name in PHONE_SETS:
-        front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set=name))
-        ids = list(range(1, front_end.n_symbols))
-        assert front_end.encode(front_end.decode(ids)) == ids
-
-
-def test_a_cedilla_may_be_composed_or_not() -> None:
-    front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set="ipa"))
-    assert front_end.encode("\u00e7") == front_end.encode("c\u0327") == [front_end.symbols.index("c\u0327")]
+    front_end.warn_dropped()
+    assert capsys.readouterr().err == "warning: 1 character that this voice has no symbol for was left out: '£' (1)\n"
 
 
 def test_an_unknown_symbol_is_named_with_its_code_point_and_place() -> None:
@@ -190,14 +151,6 @@ def test_an_unknown_symbol_is_named_with_its_code_point_and_place() -> None:
     for part in ("'\"' (U+0022)", "'[' (U+005B)", "(list.txt:7)", "english_basic", "--unknown-symbols drop", "he said"):
         assert part in message
     assert "\n" not in message
-
-
-def test_an_unknown_phone_is_named() -> None:
-    front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set="ipa"))
-    with pytest.raises(InputError, match=r"'ː' \(U\+02D0\) not in symbol set ipa \(a\.tsv:2\)"):
-        front_end.encode("sil z iː", where="a.tsv:2")
-    with pytest.raises(InputError, match=r"'QQ' \(U\+0051 U\+0051\) not in"):
-        _front_end().encode("say {QQ AH0}")
 
 
 def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixture) -> None:
@@ -216,23 +169,6 @@ def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixtur
     assert line == "warning: list.txt: 1 character that this voice has no symbol for was left out: '[' (1)\n"
 
 
-def test_of_many_dropped_symbols_the_most_frequent_are_named(capsys: pytest.CaptureFixture) -> None:
-    front_end = TextFrontEnd(TextConfig(cleaners=()), unknown_symbols="drop")
-    front_end.encode("a é\u0303 é\u0303\u200b ** && ## §§ // ~ +")
-    front_end.warn_dropped()
-    line = capsys.readouterr().err
-    assert line.endswith(" and 5 more\n") and len(line) <= 160
-    for part in ("'é' (2)", "U+0303 (2)", "'*' (2)"):
-        assert part in line
-
-
-def test_no_warning_when_nothing_was_dropped(capsys: pytest.CaptureFixture) -> None:
-    front_end = _front_end(unknown_symbols="drop")
-    front_end.encode("plain text")
-    front_end.warn_dropped()
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize("text", ["", "  \t\n", "\u200b"])
 @pytest.mark.parametrize("unknown_symbols", ["error", "drop"])
 def test_an_empty_transcript_is_refused_by_place(text: str, unknown_symbols: str) -> None:
@@ -240,23 +176,11 @@ def test_an_empty_transcript_is_refused_by_place(text: str, unknown_symbols: str
         _front_end(unknown_symbols=unknown_symbols).encode(text, where="list.txt:3")
 
 
-def test_a_transcript_of_unknown_symbols_alone_is_empty_when_they_are_dropped() -> None:
-    with pytest.raises(InputError, match="empty transcript"):
-        _front_end(unknown_symbols="drop").encode("[] {}")
-
-
-def test_phonological_features_without_their_table_are_refused() -> None:
-    with pytest.raises(InputError, match=r"phonological features.*--phone-features FILE"):
-        TextFrontEnd(TextConfig(input_type="pf", symbol_set="ipa"))
-
-
 def test_unknown_names_list_the_valid_ones() -> None:
     with pytest.raises(InputError, match=r"'klingon'.*english_basic.*ipa"):
         get_symbol_table("klingon")
     with pytest.raises(InputError, match=r"'polish'.*english_cleaners_v3"):
         get_cleaner("polish")
-    with pytest.raises(InputError, match=r"'maybe'.*error, drop"):
-        _front_end(unknown_symbols="maybe")
 
 
 def test_a_symbol_set_must_fit_the_input_type() -> None:
@@ -266,36 +190,11 @@ def test_a_symbol_set_must_fit_the_input_type() -> None:
         TextFrontEnd(TextConfig(input_type="phone"))
 
 
-def _parse(*words: str) -> argparse.Namespace:
-    parser = ArgumentParser()
-    add_text_arguments(parser)
-    return parser.parse_args(words)
-
-
 def test_options_describe_the_text_config() -> None:
-    assert text_config_from_args(_parse()) == TextConfig(cleaners=("english_cleaners_v3",))
-    assert text_config_from_args(_parse("--text-cleaners", "english_cleaners")) == TextConfig()
-    args = _parse("--symbol_set", "english_expanded", "--text-cleaners", "basic_cleaners", "english_cleaners_v3")
-    assert text_config_from_args(args, speakers=["anna", "ben"]) == TextConfig(
+    assert text_config(TextOptions()) == TextConfig(cleaners=("english_cleaners_v3",))
+    options = TextOptions(symbol_set="english_expanded", text_cleaners=("basic_cleaners", "english_cleaners_v3"))
+    assert text_config(options, speakers=["anna", "ben"]) == TextConfig(
         symbol_set="english_expanded", cleaners=("basic_cleaners", "english_cleaners_v3"), speakers=("anna", "ben")
     )
-    args = _parse("--input-type", "phone", "--symbol-set", "ipa")
-    assert text_config_from_args(args) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
-
-
-def test_options_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(OptionError, match="--symbol-set english_basic does not fit --input-type phone"):
-        text_config_from_args(_parse("--input-type", "phone"))
-    with pytest.raises(SystemExit) as stop:
-        _parse("--text-cleaners", "polish")
-    assert stop.value.code == 2
-
-
-def test_no_cleaner_leaves_the_text_as_it_is() -> None:
-    front_end = TextFrontEnd(TextConfig(cleaners=()))
-    assert front_end.decode(front_end.encode("Mr. Brown,  see?")) == "Mr. Brown, see?"
-
-
-def test_phones_read_as_characters_are_recognised() -> None:
-    with pytest.raises(InputError, match="if these are phones, use --input-type phone"):
-        TextFrontEnd(TextConfig(cleaners=())).encode("sil h ə l oʊ w ɜ l d sil")
+    options = TextOptions(input_type="phone", symbol_set="ipa")
+    assert text_config(options) == TextConfig(input_type="phone", symbol_set="ipa", cleaners=())

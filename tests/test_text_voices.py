@@ -8,20 +8,20 @@ import torch
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
-import extract_mels
 import inference
 import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import TextConfig
 from common.data import FilelistEntry
-from common.data.transcripts import Transcripts
+from common.data.text_mel import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
+from common.evaluation.options import EvaluationOptions
 from common.synthesis import Controls, load_voice
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.arg_parser import InferenceOptions
-from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import make_corpus, normalize
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
@@ -114,15 +114,6 @@ def test_phones_for_a_voice_that_reads_text_are_refused(voice: Path, tmp_path: P
         speak(voice, tmp_path, "sil h ə l oʊ sil")
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [("da", "Så er du på en ø i et hav."), ("fr-fr", "Où est-ce que tu as vu l œ u f ?"), ("en-us", "A b c d e f g.")],
-)
-def test_short_words_are_no_phones(language: str, text: str) -> None:
-    cleaners = ("english_cleaners_v3",) if language == "en-us" else ()
-    assert TextFrontEnd(TextConfig("phone", "ipa_marked", cleaners, g2p="espeak", g2p_language=language)).encode(text)
-
-
 def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     corpus: Path, voice: Path, old_voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -142,18 +133,6 @@ def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
 
 
-def test_mels_to_fine_tune_a_vocoder_on_are_made_of_the_lists_that_the_voice_was_trained_on(
-    corpus: Path, voice: Path, tmp_path: Path
-) -> None:
-    def extract(name: str, filelist: str, *extra: str) -> torch.Tensor:
-        words = ["--checkpoint", str(voice), "-d", str(corpus), "-o", str(tmp_path / name), *extra]
-        assert extract_mels.main([*words, "--filelist", str(corpus / filelist)]) == 0
-        return load_tensor(next((tmp_path / name).rglob("*.pt")))
-
-    of_text = extract("text", "val.txt", "--g2p", "espeak")
-    assert torch.equal(extract("phones", "val_phones.txt"), of_text)
-
-
 def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
     texts = [normalize(text) for text in SENTENCES]
     phones = [" ".join(Speaker().phones(text)) for text in texts]
@@ -162,39 +141,14 @@ def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
     assert [of_text[index] for index in range(4)] == [of_phones[index] for index in range(4)]
 
 
-def test_the_transcript_type_needs_g2p(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"--transcript-type phones is only used by --g2p espeak"):
-        run_train(corpus, tmp_path, *PHONES[:4], *PHONES[6:], lists="_phones")
-    with pytest.raises(InputError, match="there is no g2p"):
-        TextConfig("phone", "ipa", (), transcript_type="phones")
-
-
-def test_a_list_loses_what_its_symbol_set_lacks_with_one_warning(capsys: pytest.CaptureFixture) -> None:
-    text = TextConfig(cleaners=("english_cleaners",))
-    kept = Transcripts(entries("bread", '"bread"', '"bread"'), text, unknown_symbols="drop")
-    assert kept[0] == kept[1] == kept[2]
-    wanted = "warning: list.txt: 4 characters that this voice has no symbol for were left out: '\"' (4)\n"
-    assert capsys.readouterr().err == wanted
-    with pytest.raises(InputError, match=r"'\"\"': nothing to speak is left .* \(list\.txt:2\)"):
-        Transcripts(entries("bread", '""'), text, unknown_symbols="drop")
-
-
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         loaded = open_checkpoint(path, model="FastPitch", ema=False)
         options = InferenceOptions(Controls(), pitch_statistics=None)
         (tmp_path / "list.txt").write_text(f"{text}\n")
-        return read_items(
-            tmp_path / "list.txt",
-            load_voice(loaded, options=options, device="cpu"),
-            dataset_path=Path(),
-            recordings=None,
-            transcripts=None,
-            reader=reader,
-            speaker="0",
-            seed=None,
-            needs_words=True,
-        )
+        voice = load_voice(loaded, options=options, device="cpu")
+        chosen = EvaluationOptions(reader=reader)
+        return read_items(tmp_path / "list.txt", voice, chosen, speaker="0", seed=None, needs_words=True)
 
     text = "It cost $1.2m on 3/4/2021."
     (item,) = items(voice, text)
@@ -206,9 +160,3 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
     for path in (voice, old_voice):
         with pytest.raises(InputError, match=r"is markup.*list\.txt:1"):
             items(path, "Wait <b>here</b>.")
-
-
-def test_a_corpus_is_not_made_of_markup(tmp_path: Path) -> None:
-    (tmp_path / "sentences.txt").write_text("One.\nTwo <break/> three.\n")
-    with pytest.raises(InputError, match=r"is markup.*sentences\.txt:2"):
-        read_sentences(tmp_path / "sentences.txt")

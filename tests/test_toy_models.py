@@ -79,17 +79,3 @@ def test_new_models_are_measured(checkpoints: dict[str, Path], tmp_path: Path):
     assert figures["avg_generator_frames/s"] > 0 and figures["avg_toyvocoder_samples/s"] > 0
     assert 0 < figures["avg_toyvocoder_latency"] < figures["avg_latency"]
     assert figures["avg_RTF@2"] == pytest.approx(2 * figures["avg_RTF"])
-
-
-def test_options_of_a_new_model_are_refused_without_its_checkpoint(checkpoints: dict[str, Path], tmp_path: Path):
-    (tmp_path / "phrases.txt").write_text("Go on.\n")
-    words = [
-        "-i",
-        str(tmp_path / "phrases.txt"),
-        "-o",
-        str(tmp_path / "out"),
-        "--toyvoice",
-        str(checkpoints["ToyVoice"]),
-    ]
-    with pytest.raises(registry.OptionError, match="--toy-gain is for Toy-Vocoder; give a checkpoint of it"):
-        inference.main([*words, "--toy-gain", "0.5"])

@@ -12,7 +12,6 @@ from common.nn.weight_norm import (
     WeightNormConv2d,
     WeightNormConvTranspose1d,
     fold_weight_norm,
-    split_weight,
 )
 
 CASES = {
@@ -79,21 +78,6 @@ def test_a_folded_layer_computes_the_same_with_a_plain_weight(case: str):
     assert torch.equal(torch.jit.script(network["inner"])(x), expected)
 
 
-def test_folding_leaves_frozen_weights_frozen():
-    network = nn.Sequential(WeightNormConv1d(2, 2, 3)).requires_grad_(False)
-    fold_weight_norm(network)
-    assert not any(parameter.requires_grad for parameter in network.parameters())
-
-
-def test_a_split_weight_is_that_weight_under_weight_norm():
-    layer = WeightNormConv1d(3, 5, 4)
-    weight = torch.randn(5, 3, 4, generator=torch.Generator().manual_seed(1))
-    weight_g, weight_v = split_weight(weight)
-    layer.load_state_dict({"bias": torch.zeros(5), "weight_g": weight_g, "weight_v": weight_v})
-    x = example(layer)
-    torch.testing.assert_close(layer(x), torch.nn.functional.conv1d(x, weight))
-
-
 def spectral_pair() -> tuple[SpectralNormConv1d, nn.Conv1d]:
     shape, options = (4, 6, 5), {"groups": 2, "padding": 2}
     ours = seeded(SpectralNormConv1d, shape, options)
@@ -112,23 +96,6 @@ def test_spectral_norm_advances_as_the_older_one_does_in_a_forward_pass():
         ours.advance()
         torch.testing.assert_close(gradients(ours, x), expected, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(dict(ours.named_buffers()), dict(older.named_buffers()), atol=1e-6, rtol=1e-6)
-
-
-def test_a_forward_pass_leaves_spectral_norm_as_it_is():
-    layer, _ = spectral_pair()
-    before = copy.deepcopy(layer.state_dict())
-    layer.train()(example(layer)).sum().backward()
-    torch.testing.assert_close(layer.state_dict(), before, atol=0, rtol=0)
-
-
-def test_power_iterations_find_the_largest_singular_value():
-    layer, _ = spectral_pair()
-    for _ in range(200):
-        layer.advance()
-    x = example(layer)
-    largest = torch.linalg.matrix_norm(layer.weight_orig.flatten(1), 2)
-    expected = torch.nn.functional.conv1d(x, layer.weight_orig / largest, layer.bias, padding=2, groups=2)
-    torch.testing.assert_close(layer(x), expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [WeightNormConv1d, SpectralNormConv1d])

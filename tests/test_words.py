@@ -123,49 +123,27 @@ def test_words_have_the_symbols_of_what_is_read_of_them(kind: str, text: str, ex
 
 SENTENCES = """
 The old house stood near the river for more than 40 years.
-Dr. Smith paid $3.50 for two cups of tea.
 It's a well-known fact that they don't agree.
-She said, "We won't go until Friday morning."
 Mr. Brown lives at 12 Baker Street with his three dogs.
-I would have been in the garden if it had not rained.
 Anna and Peter bought 15 apples, 7 pears and a melon.
-The meeting starts at 5 pm, not at 6:30.
 On May 5, 1999, the bridge was opened by the mayor.
-He isn't here; he's gone to the market for an hour.
 A B2B deal was signed by the largest company of the town.
-What's the matter with the engine of that green truck?
 Nobody knows (not even Maria) where the key is hidden.
-There were 1,905 people at the concert last night.
 Please send it to the office at once - it is urgent.
-The temperature fell to -5 degrees in the valley.
 You can't teach an old dog new tricks, can you?
-"Hurry up!" shouted the captain from the upper deck.
 About 50% of the students passed the final exam.
-I am sure that it was a mistake to sell the boat.
 Prof. Jones wrote the second chapter in just nine days.
-The twenty-first runner crossed the line in 2:45.
 My sister's friend works for the BBC in London.
-They'd have told us if there was anything to worry about.
 Wait... did somebody knock at the door?
-The price of the ticket is $12, or $10 for children.
 Our neighbors' cat sleeps on the roof of the barn.
-George VI. was crowned in Westminster in 1937.
 All of a sudden the lights went out in the whole street.
-The recipe needs 2 1/2 cups of flour and a pinch of salt.
 Sergeant O'Neill and Mrs. Garcia were on the train to Boston.
-No, I do not think so: it is far too late for that.
 We will be there in a minute, so don't be afraid.
-The self-taught painter sold her first picture for $5 million.
 Is it true that the U.S. team won by 3 points?
-One of them was as tall as a tree and as thin as a pole.
 For an hour or two, he sat in the shade of the oak.
-The doctor's advice was to rest, drink water and wait.
 There is a hole in the bucket, dear Liza, said Henry.
-It was the best of times, and it was the worst of times.
 She has lived in Room No. 7 since the end of March.
-How many of you have ever seen the northern lights?
 The train to Leeds leaves from platform 9 at 17:45.
-When in doubt, ask the man at the desk of the hotel.
 """.strip().splitlines()
 # As eSpeak NG says them within a sentence, where it says them otherwise alone.
 WEAK = {
@@ -198,8 +176,7 @@ def test_words_of_sentences_have_the_phones_that_they_have_alone() -> None:
             n_equal += phones == alone or phones in weak
             if phones not in (alone, *weak):
                 assert word.text in {"VI", "Prof", "million"}, (sentence, word.text, phones, alone)
-    assert len(SENTENCES) >= 40
-    assert n_words > 400
+    assert n_words > 200
     assert n_equal / n_words >= 0.95
 
 
@@ -295,14 +272,3 @@ def test_words_of_phones_end_at_boundaries(symbol_set: str, text: str, words: li
 )
 def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
     assert align([word.split() for word in alone.split("|")], said.split()) == owners
-
-
-def test_a_long_text_without_marks_keeps_its_order() -> None:
-    sentence = "It cost $5 million on 5 March 1999 in the house of a friend for an hour"
-    encoded, front_end = encode("english", " ".join([sentence] * 5))
-    assert [word.text for word in encoded.words] == sentence.split() * 5
-    check(encoded, front_end, sentence)
-    first = [front_end.decode(list(encoded.ids[word.start : word.end])) for word in encoded.words]
-    of = first[sentence.split().index("million") :: len(sentence.split())]
-    assert len(of) == 5
-    assert all("m ˈ ɪ l i ə n # d ˈ ɑ ː l ə ɹ z" in phones for phones in of)

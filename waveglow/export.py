@@ -53,7 +53,7 @@ class ExportableWaveGlow(nn.Module):
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of WaveGlow's only exported part, by its empty name."""
     noise: dict[str, Shape] = {"noise": ("batch", config.n_group, "positions")}
-    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length, noise)}
+    return {"": vocoder_signature(config.n_mel_channels, noise)}
 
 
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:

@@ -15,18 +15,19 @@ from .pitch import (
     PITCH_FLOOR as PITCH_FLOOR,
     PITCH_LIMITS as PITCH_LIMITS,
     SHORTEST as SHORTEST,
+    PitchStatistics as PitchStatistics,
     estimate_pitch as estimate_pitch,
+    read_pitch_statistics as read_pitch_statistics,
 )
 from .pitch_cache import PitchCache as PitchCache
-from .pitch_statistics import PitchStatistics as PitchStatistics, read_pitch_statistics as read_pitch_statistics
 from .wav import (
     CONTAINERS as CONTAINERS,
     FULL_SCALE as FULL_SCALE,
     SOUND_FORMATS as SOUND_FORMATS,
     SOUND_SUFFIXES as SOUND_SUFFIXES,
+    check_complete as check_complete,
     check_sound_format as check_sound_format,
     check_wav as check_wav,
-    check_wav_size as check_wav_size,
     load_wav as load_wav,
     open_wav as open_wav,
     pcm16 as pcm16,

@@ -1,14 +1,11 @@
 """Mel-spectrograms of both framings in torch: batched, on CPU and GPU, each utterance as if it were alone."""
 
 import math
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, reduce
-from typing import TypeVar
+from functools import reduce
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -39,26 +36,6 @@ def energy(mel: Tensor) -> Tensor:
     return torch.linalg.vector_norm(mel, dim=-2)
 
 
-@lru_cache(maxsize=8)  # so that a process says once what it warns of
-def _mel_filters(sampling_rate: int, filter_length: int, n_mels: int, fmin: float, fmax: float | None) -> np.ndarray:
-    """Slaney mel filters of equal area, (n_mels, bins); a warning counts those between whose edges no bin lies."""
-    from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Empty filters")  # below, in our words
-        filters = mel_filters(sr=sampling_rate, n_fft=filter_length, n_mels=n_mels, fmin=fmin, fmax=fmax)
-    n_empty = int((filters.max(axis=1) == 0).sum())
-    if n_empty:
-        band = f"from {fmin:g} to {fmax or sampling_rate / 2:g} Hz"
-        print(
-            f"warning: {n_empty} of {n_mels} mel channels are always silent: {band} they are narrower than the "
-            f"{sampling_rate / filter_length:.3g} Hz between two frequencies of the transform; use fewer channels, a "
-            "wider band or a longer filter",
-            file=sys.stderr,
-        )
-    return filters
-
-
 class MelExtractor(nn.Module):
     """wave -> log-mel-spectrogram as ``AudioConfig`` describes it.
 
@@ -72,15 +49,16 @@ class MelExtractor(nn.Module):
     window: Tensor  # (filter_length,)
 
     def __init__(self, config: AudioConfig) -> None:
+        from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
+
         super().__init__()
         self.config = config
         padding = config.filter_length if config.framing == "centered" else config.filter_length - config.hop_length
         self.pad_left = padding // 2  # samples
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
-        basis = torch.from_numpy(
-            _mel_filters(config.sampling_rate, config.filter_length, config.n_mels, config.mel_fmin, config.mel_fmax)
-        )
+        size: Any = {"sr": config.sampling_rate, "n_fft": config.filter_length, "n_mels": config.n_mels}
+        basis = torch.from_numpy(mel_filters(**size, fmin=config.mel_fmin, fmax=config.mel_fmax))
         used = basis.amax(dim=0).nonzero()
         n_bins = int(used[-1]) + 1 if len(used) else 1  # no filter reaches the bins above mel_fmax
         window = torch.zeros(config.filter_length)

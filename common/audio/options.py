@@ -60,8 +60,17 @@ class AudioOptions:
         return (path, read_audio_config(path)) if self.audio_config or path.is_file() else None
 
 
+def mel_lines(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> list[str]:
+    """What a training says at its start: what its mels are, and `corpus_note`."""
+    top = audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
+    band = f"{audio.n_mels} channels from {audio.mel_fmin:g} to {top:g} Hz"
+    peak = "" if audio.peak is None else f", peak {audio.peak:g}"
+    frames = f"window {audio.win_length}, hop {audio.hop_length}, {audio.framing}{peak}"
+    return [f"mels: {audio.sampling_rate} Hz, {band}, {frames}", *corpus_note(audio, corpus)]
+
+
 def corpus_note(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> list[str]:
-    """One line where mels are made otherwise than the corpus's file says; none where they are not."""
+    """A line where mels are made otherwise than the corpus's file says; none where they are not."""
     lines = [] if corpus is None else differences(corpus[1], audio, names=("there", "here"))
     return [f"note: other mels than {corpus[0]} says: {'; '.join(lines)}"] if corpus and lines else []
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common.audio.pitch_statistics import PitchStatistics
-from common.config import AudioConfig
+from common.config import AudioConfig, from_plain
 from common.errors import AudioError, InputError, at
+from common.files import read_json
 
 PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
 PITCH_FLOOR = 75.0  # Hz
@@ -21,6 +22,14 @@ PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
+
+
+@dataclass(frozen=True)
+class PitchStatistics:
+    """Mean and standard deviation of voiced pitch, Hz; they belong to a model's weights as much as a bias does."""
+
+    mean: float
+    std: float
 
 
 @dataclass(frozen=True)
@@ -138,9 +147,6 @@ def pitch_by(
 def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:
     """pitch (F,) in Hz, durations (L,) frames summing to F -> (L,): mean of each symbol's voiced frames, or 0."""
     ends = np.cumsum(durations)
-    if len(ends) == 0 or ends[-1] != len(pitch):
-        total = int(ends[-1]) if len(ends) else 0
-        raise InputError(f"durations sum to {total} frames, the pitch has {len(pitch)}")
     starts = ends - durations
     sums = np.concatenate(([0.0], np.cumsum(pitch)))
     counts = np.concatenate(([0], np.cumsum(pitch != 0)))
@@ -158,8 +164,7 @@ def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) ->
     """Frame pitch (F,) as ``pitch_mel`` (F,), ``pitch_char`` (L,) or ``pitch_trichar`` (3 L,)."""
     if kind == "pitch_mel":
         return pitch
-    if durations is None:
-        raise InputError(f"{kind} needs durations")
+    assert durations is not None
     return average_pitch(pitch, durations if kind == "pitch_char" else split_durations(durations))
 
 
@@ -182,6 +187,18 @@ def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
             f"{count:.0f} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
         )
     return PitchStatistics(mean=mean, std=std)
+
+
+def read_pitch_statistics(path: Path) -> PitchStatistics:
+    """The statistics in the JSON file that extract_mels.py writes next to ``pitch_char/``.
+
+    Raises:
+        InputError: the file is missing or malformed, or the numbers are no statistics of a voice.
+    """
+    found: PitchStatistics = from_plain(PitchStatistics, read_json(path), where=str(path))
+    if found.mean <= 0 or found.std <= 0:
+        raise InputError(f"{path}: mean {found.mean} Hz, std {found.std} Hz: expected two numbers above 0")
+    return found
 
 
 def normalize(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:

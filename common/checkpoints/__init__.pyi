@@ -1,6 +1,5 @@
 """Checkpoints: our format, safe unpickling, and loading by content."""
 
-from .arguments import add_ema_argument as add_ema_argument
 from .checkpoint import (
     OWN_LAYOUT as OWN_LAYOUT,
     Checkpoint as Checkpoint,
@@ -20,7 +19,10 @@ from .exported import (
     OnnxForm as OnnxForm,
     Part as Part,
     Quantization as Quantization,
+    describe as describe,
+    describe_part as describe_part,
 )
+from .exporting import part_path as part_path, write_compared as write_compared, write_onnx as write_onnx
 from .inspection import inspect_checkpoint as inspect_checkpoint
 from .layout import (
     as_float32 as as_float32,
@@ -40,7 +42,10 @@ from .loading import (
     precision_for as precision_for,
     read_model as read_model,
 )
+from .options import EmaOptions as EmaOptions, add_ema_argument as add_ema_argument
+from .quantization import write_quantized as write_quantized
 from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
 from .running import Runner as Runner, Shape as Shape, Signature as Signature, vocoder_signature as vocoder_signature
+from .safetensors_file import write_safetensors as write_safetensors
 from .stripping import DTYPES as DTYPES, strip_checkpoint as strip_checkpoint
 from .weights import Weights as Weights, check_weights as check_weights

@@ -2,8 +2,6 @@
 
 import math
 import re
-import struct
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,10 @@ import torch
 from torch import Tensor
 
 from common.checkpoints.pickled import read_pickled
-from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.errors import CheckpointError, shown
 from common.files import check_file, write_atomically
+from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
 OWN_LAYOUT = "ours"
@@ -55,22 +54,54 @@ class Checkpoint:
         return self.ema is not None or (self.stripped is not None and self.stripped.ema)
 
 
+def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a checkpoint's model is, as files hold it; `read_configs` reads it."""
+    text = None if checkpoint.text is None else to_plain(checkpoint.text)
+    return {
+        "model": checkpoint.model,
+        "config": {"model": checkpoint.config, "audio": to_plain(checkpoint.audio), "text": text},
+        "assumed": list(checkpoint.assumed),
+        "assumed_config": list(checkpoint.assumed_config),
+    }
+
+
+def read_configs(values: dict[str, Any], *, where: str, **parts: Any) -> Checkpoint:
+    """The checkpoint that has the configs of a file's dict, and the other ``parts``; raises as `check_configs`."""
+    config = values["config"]
+    audio = from_plain(AudioConfig, config["audio"], where=f"{where}: config.audio", error=CheckpointError)
+    text = config["text"]
+    if text is not None:
+        text = from_plain(TextConfig, text, where=f"{where}: config.text", error=CheckpointError)
+    parts |= {name: tuple(values.get(name, ())) for name in ("assumed", "assumed_config")}
+    return check_configs(Checkpoint(values["model"], config["model"], audio, text, **parts), where=where)
+
+
+def check_configs(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
+    """Return the checkpoint, whose configs are right.
+
+    Raises:
+        CheckpointError: the model is unknown, its configuration is wrong, or it names more speakers than it has.
+    """
+    if checkpoint.model not in (known := available_models()):
+        raise CheckpointError(f"{where}: of the model {shown(checkpoint.model)}, expected one of {', '.join(known)}")
+    spec = get_model(checkpoint.model)
+    config = from_plain(spec.config, checkpoint.config, where=f"{where}: config.model", error=CheckpointError)
+    names = () if checkpoint.text is None else checkpoint.text.speakers
+    n_speakers = getattr(spec.inference, "n_speakers", None)
+    if n_speakers is not None and len(names) > n_speakers(config):
+        raise CheckpointError(f"{where}: names of {len(names)} speakers, expected at most {n_speakers(config)}")
+    return checkpoint
+
+
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, complete."""
     payload = {
         "format": FORMAT_VERSION,
-        "model": checkpoint.model,
-        "config": {
-            "model": checkpoint.config,
-            "audio": to_plain(checkpoint.audio),
-            "text": None if checkpoint.text is None else to_plain(checkpoint.text),
-        },
+        **{name: value for name, value in plain_configs(checkpoint).items() if value},
         "networks": checkpoint.networks,
         "ema": checkpoint.ema,
         "training": checkpoint.training,
     }
-    assumed = {"assumed": list(checkpoint.assumed), "assumed_config": list(checkpoint.assumed_config)}
-    payload |= {name: listed for name, listed in assumed.items() if listed}
     if checkpoint.stripped is not None:
         payload["stripped"] = to_plain(checkpoint.stripped)
     write_atomically(path, lambda file: torch.save(payload, file))
@@ -93,7 +124,9 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
         CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
     check_file(path, kind="checkpoint file", error=CheckpointError)
-    _refuse_graph(path)
+    if is_onnx(path):
+        wanted = "give the checkpoint that it was made of, or its safetensors"
+        raise CheckpointError(f"{path}: an ONNX file, which is for inference alone; {wanted}")
     if safetensors_header(path) is not None:
         return read_safetensors_weights(path)[0]
     return read_pickled(path, on_demand=on_demand)
@@ -128,21 +161,6 @@ def is_onnx(path: Path) -> bool:
     """Whether a file begins as ONNX models do, with the field of their version, and not as safetensors may."""
     with path.open("rb") as file:
         return file.read(1) == b"\x08" and safetensors_header(path) is None
-
-
-def _refuse_graph(path: Path) -> None:
-    """Raise CheckpointError for a file that holds a network's operations, which are code, with its weights."""
-    if is_onnx(path):
-        wanted = "give the checkpoint that it was made of, or its safetensors"
-        raise CheckpointError(f"{path}: an ONNX file, which is for inference alone; {wanted}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):  # reading it says so
-        return
-    if any(name.endswith("/constants.pkl") for name in names):
-        wanted = "give the checkpoint that it was made of"
-        raise CheckpointError(f"{path}: TorchScript files are written, not read; {wanted}")
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:

@@ -1,24 +1,22 @@
 """Foreign checkpoints made ours: recognized by content, compared with the model, and nothing lost without a word."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
-from common.checkpoints.layout import is_state, traits, with_state_dict
+from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
-from common.checkpoints.pickled import PickledNetworks
+from common.checkpoints.options import ConversionOptions
 from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
+from common.checkpoints.weights import Weights
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
 _SEED = 1234  # of weights that a partial file lacks
-Weights = dict[str, dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,6 @@ class Conversion:
     """What became of a file."""
 
     checkpoint: Checkpoint
-    traits: tuple[str, ...]  # how the file stores its weights
     changes: tuple[str, ...]  # what was made up or left out, a line each; without ``partial`` none is of weights
 
 
@@ -46,59 +43,46 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(
-    path: Path, *, config: Path | None = None, discriminators: Path | None = None, partial: bool = False
-) -> Conversion:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
-    ``config`` is a JSON or YAML file of its network's architecture, for weights without one; ``discriminators`` is the
-    file that an adversarial vocoder's other networks are in, where its name does not say so. With ``partial`` weights
-    that the file lacks are as in a new network, and those that the model does not have are left out.
+    With ``options.partial`` weights that the file lacks are as in a new network, and those that the model does not have
+    are left out.
 
     Raises:
         CheckpointError: it is unknown, damaged or ours already; or some weights are missing, left over or of another
-            shape, which are listed, and ``partial`` is False.
+            shape, which are listed, and ``options.partial`` is False.
         OptionError: it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload or is_own_safetensors(path):
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
-    stored = [*traits(payload), *(["a pickled network"] if isinstance(payload, PickledNetworks) else [])]
-    payload = _with_given(payload, path=path, config=config, discriminators=discriminators)
+    payload = _with_given(payload, options, path=path)
     recorded = _Recorded(payload)
     try:
         bare = read_published(recorded, path=path, training=False)
     except PartialFileError as error:
         if error.main is None:
             raise
-        whole = convert_checkpoint(error.main, config=config, discriminators=path, partial=partial)
-        return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
-    except CheckpointError as error:
-        if config is not None and type(error.__cause__) is InputError:  # of a key or value of the configuration
-            raise CheckpointError(f"{config}: {error.__cause__}") from error
-        raise
-    except InputError as error:  # the same
-        raise CheckpointError(f"{config or path}: {error}") from error
-    checkpoint, changes = _fitted(bare, where=path, partial=partial)
+        return convert_checkpoint(error.main, replace(options, discriminators=path))
+    except InputError as error:
+        raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
+    checkpoint, changes = _fitted(bare, where=path, partial=options.partial)
     if not changes:
-        checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=partial)
+        checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=options.partial)
     elif "optimizer" in payload or "optim_g" in payload:
         changes += ("the training state is left out, as it is of other weights",)
-    stored += ["weight norm folded"] if _was_folded(payload, checkpoint) else []
-    changes += _left_over(recorded, where=path, partial=partial)
-    return Conversion(checkpoint, tuple(stored), changes)
+    changes += _left_over(recorded, where=path, partial=options.partial)
+    return Conversion(checkpoint, changes)
 
 
-def _with_given(
-    payload: dict[str, Any], *, path: Path, config: Path | None, discriminators: Path | None
-) -> dict[str, Any]:
+def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
+    config, discriminators = options.config, options.discriminators
     given: dict[str, Any] = {}
     if config is not None:
         if payload.get("config"):
             raise OptionError(f"--config {config}: {path} holds a configuration; leave the option out")
         given["config"] = read_yaml(config) if config.suffix in (".yaml", ".yml") else read_json(config)
-        if not isinstance(given["config"], dict):
-            raise CheckpointError(f"{config}: expected keys and values, the architecture of {path}")
     if discriminators is not None:
         other = read_payload(discriminators)
         if not {"mpd", "msd"} <= other.keys() or "mpd" in payload:
@@ -123,50 +107,37 @@ def _with_training(
 
 def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Checkpoint, tuple[str, ...]]:
     """The checkpoint with exactly the weights that its networks have, and what was changed for that."""
-    weights, ema, changes = _completed(checkpoint, new_networks(checkpoint, where=str(where)))
-    if changes and not partial:
-        raise CheckpointError(
-            f"{where}: {checkpoint.layout}, but its weights do not fit: {'; '.join(changes)}; --partial converts what "
-            "fits"
-        )
-    if not changes:
-        return checkpoint, ()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         networks = new_networks(checkpoint, where=str(where), device="cpu")
-    weights, ema, changes = _completed(checkpoint, networks)
+    new = {name: network.state_dict() for name, network in networks.items()}
+    weights, changes = _filled(checkpoint.networks, new, source="as in a new network")
+    ema = checkpoint.ema
+    if ema is not None:
+        ema, more = _filled(ema, weights, source="taken from the raw weights", prefix="EMA ")
+        changes += more
+    if not changes:
+        return checkpoint, ()
+    if not partial:
+        listed = f"{'; '.join(changes)}; --partial converts what fits"
+        raise CheckpointError(f"{where}: {checkpoint.layout}, but its weights do not fit: {listed}")
     return replace(checkpoint, networks=weights, ema=ema, training=None), tuple(changes)
 
 
-def _completed(checkpoint: Checkpoint, networks: dict[str, nn.Module]) -> tuple[Weights, Weights | None, list[str]]:
-    """The weights and EMA weights that networks have, from a checkpoint where it has them, and what was changed."""
-    weights, changes = _filled(checkpoint.networks, networks)
-    if checkpoint.ema is None:
-        return weights, None, changes
-    ema, changes_of_ema = _filled(checkpoint.ema, networks, instead=weights)
-    return weights, ema, changes + changes_of_ema
-
-
-def _filled(
-    given: Weights, networks: dict[str, nn.Module], *, instead: Weights | None = None
-) -> tuple[Weights, list[str]]:
-    """The networks' weights: those given that fit, else those of ``instead`` (of new networks, where it is None)."""
-    prefix = "" if instead is None else "EMA "
-    source = "as in a new network" if instead is None else "taken from the raw weights"
+def _filled(given: Weights, own: Weights, *, source: str, prefix: str = "") -> tuple[Weights, list[str]]:
+    """Weights with the names and shapes of ``own``: those given that fit, else its; and a line for each other one."""
     weights: Weights = {}
     changes = []
-    for name in given:
-        own = networks[name].state_dict()
-        state = given[name]
+    for name, state in given.items():
         weights[name] = {}
-        for key, value in own.items():
+        for key, value in own[name].items():
             if key in state and state[key].shape == value.shape:
                 weights[name][key] = state[key]
                 continue
             found = f"of shape {tuple(state[key].shape)}, expected {tuple(value.shape)}" if key in state else "missing"
             changes.append(f"{prefix}{name}.{key} is {found} ({source})")
-            weights[name][key] = (value if instead is None else instead[name][key]).detach().clone()
-        changes += [f"{prefix}{name}.{key} is left over (left out)" for key in state if key not in own]
+            weights[name][key] = value.detach().clone()
+        changes += [f"{prefix}{name}.{key} is left over (left out)" for key in state if key not in own[name]]
     return weights, changes
 
 
@@ -174,19 +145,6 @@ def _left_over(payload: _Recorded, *, where: Path, partial: bool) -> tuple[str, 
     """What of the file no reader asks for: weights of other networks, which are refused, and the rest."""
     unused = [name for name in payload if name not in payload.used]
     if (weights := [name for name in unused if is_state(payload[name])]) and not partial:
-        raise CheckpointError(
-            f"{where}: holds weights that the model has no place for: {_listed(weights)}; --partial leaves them out"
-        )
-    return (f"not taken over: {_listed(unused)}",) if unused else ()
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(str, names))
-
-
-def _was_folded(payload: dict[str, Any], checkpoint: Checkpoint) -> bool:
-    """Whether weights that are under weight norm here are plain in the file."""
-    keys = {key for value in payload.values() if is_state(value) for key in value}
-    if any(key.endswith(("weight_g", "original0")) for key in keys):
-        return False
-    return any(key.endswith("weight_g") for key in next(iter(checkpoint.networks.values())))
+        listed = f"{', '.join(weights)}; --partial leaves them out"
+        raise CheckpointError(f"{where}: holds weights that the model has no place for: {listed}")
+    return (f"not taken over: {', '.join(unused)}",) if unused else ()

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx
-from common.checkpoints.fields import Description, check_checkpoint, read_description
+from common.checkpoints.checkpoint import Checkpoint, Stripped, plain_configs, read_configs
 from common.checkpoints.running import Shape, Signature, open_session
-from common.config import to_plain
+from common.checkpoints.weights import Weights
 from common.errors import CheckpointError
+from common.files import check_file
 from common.text import TextFrontEnd
 
 EXPORT_VERSION = 1
@@ -87,16 +87,9 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
     ((network, state),) = checkpoint.networks.items()
     description = {
         "version": EXPORT_VERSION,
-        "model": checkpoint.model,
         "network": network,
-        "config": {
-            "model": checkpoint.config,
-            "audio": to_plain(checkpoint.audio),
-            "text": None if text is None else to_plain(text),
-        },
+        **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
-        "assumed": list(checkpoint.assumed),
-        "assumed_config": list(checkpoint.assumed_config),
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
         "context_frames": context,
     }
@@ -140,27 +133,20 @@ class ExportedFile:
         if not own:
             return {own: self}
         stem, _, suffix = self.path.name.rpartition(f".{own}")
-        if not stem or suffix not in ("", self.path.suffix):
-            raise CheckpointError(
-                f"{self.path}: the {own} of a {self.description['model']}; its name must end in "
-                f".{own}{self.path.suffix}, as export_model.sh has it, for the other parts to be found beside it"
-            )
+        if not stem:
+            wanted = f"its name must have .{own}, as export_model.sh has it, for the other parts to be found beside it"
+            raise CheckpointError(f"{self.path}: the {own} of a {self.description['model']}; {wanted}")
         return {
             name: self if name == own else self._other_part(self.path.with_name(f"{stem}.{name}{suffix}"), name)
             for name in self.description["parts"]
         }
 
     def _other_part(self, path: Path, name: str) -> "ExportedFile":
-        needed = f"the {name} that belongs to {self.path}"
-        if not path.is_file():
-            raise CheckpointError(f"{path}: no such file, expected {needed}; export the checkpoint again")
-        if not is_onnx(path):
-            raise CheckpointError(f"{path}: not an exported file, expected {needed}")
-        other, checkpoint = open_exported(path)
-        if (part := other.description["part"]) != name:
-            raise CheckpointError(f"{path}: holds the {part or 'whole'} of a {checkpoint.model}, expected {needed}")
-        if other.description["fingerprint"] != self.description["fingerprint"]:
-            raise CheckpointError(f"{path}: of another checkpoint than {self.path}; give parts of one export")
+        check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
+        other, _ = open_exported(path)
+        wanted = self.description | {"part": name}
+        if any(other.description[key] != wanted[key] for key in ("part", "fingerprint")):
+            raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; give parts of one export")
         return other
 
 
@@ -171,24 +157,26 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
         CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
     session, metadata = open_session(path)
-    if (stored := metadata.get(METADATA_KEY)) is None:
-        raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
-    description, known = read_description(stored, version=EXPORT_VERSION, where=str(path))
-    description = to_plain(known) | description  # what it leaves out has its default
-    return ExportedFile(path, description, session), checkpoint_of(known, networks={}, where=str(path))
+    description = read_description(metadata, where=path)
+    return ExportedFile(path, description, session), checkpoint_of(description, networks={}, where=path)
 
 
-def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
+def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
+    """What `describe` and `describe_part` say, from the metadata of a file.
+
+    Raises:
+        CheckpointError: it is not there, or of another version.
+    """
+    if METADATA_KEY not in metadata:
+        raise CheckpointError(f"{where}: not written by scripts/export_model.sh")
+    defaults = {"part": "", "parts": [""], "fingerprint": "", "context_frames": None}  # of older files
+    description: dict[str, Any] = defaults | json.loads(metadata[METADATA_KEY])
+    if (version := description["version"]) != EXPORT_VERSION:
+        raise CheckpointError(f"{where}: export version {version}, expected {EXPORT_VERSION}; a newer toolkit reads it")
+    return description
+
+
+def checkpoint_of(description: dict[str, Any], *, networks: Weights, where: Path) -> Checkpoint:
     """The checkpoint that a description is of."""
-    config = description.config
-    checkpoint = Checkpoint(
-        model=description.model,
-        config=config.model,
-        audio=config.audio,
-        text=config.text,
-        networks=networks,
-        assumed=description.assumed,
-        assumed_config=description.assumed_config,
-        stripped=Stripped(dtype="float32", ema=description.ema),
-    )
-    return check_checkpoint(checkpoint, where=where)
+    stripped = Stripped(dtype="float32", ema=description["ema"])
+    return read_configs(description, networks=networks, stripped=stripped, where=str(where))

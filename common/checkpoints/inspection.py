@@ -3,11 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from common.checkpoints.checkpoint import (
     OWN_LAYOUT,
@@ -21,52 +19,10 @@ from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import load_checkpoint
-from common.checkpoints.running import check_no_other_files
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import from_plain, to_plain
-from common.errors import CheckpointError, reason, shown
+from common.errors import CheckpointError
 from common.registry import get_model
-
-
-@dataclass(frozen=True)
-class OnnxGraph:
-    """What an ONNX file takes and gives: name -> shape (names of dimensions, or sizes) and type of number."""
-
-    inputs: dict[str, dict[str, Any]]
-    outputs: dict[str, dict[str, Any]]
-    opset: int
-    dtypes: dict[str, int]  # how many weights are stored in each type; whole numbers of 64 bits are no weights
-
-
-def read_onnx_graph(path: Path) -> OnnxGraph:
-    """The inputs, outputs and weights of an ONNX file."""
-    import onnx  # takes long to import
-
-    check_no_other_files(path)
-    model = onnx.load(path, load_external_data=False)
-
-    def type_of(number: int) -> str:
-        return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)
-
-    def described(values: Iterable[Any]) -> dict[str, dict[str, Any]]:
-        kinds = {value.name: value.type.tensor_type for value in values}
-        return {
-            name: {
-                "shape": [size.dim_param or size.dim_value for size in kind.shape.dim],
-                "type": type_of(kind.elem_type),
-            }
-            for name, kind in kinds.items()
-        }
-
-    counts: Counter[str] = Counter()
-    try:
-        for tensor in model.graph.initializer:
-            if (name := type_of(tensor.data_type)) not in ("int64", "bool"):
-                counts[name] += math.prod(tensor.dims)
-        opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
-        return OnnxGraph(described(model.graph.input), described(model.graph.output), opset, dict(counts))
-    except (KeyError, StopIteration) as error:  # no tensors, or of types that no network has
-        raise CheckpointError(f"{path}: an ONNX file whose graph no network of ours has ({reason(error)})") from error
 
 
 def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
@@ -86,21 +42,31 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
 
 def _facts_of_exported(exported: ExportedFile) -> dict[str, Any]:
     """Say what only an ONNX file has."""
-    said, graph = exported.description, read_onnx_graph(exported.path)
-    facts: dict[str, Any] = {
+    import onnx  # takes long to import
+
+    said, graph = exported.description, (model := onnx.load(exported.path)).graph
+
+    def type_of(number: int) -> str:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)
+
+    def tensors(shapes: dict[str, Any], values: Iterable[Any]) -> dict[str, dict[str, Any]]:
+        # of the graph the types alone, as it has made-up names for some sizes of outputs
+        types = {one.name: type_of(one.type.tensor_type.elem_type) for one in values}
+        return {name: {"shape": shape, "type": types[name]} for name, shape in shapes.items()}
+
+    dtypes: Counter[str] = Counter()
+    for tensor in graph.initializer:
+        if (name := type_of(tensor.data_type)) not in ("int64", "bool"):  # which are no weights
+            dtypes[name] += math.prod(tensor.dims)
+    return {
         "layout": "onnx",
         "part": said["part"],
         "context_frames": said["context_frames"],
-        "opset": graph.opset,
-        "dtypes": graph.dtypes,
-        **{key: {name: {"shape": shape} for name, shape in said[key].items()} for key in ("inputs", "outputs")},
+        "opset": next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx")),
+        "dtypes": dict(dtypes),
+        "inputs": tensors(said["inputs"], graph.input),
+        "outputs": tensors(said["outputs"], graph.output),
     }
-    for key, found in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-        if found.keys() != facts[key].keys():
-            raise CheckpointError(f"{exported.path}: its description is of other {key} than its graph has")
-        for name, value in facts[key].items():
-            value["type"] = found[name]["type"]  # the graph has made-up names for some sizes of outputs
-    return facts
 
 
 def _inspected(
@@ -131,6 +97,7 @@ def _inspected(
 
 def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
     """The checkpoint and its training state in short; why that cannot be read, where it cannot."""
+    training: dict[str, Any] | None = None
     try:
         checkpoint = load_checkpoint(path)
     except PartialFileError as error:
@@ -138,47 +105,33 @@ def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
             raise
         return _loaded(error.main)
     except CheckpointError as error:
-        try:
-            checkpoint = load_checkpoint(path, training=False)
-        except CheckpointError:
-            raise error from None
-        check_fit(checkpoint, where=str(path))
-        return checkpoint, {"unreadable": str(error)}
+        checkpoint = load_checkpoint(path, training=False)
+        training = {"unreadable": str(error)}
     check_fit(checkpoint, where=str(path))
-    state = checkpoint.training
-    if state is None:
-        return checkpoint, None
-    optimizers = {
-        phase: {"settings": saved["settings"], "n_states": len(saved["states"])}
-        for phase, saved in state["optimizers"].items()
-    }
-    return checkpoint, {"epoch": state["epoch"], "iteration": state["iteration"], "optimizers": optimizers}
+    if (state := checkpoint.training) is not None:
+        optimizers = {
+            phase: {"settings": saved["settings"], "n_states": len(saved["states"])}
+            for phase, saved in state["optimizers"].items()
+        }
+        training = {"epoch": state["epoch"], "iteration": state["iteration"], "optimizers": optimizers}
+    return checkpoint, training
 
 
 def _parameters(checkpoint: Checkpoint, *, where: str) -> dict[str, int]:
     """How many numbers each network trains."""
     networks = new_networks(checkpoint, where=where)
-    if unknown := [name for name in checkpoint.networks if name not in networks]:
-        raise CheckpointError(f"{where}: of a network {shown(unknown[0])}, which no {checkpoint.model} has")
     return {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks}
 
 
 def _stored_dtypes(path: Path) -> dict[str, int]:
     """How many weights the file stores in each type of floating-point number."""
     if is_own_safetensors(path):
-        return _count_dtypes(read_safetensors(path).networks.values())
-    payload = read_payload(path, on_demand=True)
-    if "format" in payload:
+        states = [*read_safetensors(path).networks.values()]
+    elif "format" in (payload := read_payload(path, on_demand=True)):
         states = [*payload["networks"].values(), *(payload["ema"] or {}).values()]
     else:
         states = [value for value in with_state_dict(payload).values() if is_state(value)]
-    return _count_dtypes(states)
-
-
-def _count_dtypes(states: Iterable[dict[str, Tensor]]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for state in states:
-        for value in state.values():
-            if value.is_floating_point():
-                counts[str(value.dtype).removeprefix("torch.")] += value.numel()
+    for value in (one for state in states for one in state.values() if one.is_floating_point()):
+        counts[str(value.dtype).removeprefix("torch.")] += value.numel()
     return dict(counts)

@@ -51,19 +51,6 @@ def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
-def traits(payload: dict[str, Any]) -> list[str]:
-    """What is particular about how the weights of a published file are stored, for people."""
-    states = [value for value in payload.values() if is_state(value)]
-    keys = [key for state in states for key in state]
-    dtypes = {str(value.dtype) for state in states for value in state.values() if value.is_floating_point()}
-    found = {
-        "prefix " + next((match[0] for match in map(_PREFIX.match, keys) if match), ""): any(map(_PREFIX.match, keys)),
-        "parametrized weight norm": any(_PARAMETRIZED.search(key) for key in keys),
-        **{f"weights in {name.removeprefix('torch.')}": name != "torch.float32" for name in sorted(dtypes)},
-    }
-    return [name for name, present in found.items() if present]
-
-
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights as float32; counters stay as they are."""
     return {key: value.detach().float() if _is_real(value) else value for key, value in state.items()}

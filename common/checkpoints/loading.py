@@ -1,9 +1,8 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,13 @@ from common.checkpoints.checkpoint import Checkpoint, is_onnx
 from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.reading import load_checkpoint
 from common.checkpoints.running import OnnxRunner, Runner
-from common.checkpoints.weights import Weights, check_values, check_weights, differences, refuse
-from common.config import from_plain, naming_fields
-from common.errors import CheckpointError, OptionError, reason, shown
+from common.checkpoints.weights import Weights, check_weights
+from common.config import AudioConfig, from_plain, naming_fields
+from common.errors import CheckpointError, OptionError
 from common.files import check_file
-from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
-_MOST_PARAMETERS = 3_000_000_000  # of a network whose weights are elsewhere; it is not built
-_MISSING_WEIGHTS = 100_000_000  # of a network, which a file may lack
 Networks = dict[str, nn.Module]
 NO_EMA = "no EMA weights; leave out --ema"
 
@@ -86,65 +82,40 @@ def load_networks(
     Raises:
         CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
     """
-    build, config = _builder(checkpoint, where=where, inference=True)
     weights = checkpoint.networks
     if ema:
         if not checkpoint.has_ema:
             raise CheckpointError(f"{where}: holds {NO_EMA}")
         weights = {**weights, **(checkpoint.ema or {})}
-    networks = _built(build, checkpoint, where=where)
+    networks, config = _built(checkpoint, where=where, inference=True)
     load_weights(networks, weights, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
 def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> Networks:
     """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
-    build, _ = _builder(checkpoint, where=where, inference=len(checkpoint.networks) == 1)
     with torch.device(device):
-        return _built(build, checkpoint, where=where)
+        return _built(checkpoint, where=where, inference=len(checkpoint.networks) == 1)[0]
 
 
 def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
-    """Refuse a checkpoint whose weights are not those of its configuration's networks, or not such as to compute with.
-
-    Raises:
-        CheckpointError: lists the names, shapes, kinds of number or values, or the configuration is of no network.
-    """
-    built, given = new_networks(checkpoint, where=where), checkpoint.networks
-    if not given.keys() <= built.keys() or next(iter(given)) != next(iter(built)):
-        wanted = f"expected {', '.join(built)}, the first of them first"
-        raise CheckpointError(f"{where}: its networks {shown(list(given))}: {wanted}")
-    lines = [line for name in given for line in differences(built[name].state_dict(), given[name])]
-    refuse(lines, where=where)
-    check_values(given, where=where)
-    check_values(checkpoint.ema or {}, where=where, kind="EMA weights")
+    """Refuse a checkpoint whose weights are not those of its configuration's networks; raises as `check_weights`."""
+    built = new_networks(checkpoint, where=where)
+    own = {name: network.state_dict() for name, network in built.items() if name in checkpoint.networks}
+    check_weights(own, checkpoint.networks, where=where)
 
 
-def _builder(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Callable[[], Networks], Any]:
-    """What builds a checkpoint's networks, and their ModelConfig."""
+def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Networks, Any]:
+    """A checkpoint's networks with new weights, and their ModelConfig."""
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
-    return partial(spec.build_networks, config, checkpoint.audio, checkpoint.text, inference=inference), config
+    with naming_fields(where, error=CheckpointError):
+        return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
 
 
-def _built(build: Callable[[], Networks], checkpoint: Checkpoint, *, where: str) -> Networks:
-    """A checkpoint's networks, unless its configuration is of much more than its weights."""
-    tensors = [value for state in checkpoint.networks.values() for value in state.values()]
-    n_weights = sum(value.numel() for value in tensors)
-    limits = {"most": 2 * n_weights + _MISSING_WEIGHTS, "most_modules": 500 + 5 * len(tensors)}
-    try:
-        with naming_fields(where, error=CheckpointError):
-            return build_limited(build, **limits) if tensors else build_limited(build, most=_MOST_PARAMETERS)
-    except TooLargeError as error:
-        raise CheckpointError(
-            f"{where}: damaged, its configuration is of a network of {error}, and its weights are {n_weights} numbers"
-        ) from error
-    except (AssertionError, RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:
-        raise CheckpointError(f"{where}: damaged, its configuration is of no network ({reason(error)})") from error
-
-
-def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
+def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig."""
+    device = torch.device(device)
     if loaded.exported is not None:
         return _from_exported(loaded, loaded.exported, device=device)
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
@@ -171,43 +142,38 @@ def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple
 
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
+    """What infers by an exported file, and its ModelConfig.
+
+    Raises:
+        CheckpointError: the files take and give other values than the toolkit's networks do now.
+        OptionError: they are for other programs, or the device is not the CPU.
+    """
     spec = loaded.spec
     if spec.from_exported is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
-    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    runners = exported_runners(loaded, device=device)
-    try:
-        with naming_fields(f"{loaded.path}: its description", error=CheckpointError):
-            return spec.from_exported(runners.get("", runners), config, exported.description, device), config
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
-        raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
-
-
-def exported_runners(loaded: LoadedCheckpoint, *, device: torch.device) -> dict[str, Runner]:
-    """What runs each part of an exported network, by name, in onnxruntime.
-
-    Raises:
-        CheckpointError: the files are not what the description of such a network says.
-        OptionError: the device is not the CPU.
-    """
-    spec, checkpoint, exported = loaded.spec, loaded.checkpoint, loaded.exported
-    assert exported is not None
-    assert spec.signatures is not None
-    config = from_plain(spec.config, checkpoint.config, where=str(loaded.path))
-    signatures = spec.signatures(config, checkpoint.audio)
-    if sorted(exported.description["parts"]) != sorted(signatures):  # of which files are named
-        raise CheckpointError(f"{loaded.path}: its description is of other parts than {spec.name} has")
-    files = exported.parts()
-    for name, file in files.items():
-        if {key: file.description[key] for key in ("inputs", "outputs")} != signatures[name].plain():
-            raise CheckpointError(f"{file.path}: its description is of other inputs or outputs than {spec.name} has")
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-    return {name: OnnxRunner(file.path, signatures[name], file.session) for name, file in files.items()}
+    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    runners = _runners(spec, exported, config, loaded.checkpoint.audio)
+    return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+
+
+def _runners(spec: ModelSpec, exported: ExportedFile, config: Any, audio: AudioConfig) -> dict[str, Runner]:
+    """What runs each part of an exported network, by name, in onnxruntime."""
+    assert spec.signatures is not None
+    signatures = spec.signatures(config, audio)
+    runners: dict[str, Runner] = {}
+    for name, file in exported.parts().items():
+        said = {key: file.description.get(key) for key in ("inputs", "outputs")}
+        if name not in signatures or said != signatures[name].plain():
+            problem = f"its inputs and outputs are not those of {spec.name} here; export the checkpoint again"
+            raise CheckpointError(f"{file.path}: {problem}")
+        runners[name] = OnnxRunner(file.path, signatures[name], file.session)
+    return runners
 
 
 def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:
-    """Load each network's state dict; every key, shape, kind of number and value must be as expected.
+    """Load each network's state dict; every key and shape must be as expected.
 
     Raises:
         CheckpointError: as `check_weights`.

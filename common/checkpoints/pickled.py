@@ -9,10 +9,6 @@ from common.errors import CheckpointError
 from common.torch_file import StoredObject, read_torch_file
 
 
-class PickledNetworks(dict[str, Any]):
-    """The dict of a file that pickles a network whole."""
-
-
 def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """A checkpoint's dict; with the weights of the network that it pickles, if it does, under ``state_dict``.
 
@@ -24,7 +20,7 @@ def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """
     payload = read_torch_file(path, wanted="a checkpoint of torch.save", mapped=on_demand, error=CheckpointError)
     if isinstance(payload, StoredObject):
-        return PickledNetworks(state_dict=stored_weights(payload))
+        return {"state_dict": stored_weights(payload)}
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     networks = {key: value for key, value in payload.items() if isinstance(value, StoredObject)}
@@ -32,24 +28,17 @@ def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     if not networks or "state_dict" in rest:
         return rest
     network = networks["model"] if "model" in networks else next(iter(networks.values()))
-    return PickledNetworks(rest | {"state_dict": stored_weights(network)})
+    return rest | {"state_dict": stored_weights(network)}
 
 
-def stored_weights(network: StoredObject) -> dict[str, Tensor]:
+def stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
     """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
-    weights: dict[str, Tensor] = {}
-    waiting = [("", network)]
-    while waiting:
-        prefix, one = waiting.pop()
-        values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
-        children = _container(one, "_modules")
-        transient = one.state.get("_non_persistent_buffers_set") or ()
-        weights |= {prefix + name: v for name, v in values.items() if isinstance(v, Tensor) and name not in transient}
-        found = [(f"{prefix}{name}.", child) for name, child in children.items() if isinstance(child, StoredObject)]
-        waiting += reversed(found)
+    state, weights = network.state, {}
+    transient = state.get("_non_persistent_buffers_set") or ()
+    for name, value in ((state.get("_parameters") or {}) | (state.get("_buffers") or {})).items():
+        if isinstance(value, Tensor) and name not in transient:
+            weights[prefix + name] = value
+    for name, child in (state.get("_modules") or {}).items():
+        if isinstance(child, StoredObject):
+            weights |= stored_weights(child, f"{prefix}{name}.")
     return weights
-
-
-def _container(network: StoredObject, key: str) -> dict[str, Any]:
-    value = network.state.get(key)
-    return value if isinstance(value, dict) else {}

@@ -7,16 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
 from common.checkpoints.exported import Part
 from common.checkpoints.exporting import write_onnx
-from common.checkpoints.running import OnnxRunner, Runner
+from common.checkpoints.running import ModuleRunner, OnnxRunner, Runner
 from common.config import AudioConfig
 
-MEL_TOLERANCE = 0.1  # largest useful mel distance, about 0.9 dB
 # Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
 # of 8 bits overflow.
 _WEIGHTS = {"reduce_range": True, "per_channel": True}
@@ -98,13 +96,9 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
     ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
     """
     extractor = None if "mel" in part.outputs else MelExtractor(audio)
-    distances = []
+    reference, distances = ModuleRunner(part.module, list(part.outputs)), []
     for example in examples:
-        with torch.no_grad():
-            values = part.module(**example)
-        values = values if isinstance(values, tuple) else (values,)
-        expected = dict(zip(part.outputs, (value for value in values if value is not None)))
-        pair = (run(example), expected)
+        pair = (run(example), reference(example))
         mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]
         distances.append(float((mels[0] - mels[1]).abs().mean()))
     return sum(distances) / len(distances)

@@ -1,16 +1,24 @@
 """Checkpoints of every kind that training and inference take, recognized by content."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, read_payload, saved_checkpoints
-from common.checkpoints.fields import OwnFields, check_checkpoint, read_fields
+from common.checkpoints.checkpoint import (
+    FORMAT_VERSION,
+    Checkpoint,
+    Stripped,
+    check_configs,
+    read_configs,
+    read_payload,
+    saved_checkpoints,
+)
 from common.checkpoints.layout import as_float32, with_state_dict
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.errors import CheckpointError, reason, shown
 from common.registry import available_models, get_model
+
+_DAMAGES = (LookupError, TypeError, AttributeError, ValueError, RuntimeError)  # what reading a damaged file raises
 
 
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
@@ -28,28 +36,22 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
         return read_published(payload, path=path, training=training)
-    if type(version := payload["format"]) is not int or version != FORMAT_VERSION:
-        newer = "; a newer toolkit may read it" if isinstance(version, int) else ""
-        raise CheckpointError(f"{path}: checkpoint format {shown(version)}, expected {FORMAT_VERSION}{newer}")
-    given = payload if training else payload | {"training": None}
-    fields: OwnFields = read_fields(OwnFields, given, where=str(path))
-    checkpoint = Checkpoint(
-        model=fields.model,
-        config=fields.config.model,
-        audio=fields.config.audio,
-        text=fields.config.text,
-        networks=fields.networks,
-        ema=fields.ema,
-        training=fields.training,
-        assumed=fields.assumed,
-        assumed_config=fields.assumed_config,
-        stripped=fields.stripped,
-    )
-    check_checkpoint(checkpoint, where=str(path))
-    if checkpoint.stripped is not None:
-        networks = {name: as_float32(state) for name, state in checkpoint.networks.items()}
-        return replace(checkpoint, networks=networks)
-    return checkpoint
+    if payload["format"] != FORMAT_VERSION:
+        found = shown(payload["format"])
+        raise CheckpointError(f"{path}: checkpoint format {found}, expected {FORMAT_VERSION}; a newer toolkit reads it")
+    try:
+        return _read_own(payload, training=training, where=str(path))
+    except _DAMAGES as error:
+        raise CheckpointError(f"{path}: a damaged checkpoint ({reason(error)})") from error
+
+
+def _read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
+    stripped, networks = payload.get("stripped"), payload["networks"]
+    if stripped is not None:
+        stripped = Stripped(**stripped)
+        networks = {name: as_float32(state) for name, state in networks.items()}
+    state = payload["training"] if training else None
+    return read_configs(payload, networks=networks, ema=payload["ema"], training=state, stripped=stripped, where=where)
 
 
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
@@ -63,10 +65,10 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         read = get_model(name).read_published
         try:
             checkpoint = read and read(payload, path=path, training=training)
-        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:
-            return check_checkpoint(checkpoint, where=str(path))
+            return check_configs(checkpoint, where=str(path))
     raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {shown(list(payload))[1:-1]})")
 
 

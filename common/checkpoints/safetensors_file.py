@@ -8,22 +8,26 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_safetensors_weights, safetensors_header
-from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
-from common.checkpoints.fields import read_description
-from common.errors import CheckpointError
+from common.checkpoints.exported import METADATA_KEY, checkpoint_of, read_description
 from common.files import write_atomically
 
 
-def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> None:
-    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints."""
+def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
+    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints.
+
+    Returns the largest difference of the weights in the file from the checkpoint's.
+    """
     from safetensors.torch import save
 
-    state = {key: value.contiguous() for key, value in weights_of(checkpoint).items()}
+    state = {key: value.contiguous() for key, value in _weights_of(checkpoint).items()}
     content = save(state, metadata={METADATA_KEY: json.dumps(description)})
     write_atomically(path, lambda file: file.write(content))
+    read = _weights_of(read_safetensors(path))
+    assert set(read) == set(state), "all weights are written"
+    return max(float((read[key].double() - state[key].double()).abs().max()) for key in state)
 
 
-def weights_of(checkpoint: Checkpoint) -> dict[str, Tensor]:
+def _weights_of(checkpoint: Checkpoint) -> dict[str, Tensor]:
     """The weights of a checkpoint with one network."""
     (state,) = checkpoint.networks.values()
     return state
@@ -36,18 +40,9 @@ def read_safetensors(path: Path) -> Checkpoint:
         CheckpointError: it is damaged, of another version, or of another program.
     """
     state, metadata = read_safetensors_weights(path)
-    if METADATA_KEY not in metadata:
-        raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-    _, description = read_description(metadata[METADATA_KEY], version=EXPORT_VERSION, where=str(path))
-    checkpoint = checkpoint_of(description, networks={description.network: state}, where=str(path))
+    description = read_description(metadata, where=path)
+    checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=path)
     return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
-
-
-def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:
-    """Between a file's weights and the checkpoint's that it was made of."""
-    read, expected = weights_of(read_safetensors(path)), weights_of(checkpoint)
-    assert set(read) == set(expected), "all weights are written"
-    return max(float((read[key].double() - expected[key].double()).abs().max()) for key in expected)
 
 
 def is_own_safetensors(path: Path) -> bool:

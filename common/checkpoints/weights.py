@@ -1,6 +1,4 @@
-"""What weights must be: those of the network, held by the file, finite, and in their range."""
-
-from collections.abc import Iterator
+"""Weights compared with the network that they are for."""
 
 from torch import Tensor
 
@@ -9,61 +7,28 @@ from common.errors import CheckpointError
 Weights = dict[str, dict[str, Tensor]]  # network -> name -> tensor
 
 _LONGEST_LIST = 6  # weights named in an error
-_SPREADS = ("_var", "_std")  # variances and standard deviations, by the ends of their names
 
 
 def check_weights(own: Weights, given: Weights, *, where: str, kind: str = "weights") -> None:
     """Refuse state dicts that cannot be loaded into networks with the state dicts ``own``.
 
-    Every key, shape and kind of number must be as expected. ``kind`` of weights they are, ``where`` begins errors.
+    ``kind`` of weights they are, ``where`` begins errors.
 
     Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape or kind, or as `check_values`.
+        CheckpointError: lists what is missing, unexpected or of another shape.
     """
     lines = [f"no network {name}" for name in own if name not in given]
-    for name, state in own.items():
-        if name in given:
-            lines += differences(state, given[name])
-    refuse(lines, where=where, kind=kind)
-    check_values({name: given[name] for name in own}, where=where, kind=kind)
-
-
-def check_values(networks: Weights, *, where: str, kind: str = "weights") -> None:
-    """Refuse values that no network computes with.
-
-    Raises:
-        CheckpointError: names those that are not finite, and variances below 0.
-    """
-    refuse([line for state in networks.values() for line in _value_problems(state)], where=where, kind=kind)
-
-
-def differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
-    """A line for each key, shape and kind of number in which a state dict differs from the ``own`` one."""
-    lines = [f"missing {key}" for key in own if key not in given]
-    lines += [f"unexpected {key}" for key in given if key not in own]
-    shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
-    lines += [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
-    kinds = [(key, str(given[key].dtype)[6:], str(own[key].dtype)[6:]) for key in own if key in given]
-    return lines + [
-        f"{key} is of {found}, expected {wanted}"
-        for key, found, wanted in kinds
-        if given[key].is_floating_point() != own[key].is_floating_point()
-    ]
-
-
-def _value_problems(state: dict[str, Tensor]) -> Iterator[str]:
-    for key, given in state.items():
-        value = given[tuple(slice(1) if stride == 0 else slice(None) for stride in given.stride())]  # each once
-        # A sum is quick and finite only of finite values; where it is not, it may have overflown.
-        if not bool(value.sum().isfinite()) and not bool(value.isfinite().all()):
-            yield f"{key} is not finite"
-        elif key.endswith(_SPREADS) and bool((value < 0).any()):
-            yield f"{key} is below 0"
-
-
-def refuse(lines: list[str], *, where: str, kind: str = "weights") -> None:
-    """Raise CheckpointError that lists ``lines``, if there are any."""
+    for name in own.keys() & given.keys():
+        lines += _differences(own[name], given[name])
     if lines:
         listed = "; ".join(lines[:_LONGEST_LIST])
         rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
         raise CheckpointError(f"{where}: its {kind} do not fit the model: {listed}{rest}")
+
+
+def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+    """A line for each key and shape in which a state dict differs from the ``own`` one."""
+    lines = [f"missing {key}" for key in own if key not in given]
+    lines += [f"unexpected {key}" for key in given if key not in own]
+    shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
+    return lines + [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]

@@ -14,7 +14,6 @@ from .features import (
 from .filelist import (
     FilelistEntry as FilelistEntry,
     Filelists as Filelists,
-    check_path as check_path,
     first_fields as first_fields,
     paths_of as paths_of,
     read_filelist as read_filelist,

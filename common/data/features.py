@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import features_config
+from common.audio.options import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at
@@ -20,28 +20,23 @@ def feature_name(path: str) -> str:
     return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
-def load_fractions(path: Path, *, where: str, name: str = "", may_be_whole: bool = False) -> Tensor:
-    """The tensor in a file as float32; ``name`` is the file's in messages. Hz, say, ``may_be_whole`` numbers.
+def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
+    """The tensor in a file as float32; ``name`` is the file's in messages.
 
     Raises:
-        InputError: it is missing or broken, of whole numbers, or not finite in float32.
+        InputError: it is missing or broken, or holds values that are not finite.
     """
-    stored = load_tensor(path, where=where)
-    if not stored.is_floating_point() and (stored.dtype is torch.bool or not may_be_whole):
-        kind = str(stored.dtype).removeprefix("torch.")
-        raise InputError(f"{name or path}: of {kind}, expected fractions, such as float32 ({where})")
-    tensor = stored.float()
+    tensor = load_tensor(path, where=where).float()
     # A sum is quick and finite only of finite values; where it is not, it may have overflown.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
-        kind = " in float32" if stored.dtype is torch.float64 else ""
-        raise InputError(f"{name or path}: holds values that are not finite{kind} ({where})")
+        raise InputError(f"{name or path}: holds values that are not finite ({where})")
     return tensor
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
     """The tensor that a column names, float32; raises InputError as `load_fractions`."""
     name = entry.fields[column]
-    return load_fractions(folder / name, where=entry.where, name=name, may_be_whole=column == "pitch")
+    return load_fractions(folder / name, where=entry.where, name=name)
 
 
 def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:
@@ -50,12 +45,10 @@ def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str
     Raises:
         InputError: they are no row of whole numbers of frames, or are not as many frames in all as ``frames_of`` has.
     """
-    whole = values.dim() == 1 and values.dtype is not torch.bool and torch.equal(values, values.round())
-    if not whole or (values < 0).any():
+    if values.dim() != 1 or not torch.equal(values, values.round()) or (values < 0).any():
         raise InputError(f"{name}: expected a row of whole numbers of frames{at(where)}")
-    total = sum(values.tolist())  # of Python's numbers, which do not overflow
-    if total != n_frames:
-        raise InputError(f"{name}: {total:.0f} frames in all, but {frames_of} has {n_frames}{at(where)}")
+    if (total := int(values.sum())) != n_frames:
+        raise InputError(f"{name}: {total} frames in all, but {frames_of} has {n_frames}{at(where)}")
     return values.long()
 
 

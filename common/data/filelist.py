@@ -5,12 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from common.errors import InputError, shown
+from common.errors import InputError
 from common.files import check_file, read_text
 
-CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # but tabs, which are space in texts
-MOST_ENTRIES = 1_000_000  # lines of a list, each of some 700 bytes in memory; LibriTTS has 375,000 utterances
-_LONGEST_NAME = 240  # bytes; systems take 255
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
@@ -18,7 +15,7 @@ Filelists = Path | Sequence[Path]  # a list, or several that are read one after 
 
 @dataclass(frozen=True)
 class FilelistEntry:
-    """One line of a filelist."""
+    """A line of a filelist."""
 
     fields: dict[str, str]  # column -> text; an optional column that the list lacks is absent
     where: str  # "list.txt:7"
@@ -26,6 +23,25 @@ class FilelistEntry:
     def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
         """What it names in the dataset's ``folder``, as `common.files.check_apart` takes it."""
         return ((self.where, folder / name) for kind, name in self.fields.items() if kind not in WORD_COLUMNS)
+
+
+class ListedDataset:
+    """Base of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
+
+    folder: Path
+    entries: Sequence[FilelistEntry]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """All files that are read, each with the line of the list that names it."""
+        return (pair for entry in self.entries for pair in entry.files(self.folder))
+
+    def name(self, index: int) -> str:
+        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
+        entry = self.entries[index]
+        return f"{next(iter(entry.fields.values()))} ({entry.where})"
 
 
 def read_filelist(
@@ -61,26 +77,19 @@ def read_filelist(
         for name, value in fields.items():
             if not value and name not in may_be_empty:
                 raise InputError(f"{where}: the {name} column is empty; expected {wanted}")
-            if (control := CONTROL.search(value)) is not None:
-                raise InputError(f"{where}: a control character ({control[0]!r}) in the {name} column")
-            if name not in WORD_COLUMNS:
-                check_path(value, where=where, anywhere=anywhere)
+            parts = PurePosixPath(value)
+            if name not in WORD_COLUMNS and not anywhere and (parts.is_absolute() or ".." in parts.parts):
+                raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")
         entries.append(FilelistEntry(fields=fields, where=where))
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
     return entries
 
 
-def read_numbered_lines(path: Path, *, kind: str, most: int = MOST_ENTRIES) -> list[tuple[int, str]]:
-    """The lines of a list that are not empty, with their numbers from 1.
-
-    Raises:
-        InputError: as `common.files.read_text`, or there are more than ``most``, which would take all memory.
-    """
-    content = read_text(path, kind=kind)
-    if (count := content.count("\n")) > most:
-        raise InputError(f"{path}: {count} lines, expected at most {most}; split the {kind}")
-    return [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
+def read_numbered_lines(path: Path, *, kind: str) -> list[tuple[int, str]]:
+    """The lines of a list that are not empty, with their numbers from 1; raises as `common.files.read_text`."""
+    lines = read_text(path, kind=kind).split("\n")
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def paths_of(filelists: Filelists) -> list[Path]:
@@ -111,21 +120,3 @@ def first_fields(path: Path) -> list[str]:
     except (OSError, InputError):
         return [""]
     return [field.strip() for field in first.split("|")]
-
-
-def check_path(value: str, *, where: str, anywhere: bool) -> None:
-    """Refuse what is no path, or, unless it may be ``anywhere``, one that leads out of the dataset's folder.
-
-    Raises:
-        InputError: it is; names ``where``.
-    """
-    if (control := CONTROL.search(value)) is not None:
-        raise InputError(f"{where}: {shown(value)} holds a control character ({control[0]!r}), expected a path")
-    parts = PurePosixPath(value)
-    if not parts.name:
-        raise InputError(f"{where}: {value!r} names no file, expected a path")
-    if (longest := max(len(part.encode()) for part in parts.parts)) > _LONGEST_NAME:
-        wanted = f"at most {_LONGEST_NAME}, as suffixes are added to it"
-        raise InputError(f"{where}: {shown(value)} has a name of {longest} bytes, expected {wanted}")
-    if not anywhere and (parts.is_absolute() or ".." in parts.parts):
-        raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")

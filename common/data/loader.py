@@ -47,7 +47,7 @@ def loader_processes(n_workers: int) -> dict[str, Any]:
 
 
 class _Loader(DataLoader):
-    """One whose processes begin with the signals held back that they will leave to the parent."""
+    """A DataLoader whose processes begin with those signals held back that they will leave to the parent."""
 
     def __iter__(self) -> Any:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
@@ -58,12 +58,12 @@ class _Loader(DataLoader):
 
 
 def leave_to_the_parent(worker: int) -> None:
-    """Signals that stop a job and are sent to its whole group: it still needs batches to finish its update. And what
-    there is to say of a connection that breaks: by the job, or by nobody, where it was killed.
+    """Ignore the signals that stop a job and are sent to its whole group: it still needs batches to finish its update.
 
-    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
+    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone. The thread
+    that hands batches over has nothing to say of a connection that a killed job breaks.
     """
-    sys.excepthook = _report_but_for_connections  # called by the thread that hands batches over
+    sys.excepthook = _report_but_for_connections
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)

@@ -1,6 +1,5 @@
 """What vocoders train on: recordings of a list, read completely or in part, and where their random segments begin."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +10,11 @@ from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
-from common.data.filelist import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
+from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
 
 
-class RecordingDataset:
+class RecordingDataset(ListedDataset):
     """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
     Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name.
@@ -25,33 +24,21 @@ class RecordingDataset:
     """
 
     def __init__(self, dataset_path: Path, filelists: Filelists, *, audio: AudioConfig, seed: int) -> None:
-        self._folder = dataset_path
+        self.folder = dataset_path
         self._seed = seed
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
         self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]
-        self.lengths = [self._check_wav(entry) for entry in self.entries]  # samples
-
-    def _check_wav(self, entry: FilelistEntry) -> int:
-        path = self._folder / entry.fields["wav"]
-        return check_wav(path, sampling_rate=self.audio.sampling_rate, where=entry.where).n_samples
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        return (pair for entry in self.entries for pair in entry.files(self._folder))
-
-    def name(self, index: int) -> str:
-        """A recording's name in messages, ``wavs/a.wav (train.txt:7)``."""
-        entry = self.entries[index]
-        return f"{entry.fields['wav']} ({entry.where})"
+        rate = audio.sampling_rate
+        self.lengths = [  # samples
+            check_wav(self.folder / entry.fields["wav"], sampling_rate=rate, where=entry.where).n_samples
+            for entry in self.entries
+        ]
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
         """A part of a recording (n_samples,), scaled as all of it; zeros follow the recording's end."""
         entry, peak = self.entries[index], self.audio.peak
-        path, rate = self._folder / entry.fields["wav"], self.audio.sampling_rate
+        path, rate = self.folder / entry.fields["wav"], self.audio.sampling_rate
         size = min(n_samples, self.lengths[index] - start)
         read = partial(load_wav, path, sampling_rate=rate, where=entry.where)
         if peak is None or index in self._peaks:

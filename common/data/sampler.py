@@ -74,5 +74,5 @@ class ValidationSampler:
 
 
 def _mix(seed: int, epoch: int) -> int:
-    """One generator seed from two numbers, such that (1, 2) and (2, 1) differ."""
+    """Make a generator's seed of two numbers, such that (1, 2) and (2, 1) differ."""
     return (seed * 1_000_003 + epoch) % 2**63

@@ -1,6 +1,6 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,13 +12,13 @@ from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch, pad_rows
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
-from common.data.filelist import FilelistEntry
-from common.data.transcripts import Transcripts
+from common.data.filelist import FilelistEntry, ListedDataset
+from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 
 
 @dataclass(frozen=True)
 class TextMelUtterance:
-    """One utterance, checked."""
+    """An utterance, checked."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
     tokens: Tensor  # (L,) int64 symbol ids, or (L, n_features) float32
@@ -55,7 +55,53 @@ def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
     }
 
 
-class TextMelDataset:
+class Transcripts:
+    """Ids of each text of a list.
+
+    Raises:
+        InputError: a transcript cannot be encoded; names its line.
+    """
+
+    def __init__(
+        self, entries: Sequence[FilelistEntry], text: TextConfig, *, unknown_symbols: str, seed: int = 0
+    ) -> None:
+        self._entries = entries
+        self._seed = seed
+        self._front_end = TextFrontEnd(text.of_transcripts, unknown_symbols=unknown_symbols)
+        self._cleaned: list[str] = []
+        self._ids: list[list[int]] = []
+        for entry in entries:
+            self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
+            self._ids.append(self._encode(len(self._ids)))
+        self._front_end.warn_dropped(where=entries[0].where.rpartition(":")[0] if entries else "")
+
+    def _encode(self, index: int, draw: RandomNumbers | None = None) -> list[int]:
+        entry = self._entries[index]
+        text = entry.fields["text"]
+        return self._front_end.encode_cleaned(self._cleaned[index], text=text, where=entry.where, draw=draw)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the same text becomes other symbols in another epoch."""
+        return self._front_end.mixes
+
+    def __getitem__(self, index: int) -> list[int]:
+        """Ids (L,) of a text as validation reads it."""
+        return self._ids[index]
+
+    def inputs(self, ids: list[int]) -> Tensor:
+        """What a network reads of ids: (L,) int64, or phonological features (L, n_features) float32."""
+        return self._front_end.inputs(ids)
+
+    def draw(self, index: int, *, epoch: int) -> list[int]:
+        """Ids (L,) of a text as it is read in one epoch, which seed, epoch and index decide."""
+        if not self.mixes:
+            return self._ids[index]
+        draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
+        return self._encode(index, draws)
+
+
+class TextMelDataset(ListedDataset):
     """Base of text-to-mel models' datasets: a list with a column ``text``, and ``mel`` (as extract_mels.py writes
     them) or ``wav``, whose mels are computed each time. A subclass makes utterances (`utterance`) and batches.
 
@@ -87,13 +133,6 @@ class TextMelDataset:
             check_stored(folder, entries, column="mel", audio=audio)
         self.transcripts = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
 
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        return (pair for entry in self.entries for pair in entry.files(self.folder))
-
     def sizes(self) -> dict[str, list[int]]:
         """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.
 
@@ -114,11 +153,6 @@ class TextMelDataset:
     def utterance(self, index: int, tokens: Tensor) -> Any:
         """The utterance with ``tokens``, as `TextMelUtterance` has them."""
         raise NotImplementedError
-
-    def name(self, index: int) -> str:
-        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
-        entry = self.entries[index]
-        return f"{next(iter(entry.fields.values()))} ({entry.where})"
 
     def load_wave(self, index: int) -> Tensor:
         """The samples (T,) of a recording."""

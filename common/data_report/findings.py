@@ -9,14 +9,16 @@ import numpy as np
 
 from common.audio import CONTAINERS, FULL_SCALE, SHORTEST, MelExtractor
 from common.config import AudioConfig
-from common.data_report.arguments import Limits
-from common.data_report.clip import Clip, measured, quantile
+from common.data_report.clip import MEASURES, Clip, Sound
+from common.data_report.options import Limits
 from common.extraction import refuse_duplicates
 from common.extraction.features import Utterance
+from common.options import option_of
+from common.pages import read_table
 from common.text import name_symbol
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
-LEAST_VOICED = 0.05  # of the values of pitch
+LEAST_VOICED = 5.0  # % of the values of pitch
 LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 MAD_TO_STD = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
@@ -33,47 +35,12 @@ class Kind:
     level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learned
     title: str
     advice: str
+    figures: str  # that are checked, separated by commas; empty: another check finds it
+    limit: str  # the option that they must not be below, of a minimum, or above
 
 
-_KINDS = {
-    REFUSED: """
-    missing | missing files | correct the path, or take the line out of the list
-    unreadable | unreadable files | copy or convert the file again; is it complete?
-    empty_text | empty transcripts | write what is said, or take the line out
-    unknown_symbols | characters outside the symbol set | correct the text, or choose other cleaners or another \
-symbol set
-    format | sample formats | convert to WAV or FLAC of 16 bits, from the original if there is one
-    channels | more than one channel | mix the recording down to mono
-    sampling_rate | sampling rates | resample to the corpus's rate; never only change the header
-    range | samples beyond full scale | scale the float samples down to [-1, 1]
-    same_path | the same file twice | take one of the two lines out, or rename the file
-    too_short | too short for a mel-spectrogram or pitch | take the line out
-    too_few_frames | more symbols than mel frames | the transcript is of another recording, or the recording is \
-cut: no alignment exists
-    """,
-    SUSPICIOUS: """
-    overlap | in more than one list | take it out of one list: a model must not be validated on its training data
-    same_audio | the same sound in several files | keep the one whose transcript is right
-    same_text | the same text twice | listen to both: one may be a copied line or a repeated take
-    damaged_text | characters that a wrong encoding leaves | save the text as UTF-8 from its source again
-    short | short clips | listen: is the recording cut? very short clips teach little
-    long | long clips | cut at a pause, or the batch that holds it needs the most memory of the run
-    speaking_rate | odd speaking rates | compare text and recording: words are missing, or of another line
-    clipping | clipping | record at a lower level, or take it out: the crackle would be learned
-    silence | silence at an end | cut it to a tenth of a second; --trim-silence does it where TextGrids exist
-    pause | long pauses | cut the clip there, or shorten the pause
-    near_silent | near-silent clips | is it speech? else record again or take it out
-    level | odd levels | scale the clip to the level of the others
-    dc_offset | DC offset | filter it out, with a high-pass filter of 20 Hz
-    unvoiced | no voice | listen: is it noise, a whisper or another sound than speech?
-    pitch | odd pitch | listen: is it another speaker, or a sung or shouted line?
-    """,
-}
-KINDS = {
-    kind.strip(): Kind(level, title, advice)
-    for level, table in _KINDS.items()
-    for kind, title, advice in (line.split(" | ") for line in table.strip().split("\n"))
-}
+KINDS = {row.pop("kind"): Kind(**row) for row in read_table("data_report/kinds.tsv")}
+_OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
 
 
 @dataclass(frozen=True)
@@ -88,7 +55,11 @@ class Finding:
 
     @property
     def level(self) -> str:
+        """REFUSED or SUSPICIOUS."""
         return KINDS[self.kind].level
+
+
+Found = Iterator[tuple[Clip, str, str]]  # clip, kind and reason
 
 
 def find_issues(
@@ -96,34 +67,23 @@ def find_issues(
 ) -> list[Finding]:
     """All findings of ``clips``, in order of KINDS and then of the lists."""
     extractor = MelExtractor(audio)
-    found = [
-        _finding(clip, kind, words)
-        for clip in clips
-        for kind, words in (
-            *_of_file(clip, audio, max_wav_value),
-            *_of_text(clip),
-            *_of_length(clip, extractor, limits),
-            *_of_sound(clip, limits),
-        )
+    found = [*_duplicates(clips), *_outliers(clips, limits)]
+    for clip in clips:
+        found += [(clip, kind, reason) for kind, reason in _of_text(clip)]
+        if clip.fault is not None:
+            found.append((clip, *clip.fault))
+        if clip.sound is not None:
+            found += [(clip, kind, reason) for kind, reason in _of_file(clip.sound, audio, max_wav_value)]
+            found += [(clip, kind, reason) for kind, reason in _of_sound(clip, clip.sound, extractor, limits)]
+    order = list(KINDS)
+    findings = [
+        Finding(kind, clip.utterance.index, clip.utterance.where, clip.utterance.wav, reason)
+        for clip, kind, reason in found
     ]
-    found += _duplicates(clips)
-    found += _outliers(clips, limits)
-    order = {kind: number for number, kind in enumerate(KINDS)}
-    return sorted(found, key=lambda finding: (order[finding.kind], finding.index))
+    return sorted(findings, key=lambda finding: (order.index(finding.kind), finding.index))
 
 
-def _finding(clip: Clip, kind: str, words: str) -> Finding:
-    return Finding(kind, clip.utterance.index, clip.utterance.where, clip.utterance.wav, words)
-
-
-Found = Iterator[tuple[str, str]]  # kind and reason
-
-
-def _of_file(clip: Clip, audio: AudioConfig, max_wav_value: float | None) -> Found:
-    if clip.fault is not None:
-        yield clip.fault
-    if (sound := clip.sound) is None:
-        return
+def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> Iterator[tuple[str, str]]:
     scale = FULL_SCALE.get(sound.subtype)
     if sound.container not in CONTAINERS or scale is None:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
@@ -138,7 +98,7 @@ def _of_file(clip: Clip, audio: AudioConfig, max_wav_value: float | None) -> Fou
         yield "range", f"samples from {sound.lowest:g} to {sound.highest:g}"
 
 
-def _of_text(clip: Clip) -> Found:
+def _of_text(clip: Clip) -> Iterator[tuple[str, str]]:
     transcript = clip.transcript
     if transcript.n_tokens == 0:
         yield "empty_text", "nothing to speak is left" if clip.utterance.text else "the transcript is empty"
@@ -149,66 +109,52 @@ def _of_text(clip: Clip) -> Found:
         yield "damaged_text", ", ".join(name_symbol(character) for character in transcript.damaged)
 
 
-def _of_length(clip: Clip, extractor: MelExtractor, limits: Limits) -> Found:
-    if (sound := clip.sound) is None:
-        return
-    rate = extractor.config.sampling_rate
-    n_samples = round(sound.seconds * rate)  # once it is resampled, where it has to be
+def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Iterator[tuple[str, str]]:
+    figures, rate = clip.figures, extractor.config.sampling_rate
+    n_samples = round(figures["duration"] * rate)  # once it is resampled, where it has to be
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.transcript.n_tokens
-    if n_samples < max(extractor.min_samples, SHORTEST * rate):
-        yield "too_short", f"{sound.seconds:.3f} s"
-        return
-    if n_frames < n_tokens:
-        yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({sound.seconds:.2f} s)"
-    if sound.seconds < limits.min_seconds:
-        yield "short", f"{sound.seconds:.2f} s, --report-min-seconds is {limits.min_seconds:g}"
-    if sound.seconds > limits.max_seconds:
-        yield "long", f"{sound.seconds:.1f} s, --report-max-seconds is {limits.max_seconds:g}"
+    is_too_short = n_samples < max(extractor.min_samples, SHORTEST * rate)
+    if is_too_short:
+        yield "too_short", f"{figures['duration']:.3f} s"
+    elif n_frames < n_tokens:
+        yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({figures['duration']:.2f} s)"
+    is_silent = figures["speech level"] < limits.report_min_level
+    limited = [(kind, name, about.limit) for kind, about in KINDS.items() for name in about.figures.split(", ") if name]
+    for kind, name, option in limited:
+        value, limit, measure = figures[name], getattr(limits, option), MEASURES[name]
+        is_out = value < limit if option.startswith("report_min") else abs(value) > limit
+        if is_out and not (is_silent and kind not in _OF_SILENT_CLIPS) and not (is_too_short and kind == "short"):
+            yield kind, f"{name} {measure.show(value)} {measure.unit}, {option_of(option)} is {limit:g}"
+    n_clipped = round(figures["clipped samples"] / 100 * sound.n_samples * sound.n_channels)
+    if not is_silent and figures["clipped samples"] > 100 * limits.report_max_clipping and n_clipped >= LEAST_CLIPPED:
+        yield "clipping", f"{n_clipped} samples ({figures['clipped samples']:.3f} %) at {figures['peak']:.1f} dBFS"
+    if not is_silent and figures["voiced"] < LEAST_VOICED:
+        yield "unvoiced", f"{figures['voiced']:.1f} % of the clip has a pitch"
 
 
-def _of_sound(clip: Clip, limits: Limits) -> Found:
-    if (sound := clip.sound) is None:
-        return
-    if abs(sound.dc_offset) > limits.max_dc:
-        yield "dc_offset", f"mean {sound.dc_offset:+.3f} of full scale, --report-max-dc is {limits.max_dc:g}"
-    if sound.level < limits.min_level:
-        yield "near_silent", f"{sound.level:.1f} dBFS, --report-min-level is {limits.min_level:g}"
-        return  # its silences and its pitch mean nothing
-    n_clipped = round(sound.clipping * sound.n_samples * sound.n_channels)
-    if sound.clipping > limits.max_clipping and n_clipped >= LEAST_CLIPPED:
-        yield "clipping", f"{n_clipped} samples ({sound.clipping:.3%}) in flat tops at {sound.peak:.1f} dBFS"
-    for name, seconds in (("start", sound.leading), ("end", sound.trailing)):
-        if seconds > limits.max_silence:
-            yield "silence", f"{seconds:.2f} s at the {name}, --report-max-silence is {limits.max_silence:g}"
-    if sound.pause > limits.max_pause:
-        yield "pause", f"a pause of {sound.pause:.2f} s, --report-max-pause is {limits.max_pause:g}"
-    if sound.voiced < LEAST_VOICED:
-        yield "unvoiced", f"{sound.voiced:.1%} of the clip has a pitch"
-
-
-def _duplicates(clips: Sequence[Clip]) -> Iterator[Finding]:
+def _duplicates(clips: Sequence[Clip]) -> Found:
     """Files, sounds and texts that stand on an earlier line too."""
     by_index = {clip.utterance.index: clip for clip in clips}
     refused = refuse_duplicates([clip.utterance for clip in clips])
     for index, words in refused.items():
-        yield _finding(by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: "))
+        yield by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: ")
     firsts: dict[tuple[str | None, ...], Clip] = {}  # by path, sound, or speaker and text
     for clip in clips:
         item = clip.utterance
         recording = firsts.setdefault(("path", item.wav), clip)
         if clip.sound is not None:
-            same_sound = firsts.setdefault(("sound", clip.sound.digest), clip)
+            same_sound = firsts.setdefault(("sound", clip.sound.samples_blake2b), clip)
             if same_sound.utterance.wav != item.wav:
-                yield _finding(clip, "same_audio", f"its samples are those of {_place(same_sound.utterance)}")
+                yield clip, "same_audio", f"its samples are those of {_place(same_sound.utterance)}"
             recording = same_sound if recording is clip else recording
         first, what = recording, "recording"
         if clip.transcript.n_tokens:
             same_text = firsts.setdefault(("text", item.speaker, " ".join(clip.transcript.cleaned.split())), clip)
             first, what = (same_text, "text") if recording is clip else (recording, "recording")
         if first.utterance.list_index != item.list_index:
-            yield _finding(clip, "overlap", f"the same {what} as {_place(first.utterance)}")
+            yield clip, "overlap", f"the same {what} as {_place(first.utterance)}"
         elif first is not clip and what == "text":
-            yield _finding(clip, "same_text", f"the text of {_place(first.utterance)}")
+            yield clip, "same_text", f"the text of {_place(first.utterance)}"
 
 
 def _place(utterance: Utterance) -> str:
@@ -222,34 +168,30 @@ def _spread(values: Sequence[float], *, least: float) -> tuple[float, float]:
     return median, max(deviation, least)
 
 
-def _spreads(values: Sequence[tuple[Clip, float]], *, least: float) -> dict[str | None, tuple[float, float]]:
-    """Speaker -> median and deviation, of all clips for a speaker of few; nothing where there are few of all."""
-    if len(values) < SMALLEST_GROUP:
-        return {}
-    groups = defaultdict(list)
-    for clip, value in values:
-        groups[clip.utterance.speaker].append(value)
-    of_all = _spread([value for _, value in values], least=least)
-    return {
-        speaker: _spread(group, least=least) if len(group) >= SMALLEST_GROUP else of_all
-        for speaker, group in groups.items()
-    }
-
-
-def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
-    loud = [(clip, sound) for clip, sound in measured(clips) if sound.level >= limits.min_level]
-    rates = [(clip, math.log(rate)) for clip, _ in loud if (rate := clip.speaking_rate)]
-    levels = [(clip, sound.level) for clip, sound in loud]
-    voiced = [(clip, quantile(sound.pitch_counts, 0.5)) for clip, sound in loud if sound.voiced >= LEAST_VOICED]
-    semitones = [(clip, 12 * math.log2(pitch)) for clip, pitch in voiced if pitch is not None]
-    for kind, values, least, words, shown in (
-        ("speaking_rate", rates, LEAST_RATE_SPREAD, "{:.1f} symbols/s, usual are {:.1f}", math.exp),
-        ("level", levels, LEAST_LEVEL_SPREAD, "{:.1f} dBFS, usual are {:.1f}", float),
-        ("pitch", semitones, LEAST_PITCH_SPREAD, "median pitch {:.0f} Hz, usual are {:.0f}", lambda x: 2 ** (x / 12)),
+def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
+    """Clips that are far from their speaker's median, or from that of all clips for a speaker of few."""
+    loud = [clip for clip in clips if clip.figures.get("speech level", -math.inf) >= limits.report_min_level]
+    for kind, name, least, to_scale, from_scale in (
+        ("speaking_rate", "speaking rate", LEAST_RATE_SPREAD, math.log, math.exp),
+        ("level", "speech level", LEAST_LEVEL_SPREAD, float, float),
+        ("pitch", "pitch, median", LEAST_PITCH_SPREAD, lambda hz: 12 * math.log2(hz), lambda x: 2 ** (x / 12)),
     ):
-        spreads = _spreads(values, least=least)
-        for clip, value in values if spreads else ():
+        chosen = [clip for clip in loud if kind != "pitch" or clip.figures["voiced"] >= LEAST_VOICED]
+        values = [(clip, to_scale(clip.figures[name])) for clip in chosen if name in clip.figures]
+        if len(values) < SMALLEST_GROUP:
+            continue
+        groups: dict[str | None, list[float]] = defaultdict(list)
+        for clip, value in values:
+            groups[clip.utterance.speaker].append(value)
+        of_all = _spread([value for _, value in values], least=least)
+        spreads = {
+            speaker: _spread(group, least=least) if len(group) >= SMALLEST_GROUP else of_all
+            for speaker, group in groups.items()
+        }
+        for clip, value in values:
             median, deviation = spreads[clip.utterance.speaker]
             distance = abs(value - median) / deviation
-            if distance > limits.outlier:
-                yield _finding(clip, kind, f"{words.format(shown(value), shown(median))} ({distance:.0f} deviations)")
+            if distance > limits.report_outlier:
+                measure = MEASURES[name]
+                own, usual = (measure.show(from_scale(one)) for one in (value, median))
+                yield clip, kind, f"{own} {measure.unit}, usual are {usual} ({distance:.0f} deviations)"

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.config import AudioConfig, TextConfig
-from common.data_report.arguments import Limits
 from common.data_report.charts import draw
-from common.data_report.clip import measure, measured
+from common.data_report.clip import measure
 from common.data_report.findings import find_issues
+from common.data_report.options import Limits
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
-from common.extraction import ExtractionPlan, WorkerPool, read_lists
+from common.data_report.words import terminal
+from common.extraction import map_in_processes, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress
 
@@ -36,37 +37,31 @@ def analyze_corpus(
     none can be read. A list that cannot be read is an InputError; a recording that cannot is a finding.
     """
     utterances = read_lists(lists)
-    plan = ExtractionPlan(dataset_path=dataset, audio=audio_of(None))
-    with WorkerPool(plan, n_workers=max(1, min(n_workers, len(utterances)))) as pool:
-        done = pool.map(functools.partial(measure, text=text), utterances)
-        clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
+    of_clip = functools.partial(measure, dataset=dataset, text=text)
+    done = map_in_processes(of_clip, utterances, n_workers=max(1, min(n_workers, len(utterances))))
+    clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
     clips.sort(key=lambda clip: clip.utterance.index)
-    rates = Counter(sound.sampling_rate for _, sound in measured(clips))
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
     audio = audio_of(rates.most_common(1)[0][0] if rates else None)
     findings = find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)
     return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
 
 
-def open_output(folder: Path, read: Sequence[tuple[str, Path]]) -> None:
-    """Make the report's folder before an hour of measuring, not after it; the report is none that is ``read``."""
-    check_apart([("the report", path) for path in paths_in(folder)], read)
-    make_folder(folder, _HINT)
+def write_report(
+    folder: Path, analyze: Callable[[], DataReport], *, read: Sequence[tuple[str, Path]], strict: bool
+) -> int:
+    """Print what ``analyze`` reports, and write it as a page and as JSON, in place of none of the files that are read.
 
-
-def paths_in(folder: Path) -> list[Path]:
-    """Where the report goes, as a page and as data."""
-    return [folder / "report.html", folder / "report.json"]
-
-
-def write(report: DataReport, folder: Path) -> list[Path]:
-    """Write report.html and report.json."""
-    paths = paths_in(folder)
+    The exit status is 1 where a recording cannot be read, and with ``strict`` where anything is found.
+    """
+    paths = [folder / "report.html", folder / "report.json"]
+    check_apart([("the report", path) for path in paths], read)
+    make_folder(folder, _HINT)  # before an hour of measuring, not after it
+    report = analyze()
+    print(terminal(report))
     with writing(folder, _HINT):
         write_text(paths[0], page(report, draw(report)))
         write_json(paths[1], to_json(report))
-    return paths
-
-
-def exit_status(report: DataReport, *, strict: bool) -> int:
-    """1 where a recording cannot be read, and with ``strict`` where anything is found."""
+    for path in paths:
+        print(path)
     return int(any(strict or finding.kind in UNUSABLE for finding in report.findings))

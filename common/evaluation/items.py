@@ -2,17 +2,26 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from common.audio import check_wav
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
+from common.evaluation.options import EvaluationOptions
+from common.synthesis import (
+    AudioContract,
+    Phrase,
+    SynthesisInput,
+    Voice,
+    load_mels_or_recordings,
+    read_phrases,
+    with_frame_pitch,
+)
 from common.synthesis.effects import warn_unread
 from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
 
-READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
 _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
 
@@ -54,56 +63,71 @@ class EvaluationItem:
 
 
 def read_items(
-    path: Path,
-    voice: Voice,
-    *,
-    dataset_path: Path,
-    recordings: Path | None,
-    transcripts: Path | None,
-    reader: str,
-    speaker: str | None,
-    seed: int | None,
-    needs_words: bool,
+    path: Path, voice: Voice, options: EvaluationOptions, *, speaker: str | None, seed: int | None, needs_words: bool
 ) -> list[EvaluationItem]:
-    """The list's utterances, all checked, with what each is compared with.
+    """A list's utterances for a voice, all checked, with what each is compared with.
 
-    The list's columns start from ``dataset_path`` (``Path()`` if not given); ``recordings`` is a folder with those of
-    the utterances' names, ``transcripts`` a list with their words, where the list is of phones. ``reader`` is one of
-    READERS, ``speaker`` speaks where the list has no such column, ``seed`` is that of words that become phones (None:
-    all that the front end knows). Words are missed if the evaluation ``needs_words``.
+    ``speaker`` speaks where the list has no such column, ``seed`` is that of words that become phones (None: all that
+    the front end knows); with ``needs_words`` a list without words is noted.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
     phrases = read_texts(path)
-    texts = {one.output: one.text or "" for one in phrases}
     unread = {"pitch", "duration"} - set(voice.phrase_columns)
     if any(getattr(phrases[0], column) is not None for column in unread):
         raise InputError(f"{path}: {voice.spec.name} does not support its columns pitch and duration")
-    uses_espeak = _uses_espeak(reader, voice.front_end, texts.values())
+    uses_espeak = _uses_espeak(options.reader, voice.front_end, [one.text or "" for one in phrases])
     spoken = phrases
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
-        for phrase in phrases:
-            check_length(texts[phrase.output], where=phrase.where)
-            check_markup(texts[phrase.output], where=phrase.where)
         clean = get_cleaner("english_cleaners_v3")
-        spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
-    utterances = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
+        for phrase in phrases:
+            check_length(phrase.text or "", where=phrase.where)
+            check_markup(phrase.text or "", where=phrase.where)
+        spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(one.text or "")))) for one in phrases]
+    utterances = voice.encode(spoken, dataset_path=options.dataset_path, speaker=speaker, seed=seed)
+    parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
     text = voice.front_end.config
     reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
-    words = {name: plain_text(one) for name, one in texts.items()} if reads_text else {}
-    words |= read_transcripts(transcripts, phrases, needs_words=needs_words)
-    found = find_recordings(path, phrases, dataset_path=dataset_path, recordings=recordings)
-    parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
+    words = _read_words(phrases, options.transcripts, reads_text=reads_text)
+    found = find_recordings(path, phrases, options)
     items = [
-        EvaluationItem(tuple(inputs), texts[phrase.output], words.get(phrase.output), recording)
+        EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output), recording)
         for (_, inputs), phrase, recording in zip(parts, phrases, found)
     ]
     if needs_words and all(item.words is None for item in items):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return items
+
+
+def read_copies(
+    path: Path, options: EvaluationOptions, *, contract: AudioContract | None, takes_pitch: bool
+) -> tuple[list[EvaluationItem], AudioConfig]:
+    """A list's recordings with their mels and, as far as they are known, words; and the description of the mels.
+
+    ``contract`` is as `load_mels_or_recordings` takes it; a vocoder that ``takes_pitch`` is given the column pitch.
+
+    Raises:
+        InputError: the list, or a recording, is missing or cannot be used; names the line.
+    """
+    phrases = read_texts(path, needs_text=False)
+    found = find_recordings(path, phrases, options)
+    for phrase, recording in zip(phrases, found):
+        if recording is None:
+            raise InputError(f"{phrase.where}: no recording to copy; give a column wav, or --recordings")
+    given = [replace(phrase, wav=str(Path(str(clip)).absolute())) for phrase, clip in zip(phrases, found)]
+    inputs, audio = load_mels_or_recordings(given, dataset_path=options.dataset_path, contract=contract)
+    if takes_pitch:
+        inputs = with_frame_pitch(inputs, dataset_path=options.dataset_path)
+    warn_unread(phrases, read=("text", "wav", *["pitch"] * takes_pitch), source=str(path))
+    words = _read_words(phrases, options.transcripts, reads_text=True)
+    items = [
+        EvaluationItem((one,), phrase.text or "", words.get(phrase.output), recording)
+        for one, phrase, recording in zip(inputs, phrases, found)
+    ]
+    return items, audio
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
@@ -118,74 +142,45 @@ def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
     return phrases
 
 
-def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Iterable[str]) -> bool:
+def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Sequence[str]) -> bool:
     """Whether eSpeak gives the voice its phones; raises OptionError if it is asked to and the voice reads others."""
-    kind = front_end.config.symbol_set
-    if reader == "espeak" and kind != _ESPEAK_SYMBOLS:
-        raise OptionError(f"--reader espeak gives phones of the set {_ESPEAK_SYMBOLS}, and the voice reads {kind}")
-    if front_end.config.g2p is not None:
-        if reader == "espeak":
-            raise OptionError("--reader espeak is for a voice that reads phones, and this one makes them of the text")
-        return False
-    if reader != "auto":
-        return reader == "espeak"
+    reads_its_phones = front_end.config.symbol_set == _ESPEAK_SYMBOLS and front_end.config.g2p is None
+    if reader == "espeak" and not reads_its_phones:
+        raise OptionError(f"--reader espeak is for a voice that reads phones of the set {_ESPEAK_SYMBOLS}")
     symbols = set(front_end.symbols)
-    return kind == _ESPEAK_SYMBOLS and not any(set(front_end.clean(text).split()) <= symbols for text in texts)
+    is_of_phones = any(set(front_end.clean(text).split()) <= symbols for text in texts)
+    return reader == "espeak" or (reader == "auto" and reads_its_phones and not is_of_phones)
 
 
-def read_transcripts(path: Path | None, phrases: Sequence[Phrase], *, needs_words: bool) -> dict[PurePosixPath, str]:
-    """Words by the utterances' names; raises InputError if the list has words of none of ``phrases``."""
-    if path is None:
-        return {}
-    words = {one.output: one.text or "" for one in read_texts(path)}
-    if words.keys().isdisjoint(one.output for one in phrases):
-        raise InputError(
-            f"{path}: has no words of any of the {len(phrases)} utterances, the first of which is "
-            f"{phrases[0].output} (--transcripts)"
-        )
-    if not needs_words:
-        raise OptionError("--transcripts are for a recognizer, and there is none: give --jasper, or leave them out")
+def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_text: bool) -> dict[PurePosixPath, str]:
+    """Words by the utterances' names: those of the list, if it is of text, and in their place those of transcripts."""
+    words = {one.output: plain_text(one.text) for one in phrases if one.text is not None} if reads_text else {}
+    if transcripts is not None:
+        given = {one.output: one.text or "" for one in read_texts(transcripts)}
+        if given.keys().isdisjoint(one.output for one in phrases):
+            first = f"the first of which is {phrases[0].output}"
+            raise InputError(f"{transcripts}: has no words of any of the {len(phrases)} utterances, {first}")
+        words |= given
     return words
 
 
-def find_recordings(
-    path: Path, phrases: Sequence[Phrase], *, dataset_path: Path, recordings: Path | None
-) -> list[Path | None]:
+def find_recordings(path: Path, phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Path | None]:
     """The recording of each phrase of list ``path``, whose header is checked; None where there is none."""
-    needs_folder = any(phrase.wav is None for phrase in phrases)
-    if recordings is not None and not needs_folder:
-        raise OptionError(
-            f"--recordings {recordings}: {path} names a recording of each utterance; leave one of them out"
-        )
-    folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
-    found = [dataset_path / one.wav if one.wav is not None else _find_recording(one, folder) for one in phrases]
-    for phrase, recording in zip(phrases, found):
-        if recording is not None:
-            check_wav(recording, sampling_rate=None, where=phrase.where)
-    if recordings is not None and not any(found):
+    folder = options.recordings
+    if folder is None and options.dataset_path != Path():  # else the current folder may hold unrelated recordings
+        folder = options.dataset_path
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    found: list[Path | None] = []
+    for phrase in phrases:
+        names = [phrase.output, phrase.output.with_suffix(".flac")] if folder is not None else []
+        paths = [path for path in (Path(folder or "") / name for name in names) if path.is_file()]
+        found.append(options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None))
+        if found[-1] is not None:
+            check_wav(found[-1], sampling_rate=None, where=phrase.where)
+    if options.recordings is not None and not any(found):
         raise InputError(
-            f"{recordings}: holds no recording of any of the {len(phrases)} utterances; expected files such as "
-            f"{recordings / phrases[0].output} (--recordings)"
+            f"{options.recordings}: holds no recording of any of the {len(phrases)} utterances; expected files such as "
+            f"{options.recordings / phrases[0].output} (--recordings)"
         )
     return found
-
-
-def _recordings_folder(recordings: Path | None, dataset_path: Path) -> Path | None:
-    """The folder searched for recordings by the utterances' names: ``--recordings``, else ``--dataset-path``.
-
-    None where neither is given: the current folder may hold unrelated recordings of these names.
-    """
-    folder, option = recordings, "--recordings"
-    if folder is None and dataset_path != Path():
-        folder, option = dataset_path, "--dataset-path"
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder}: no such folder ({option})")
-    return folder
-
-
-def _find_recording(phrase: Phrase, folder: Path | None) -> Path | None:
-    """The recording of the utterance's name in ``folder``."""
-    if folder is None:
-        return None
-    paths = (folder / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
-    return next((path for path in paths if path.is_file()), None)

@@ -48,6 +48,19 @@ class SpeechFrames:
 
 
 @dataclass(frozen=True)
+class Clip:
+    """A wave with its frames."""
+
+    samples: np.ndarray  # (T,)
+    sampling_rate: int  # Hz
+
+    @cached_property
+    def frames(self) -> SpeechFrames:
+        """Its frames; raises as `speech_frames`."""
+        return speech_frames(self.samples, sampling_rate=self.sampling_rate)
+
+
+@dataclass(frozen=True)
 class SpeechComparison:
     """Two waves, and which of their frames are compared."""
 
@@ -76,13 +89,13 @@ def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_r
     Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave
     that is empty, silent or not finite.
     """
-    return compare_speech_frames(reference, synthesized, sampling_rate=sampling_rate).distance
-
-
-def compare_speech_frames(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
-    """`compare_speech` with the frames and pairs that it is computed from."""
     left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
-    return SpeechComparison(left, right, speech_pairs(left.log_mel, right.log_mel))
+    return compare_frames(left, right).distance
+
+
+def compare_frames(reference: SpeechFrames, synthesized: SpeechFrames) -> SpeechComparison:
+    """The frames of two waves, aligned."""
+    return SpeechComparison(reference, synthesized, speech_pairs(reference.log_mel, synthesized.log_mel))
 
 
 def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
@@ -90,11 +103,7 @@ def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     log_mel = _log_mel(wave, sampling_rate=sampling_rate)
     f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
     hop_s = round(HOP_S * sampling_rate) / sampling_rate
-    return SpeechFrames(floored(log_mel), f0, hop_s, _mel_fmax(sampling_rate))
-
-
-def _mel_fmax(sampling_rate: int) -> float:
-    return min(MEL_FMAX, sampling_rate / 2)
+    return SpeechFrames(floored(log_mel), f0, hop_s, min(MEL_FMAX, sampling_rate / 2))
 
 
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
@@ -135,17 +144,15 @@ def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: fl
 def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
     """Natural log of the mel amplitudes of ``wave`` (T,) -> (N_MELS, F)."""
     wave = np.asarray(wave, dtype=np.float32)
-    if wave.ndim != 1 or wave.size == 0:
-        raise AudioError(f"a wave of shape {wave.shape} to compare: expected one channel with at least one sample")
-    if not np.isfinite(wave).all() or not wave.any():
-        raise AudioError("a wave to compare is silent or not finite")
+    if not wave.any() or not np.isfinite(wave).all():
+        raise AudioError("a wave to compare is empty, silent or not finite")
     mel = librosa.feature.melspectrogram(
         y=wave,
         sr=sampling_rate,
         n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
         hop_length=round(HOP_S * sampling_rate),
         n_mels=N_MELS,
-        fmax=_mel_fmax(sampling_rate),
+        fmax=min(MEL_FMAX, sampling_rate / 2),
         power=1.0,
         pad_mode="constant",
     )

@@ -26,9 +26,8 @@ def installed() -> frozenset[str]:
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
 
 
-def note_missing(measures: Collection[str], *, words: bool) -> None:
-    """Print which of ``measures``, and with ``words`` of WER, need packages that are not installed."""
-    wanted = [*measures, *["pocketsphinx"] * words]
+def note_missing(wanted: Collection[str]) -> None:
+    """Print what the ``wanted`` packages that are not installed would measure."""
     if missing := [name for name in PACKAGES if name in wanted and name not in installed()]:
         columns = ", ".join(PACKAGES[name] for name in missing)
         print(f"note: without columns {columns}; for them: .venv/bin/pip install {' '.join(missing)}")
@@ -39,9 +38,8 @@ def pesq(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> floa
     if "pesq" not in installed():
         return math.nan
     package = import_module("pesq")
-    waves = (_resampled(wave, PESQ_RATE / sampling_rate) for wave in (recording, copy))
     try:
-        return float(package.pesq(PESQ_RATE, *waves, "wb"))
+        return float(package.pesq(PESQ_RATE, *_at(PESQ_RATE, sampling_rate, recording, copy), "wb"))
     except package.PesqError:
         return math.nan
 
@@ -50,17 +48,17 @@ def stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> floa
     """Short-time objective intelligibility (Taal 2011) of a copy (T,), up to 1; NaN as for `pesq`."""
     if "pystoi" not in installed():
         return math.nan
-    waves = (_resampled(wave, STOI_RATE / sampling_rate) for wave in (recording, copy))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # of less speech than it needs, for which it returns 1e-5
         try:
-            return float(import_module("pystoi").stoi(*waves, STOI_RATE))
+            return float(import_module("pystoi").stoi(*_at(STOI_RATE, sampling_rate, recording, copy), STOI_RATE))
         except RuntimeWarning:
             return math.nan
 
 
-def _resampled(wave: np.ndarray, ratio: float) -> np.ndarray:
-    return resample(torch.from_numpy(np.asarray(wave, dtype=np.float32)), ratio=ratio).numpy()
+def _at(rate: int, old_rate: int, *waves: np.ndarray) -> list[np.ndarray]:
+    """The waves (T,) at another sampling rate."""
+    return [resample(torch.from_numpy(wave), ratio=rate / old_rate).numpy() for wave in waves]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import base64
 import difflib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,106 +13,87 @@ import soundfile
 from common.errors import InputError
 from common.evaluation.results import (
     GRIFFIN_LIM,
+    MEASURES,
     PAGE,
+    RECORDING,
+    SYNTHESIZED,
     Extent,
     Result,
     averages,
-    averages_beside,
-    columns_with_values,
-    figures_of,
-    files_of,
+    worst_of,
 )
 from common.files import write_text
-from common.pages import Cell, Link, Number, Row, render_page
+from common.pages import Link, cells, render_page
 from common.pages.charts import data_url
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 
 
-def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title: str, facts: dict[str, Any]) -> None:
+def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title: str, facts: Mapping[str, Any]) -> None:
     """Write the page, with sounds and plots in it, or links to their files where it would be too large.
 
     Raises:
         InputError: it cannot be written, or a file for it cannot be read.
     """
+    files = {
+        result.name: {kind: path for kind, path in result.files(folder).items() if path.is_file()} for result in results
+    }
     # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
-    size = sum(path.stat().st_size for result in results for path in result.files(folder) if path.is_file())
-    linked = 4 / 3 * size > EMBEDDED_BYTES
-    columns = columns_with_values(results)
+    linked = 4 / 3 * sum(path.stat().st_size for paths in files.values() for path in paths.values()) > EMBEDDED_BYTES
     anchors = {result.name: f"u{number}" for number, result in enumerate(results)}
-
-    def row(first: Cell, values: dict[str, float | None]) -> Row:
-        found = ((column.shown(values[column.key]), values[column.key]) for column in columns)
-        return first, *(Number(text, value=value) for text, value in found)
-
+    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
     rows = []
-    for one in results:
-        rows.append(row(Link(one.name, anchors[one.name]), figures_of(one)))
-        rows += [row(Link(f"{one.name}, {its.name}", anchors[one.name]), figures_of(its)) for its in one.beside]
+    for result in results:
+        rows.append((Link(result.name, anchors[result.name]), *cells(measures, result.figures)))
+        for one in result.beside:
+            rows.append((Link(f"{result.name}, {one.name}", anchors[result.name]), *cells(measures, one.figures)))
     means = averages(results)
+    headline = f"{extent.n_done} utterance{'s' if extent.n_done != 1 else ''}"
+    if extent.stopped:
+        headline = (
+            f"{extent.n_done} of {extent.n_listed} utterances: the evaluation was stopped; start it again to resume"
+        )
     html = render_page(
         "evaluation/page.html",
         linked=linked,
         title=title,
-        headline=_headline(extent),
+        headline=headline,
         results=results,
-        columns=columns,
-        means=means,
+        measures=measures,
+        means=means[""],
+        worst={measure.key: worst_of(measure, results) for measure in measures},
         anchors=anchors,
         rows=rows,
-        foot=[
-            row(str(extent), means),
-            *(row(f"{extent}, {name}", its) for name, its in averages_beside(results).items()),
-        ],
-        media={one.name: _addresses(one, folder=folder, embed=not linked) for one in results},
-        players=("recorded", GRIFFIN_LIM, "synthesized"),
+        foot=[(f"{extent}, {name}" if name else str(extent), *cells(measures, its)) for name, its in means.items()],
+        media={
+            name: {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in paths}
+            for name, paths in ((name, paths.items()) for name, paths in files.items())
+        },
+        players=(RECORDING, GRIFFIN_LIM, SYNTHESIZED),
         compared=compared,
         settings=[(name.replace("_", " "), _plain(value)) for name, value in facts.items()],
     )
     write_text(folder / PAGE, html)
 
 
-def _headline(extent: Extent) -> str:
-    if extent.stopped:
-        return f"{extent.n_done} of {extent.n_listed} utterances: the evaluation was stopped; start it again to resume"
-    return f"{extent.n_done} utterance{'s' if extent.n_done != 1 else ''}"
-
-
 def _plain(value: Any) -> str:
     """A setting as text."""
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
-    if value is None or isinstance(value, bool):
-        return {None: "default", True: "yes", False: "no"}[value]
-    return str(value)
+    return {None: "default", True: "yes", False: "no"}[value] if value in (None, True, False) else str(value)
 
 
-def _addresses(result: Result, *, folder: Path, embed: bool) -> dict[str, str | None]:
-    """The addresses of an utterance's sounds and plot, None where there is no such file."""
-    own = set(result.files(folder))
-    files = files_of(folder, result.name).items()
-    return {kind: _address(path, folder=folder, embed=embed) if path in own else None for kind, path in files}
-
-
-def _address(path: Path, *, folder: Path, embed: bool) -> str | None:
-    """A data URL of a sound or picture, or the path from the page to its file; None where there is no such file."""
-    if not path.is_file():
-        return None
-    if not embed:
-        return quote(path.relative_to(folder).as_posix())
+def _embed(path: Path) -> str:
+    """A data URL of a sound or picture."""
     if path.suffix == ".svg":
         return data_url(path.read_text(encoding="utf-8"))
-    return f"data:audio/flac;base64,{base64.b64encode(_flac(path)).decode('ascii')}"
-
-
-def _flac(path: Path) -> bytes:
     try:
         samples, rate = soundfile.read(path, dtype="int16")
     except soundfile.LibsndfileError as error:
         raise InputError(f"{path}: cannot be read; run the evaluation with --fresh") from error
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="FLAC", subtype="PCM_16")
-    return file.getvalue()
+    return f"data:audio/flac;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
 def compared(text: str | None, reference: str | None) -> list[tuple[str, bool]] | None:

@@ -8,59 +8,57 @@ from matplotlib.image import AxesImage
 
 from common.config import AudioConfig
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
-from common.pages.charts import CHART_STYLE
+from common.pages.charts import CHART_STYLE, scale_pitch
 from common.plots import label_mel_axis
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
-F0_TICKS = (60, 70, 80, 90, 100, 120, 140, 160, 180, 200, 230, 260, 300, 350, 400, 450, 500)  # Hz
-MOST_TICKS = 6
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 LINES_EVERY = 0.05  # s between the lines of the alignment
 WIDTH = 8.4  # inches
 SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
 
 
-def plot_comparison(comparison: SpeechComparison) -> Figure:
-    """Both spectrograms with lines between aligned moments; at the synthesized one's times, difference and pitches.
+def plot_speech(synthesized: SpeechFrames, comparison: SpeechComparison | None = None) -> Figure:
+    """The spectrogram and pitch of an utterance; with a ``comparison`` also the recording and their difference.
 
-    All have the same time axis, so that a second is as wide in each.
+    Lines lead from moments of the recording to those of the synthesized sound that they are compared with. All have
+    the same time axis, so that a second is as wide in each; difference and pitches are at the synthesized one's times.
     """
-    reference, synthesized = comparison.reference, comparison.synthesized
-    partner = partners(comparison)
+    curves, spoken, heights = {"synthesized": synthesized.f0}, {"synthesized": synthesized}, {"synthesized": 1.0}
+    if comparison is not None:
+        spoken = {"recorded": comparison.reference, **spoken}
+        heights = {"recorded": 1.0, "alignment": 0.3, "synthesized": 1.0, "difference": 1.0}
+    with matplotlib.rc_context(CHART_STYLE):
+        figure = Figure(figsize=(WIDTH, 3.6 if comparison is None else 7.4), layout="constrained")
+        names = [*heights, "pitch"]
+        axes = figure.subplot_mosaic([[name] for name in names], height_ratios=[*heights.values(), 1.0], sharex=True)
+        for name, frames in spoken.items():
+            image = _draw_mel(axes[name], frames.log_mel, frames)
+            axes[name].set_title(name)
+        _add_colorbar(image, [axes[name] for name in heights if name != "difference"])
+        if comparison is not None:
+            difference, curves["recorded, aligned"] = _aligned(comparison)
+            limits = (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+            image = _draw_mel(axes["difference"], difference, synthesized, limits=limits, cmap="RdBu_r")
+            axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
+            axes["difference"].set_title("synthesized less recorded, aligned to the synthesized; red: more energy")
+            _add_colorbar(image, [axes["difference"]])
+            _draw_alignment(axes["alignment"], comparison)
+        for name in heights:
+            axes[name].tick_params(labelbottom=False)
+        _draw_pitch(axes["pitch"], curves, synthesized.hop_s)
+        seconds = max(len(frames.f0) * frames.hop_s for frames in spoken.values())
+        axes["pitch"].set(xlabel="time (s)", xlim=(0, seconds))
+    return figure
+
+
+def _aligned(comparison: SpeechComparison) -> tuple[np.ndarray, np.ndarray]:
+    """At the synthesized frames: synthesized less recorded log-mel (n_mels, F2), and the recording's F0 (F2,)."""
+    reference, synthesized, partner = comparison.reference, comparison.synthesized, partners(comparison)
     paired = partner >= 0
     difference = np.full(synthesized.log_mel.shape, np.nan)
     difference[:, paired] = synthesized.log_mel[:, paired] - reference.log_mel[:, partner[paired]]
-    warped = np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
-    names = ["recorded", "alignment", "synthesized", "difference", "pitch"]
-    with matplotlib.rc_context(CHART_STYLE):
-        figure = Figure(figsize=(WIDTH, 7.4), layout="constrained")
-        axes = figure.subplot_mosaic([[name] for name in names], height_ratios=(1, 0.3, 1, 1, 1), sharex=True)
-        for name, frames in (("recorded", reference), ("synthesized", synthesized)):
-            image = _draw_mel(axes[name], frames.log_mel, frames)
-            axes[name].set_title(name)
-        _add_colorbar(image, [axes["recorded"], axes["alignment"], axes["synthesized"]])
-        limits = (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
-        image = _draw_mel(axes["difference"], difference, synthesized, limits=limits, cmap="RdBu_r")
-        axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
-        axes["difference"].set_title("synthesized less recorded, aligned to the synthesized; red: more energy")
-        _add_colorbar(image, [axes["difference"]])
-        _draw_alignment(axes["alignment"], comparison)
-        _draw_pitch(axes["pitch"], {"synthesized": synthesized.f0, "recorded, aligned": warped}, synthesized.hop_s)
-        _set_times(axes["pitch"], max(len(frames.f0) * frames.hop_s for frames in (reference, synthesized)))
-    return figure
-
-
-def plot_alone(frames: SpeechFrames) -> Figure:
-    """The spectrogram and pitch of an utterance without a recording."""
-    with matplotlib.rc_context(CHART_STYLE):
-        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-        mel, pitch = figure.subplots(2, 1, sharex=True)
-        _add_colorbar(_draw_mel(mel, frames.log_mel, frames), [mel])
-        mel.set_title("synthesized")
-        mel.tick_params(labelbottom=False)
-        _draw_pitch(pitch, {"synthesized": frames.f0}, frames.hop_s)
-        _set_times(pitch, len(frames.f0) * frames.hop_s)
-    return figure
+    return difference, np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
 
 
 def partners(comparison: SpeechComparison) -> np.ndarray:
@@ -125,18 +123,7 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], hop_s: float) -> None
         axis.set_yticks([])
         return
     values = np.concatenate([f0[f0 > 0] for f0 in voiced.values()])
-    low, high = 0.9 * values.min(), 1.1 * values.max()
-    axis.set_yscale("log", base=2)
-    axis.set_ylim(low, high)
-    ticks = [tick for tick in F0_TICKS if low <= tick <= high]
-    ticks = ticks[:: -(-len(ticks) // MOST_TICKS) or 1]
-    axis.set_yticks(ticks, [str(tick) for tick in ticks])
-    axis.minorticks_off()
+    scale_pitch(axis, "y")
+    axis.set_ylim(0.9 * values.min(), 1.1 * values.max())
     if len(curves) > 1:
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(voiced), borderaxespad=0)
-
-
-def _set_times(axis: Axes, seconds: float) -> None:
-    """Name the time axis, which all parts of a figure share."""
-    axis.set_xlabel("time (s)")
-    axis.set_xlim(0, seconds)

@@ -1,8 +1,6 @@
 """What a vocoder does to sound: its pulses and harmonicity beside a recording's; of a copy also PESQ, STOI and F0."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import parselmouth
@@ -12,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, hilbert, sosfiltfilt
 
 from common.audio import MelExtractor
-from common.evaluation.metrics import F0_MIN, SpeechFrames, values_at_frames
+from common.evaluation.metrics import F0_MIN, Clip, SpeechFrames, values_at_frames
 from common.evaluation.packages import pesq, stoi
 
 BANDS = {"low": (1500.0, 4000.0), "high": (4000.0, 8000.0)}  # Hz, in which pulses are looked for
@@ -21,63 +19,34 @@ PULSE_LAGS = (0.002, 0.012)  # s, the periods of voices from 83 to 500 Hz
 QUIETEST = 0.8  # of a whole recording's RMS: frames below have no pulse strength
 
 
-@dataclass(frozen=True)
-class SoundFigures:
-    """A sound beside the recording of its words; NaN where there is nothing to measure, or without its package."""
-
-    pulses_low: float = math.nan  # mean `pulse_strength` of voiced frames in BANDS["low"]
-    unvoiced_low: float = math.nan  # that of unvoiced frames
-    pulses_high: float = math.nan  # BANDS["high"]
-    unvoiced_high: float = math.nan
-    n_voiced: int = 0  # frames that these means are of
-    n_unvoiced: int = 0
-    harmonicity_bias_db: float = math.nan  # harmonics-to-noise ratio of voiced frames, less that of the recording
-    pesq: float = math.nan  # this and what follows: only of a copy, which is compared moment by moment
-    stoi: float = math.nan
-    f0_median_cents: float = math.nan  # absolute error over frames that are voiced in both
-    f0_mean_cents: float = math.nan
-    voicing_error: float = math.nan  # share of frames that are voiced in one and not in the other
-    mel_distance: float = math.nan  # mean absolute difference of the natural-log mels that the vocoder reads
+Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
 
 
-def measure_sound(
-    wave: np.ndarray, frames: SpeechFrames, *, sampling_rate: int, recording: tuple[np.ndarray, SpeechFrames] | None
-) -> SoundFigures:
-    """The figures of wave (T1,) with its frames beside a ``recording`` (T2,) at another pace, or beside none."""
-    bias = math.nan
-    if recording is not None:
-        of_both = [
-            _mean(harmonicity(one, its, sampling_rate=sampling_rate)[its.f0 > 0])
-            for one, its in ((wave, frames), recording)
-        ]
-        bias = of_both[0] - of_both[1]
-    pulses = _mean_pulses(wave, wave, frames, sampling_rate=sampling_rate)
-    return SoundFigures(**pulses, harmonicity_bias_db=bias)
+def measure_sound(made: Clip, recording: Clip | None) -> Figures:
+    """Figures of a sound beside a recording of its words at another pace, or beside none."""
+    pulses = _mean_pulses(made, made.samples, made.frames)
+    if recording is None:
+        return pulses
+    own, real = (_mean(harmonicity(one)[one.frames.f0 > 0]) for one in (made, recording))
+    return {**pulses, "harmonicity_bias_db": own - real}
 
 
-def measure_copy(
-    copy: np.ndarray, made: SpeechFrames, recorded: tuple[np.ndarray, SpeechFrames], *, extractor: MelExtractor
-) -> SoundFigures:
-    """The figures of a copy (T,), whose frames are ``made``, of a ``recorded`` wave (T,) with its frames.
-
-    They are compared sample for sample; ``extractor`` makes the mels that the copy is made of.
-    """
-    sampling_rate = extractor.config.sampling_rate
-    recording, real = recorded
-    both = (made.f0 > 0) & (real.f0 > 0)
-    cents = np.abs(1200 * np.log2(made.f0[both] / real.f0[both]))
-    mels = [extractor(torch.from_numpy(wave)[None]) for wave in (copy, recording)]
-    hnr = [harmonicity(w, f, sampling_rate=sampling_rate) for w, f in ((copy, made), (recording, real))]
-    return SoundFigures(
-        **_mean_pulses(copy, recording, real, sampling_rate=sampling_rate),
-        harmonicity_bias_db=_mean((hnr[0] - hnr[1])[both]),
-        pesq=pesq(copy, recording, sampling_rate=sampling_rate),
-        stoi=stoi(copy, recording, sampling_rate=sampling_rate),
-        f0_median_cents=float(np.median(cents)) if len(cents) else math.nan,
-        f0_mean_cents=_mean(cents),
-        voicing_error=float(np.mean((made.f0 > 0) != (real.f0 > 0))),
-        mel_distance=float((mels[0] - mels[1]).abs().mean()),
-    )
+def measure_copy(copy: Clip, recording: Clip, *, extractor: MelExtractor) -> Figures:
+    """Figures of a copy (T,) of a recording (T,), compared moment by moment; ``extractor`` makes the copied mels."""
+    made, real, rate = copy.frames.f0, recording.frames.f0, recording.sampling_rate
+    both = (made > 0) & (real > 0)
+    cents = np.abs(1200 * np.log2(made[both] / real[both]))
+    mels = [extractor(torch.from_numpy(one.samples)[None]) for one in (copy, recording)]
+    return {
+        **_mean_pulses(copy, recording.samples, recording.frames),
+        "harmonicity_bias_db": _mean((harmonicity(copy) - harmonicity(recording))[both]),
+        "pesq": pesq(copy.samples, recording.samples, sampling_rate=rate),
+        "stoi": stoi(copy.samples, recording.samples, sampling_rate=rate),
+        "f0_median_cents": float(np.median(cents)) if len(cents) else math.nan,
+        "f0_mean_cents": _mean(cents),
+        "voicing_error": float(np.mean((made > 0) != (real > 0))),
+        "mel_distance": float((mels[0] - mels[1]).abs().mean()),
+    }
 
 
 def pulse_strength(
@@ -109,29 +78,27 @@ def pulse_strength(
     return strength
 
 
-def harmonicity(wave: np.ndarray, frames: SpeechFrames, *, sampling_rate: int) -> np.ndarray:
-    """Praat's harmonics-to-noise ratio (Boersma 1993) of wave (T,) in dB at ``frames`` (F,); NaN where it has none."""
-    values = np.full(len(frames.f0), math.nan)
-    if len(wave) / sampling_rate <= 3 / F0_MIN:
+def harmonicity(clip: Clip) -> np.ndarray:
+    """Praat's harmonics-to-noise ratio (Boersma 1993) in dB at the frames of a clip (F,); NaN where it has none."""
+    frames, values = clip.frames, np.full(len(clip.frames.f0), math.nan)
+    if len(clip.samples) / clip.sampling_rate <= 3 / F0_MIN:
         return values
-    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), sampling_frequency=sampling_rate)
+    sound = parselmouth.Sound(clip.samples.astype(np.float64), sampling_frequency=clip.sampling_rate)
     track = sound.to_harmonicity_cc(time_step=frames.hop_s, minimum_pitch=F0_MIN)
     found = values_at_frames(track, track.values[0], n_frames=len(values), hop_s=frames.hop_s, outside=math.nan)
     return np.where(found > -200, found, math.nan)  # Praat's mark of silence
 
 
-def _mean_pulses(
-    wave: np.ndarray, recording: np.ndarray, frames: SpeechFrames, *, sampling_rate: int
-) -> dict[str, Any]:
-    """Mean pulse strengths and numbers of frames by the names of `SoundFigures`; ``frames`` say what is voiced."""
+def _mean_pulses(clip: Clip, recording: np.ndarray, frames: SpeechFrames) -> Figures:
+    """Mean `pulse_strength` of a clip, and the numbers of frames; ``frames`` say which are voiced."""
     times, voiced = np.arange(len(frames.f0)) * frames.hop_s, frames.f0 > 0
-    figures: dict[str, Any] = {}
+    figures: Figures = {}
     for name, band in BANDS.items():
-        strength = pulse_strength(wave, recording, times=times, sampling_rate=sampling_rate, band=band)
+        strength = pulse_strength(clip.samples, recording, times=times, sampling_rate=clip.sampling_rate, band=band)
         figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
-        known = ~np.isnan(strength)
-        counts = {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
-        figures = counts | figures  # those of the lower band, which more sampling rates hold
+        if name == "low":  # the band that more sampling rates hold
+            known = ~np.isnan(strength)
+            figures |= {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
     return figures
 
 

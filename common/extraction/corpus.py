@@ -2,35 +2,25 @@
 
 import functools
 import itertools
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeVar
 
-from common.audio import PitchStatistics
-from common.audio.arguments import SETTINGS
+from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.pitch import statistics
 from common.data import read_filelist
-from common.distributed import Ranks
-from common.errors import InputError, OptionError
+from common.distributed import Ranks, own_cores
+from common.errors import InputError
 from common.extraction.batches import mels_on_device
-from common.extraction.features import (
-    FRAME_PITCH,
-    Extraction,
-    ExtractionPlan,
-    Utterance,
-    extract,
-    normalize_pitch,
-    prepare,
-)
+from common.extraction.features import Extraction, ExtractionPlan, Utterance, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
+from common.extraction.options import FRAME_PITCH, ExtractionOptions
 from common.extraction.summary import Report
 from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
-from common.extraction.workers import WorkerPool
-from common.files import check_apart, check_output_file, write_json, write_text
+from common.extraction.workers import map_in_processes
+from common.files import check_output_file, write_json, write_text
 from common.progress import progress
 
 T = TypeVar("T")
@@ -63,101 +53,78 @@ def refuse_duplicates(utterances: Sequence[Utterance]) -> dict[int, str]:
     return refused
 
 
-def _statistics_file(plan: ExtractionPlan, kind: str, list_name: str) -> Path:
-    return plan.dataset_path / f"{kind}_stats__{list_name}.json"
+def _statistics_file(options: ExtractionOptions, kind: str, list_name: str) -> Path:
+    return options.dataset_path / f"{kind}_stats__{list_name}.json"
 
 
-def earlier_statistics(plan: ExtractionPlan, first_list: Path) -> dict[str, Path]:
-    """Kind of pitch -> the statistics of the one other list whose pitch was extracted before this list's was.
+def given_statistics(options: ExtractionOptions) -> tuple[dict[str, PitchStatistics], list[str]]:
+    """Kind of pitch -> the statistics that normalize it, where they are not taken from the first list; lines on them.
 
-    None for a kind without such a file, and where this list has statistics of its own, which are taken anew.
+    They are those of --pitch-mean-std-file, or of the one other list whose pitch was extracted before, unless the
+    first list has statistics of its own, which are taken anew.
 
     Raises:
         InputError: there are several of other lists.
     """
-    found = {}
-    for kind in plan.pitch:
-        own = _statistics_file(plan, kind, first_list.stem)
-        others = sorted(plan.dataset_path.glob(_statistics_file(plan, kind, "*").name))
+    if options.pitch_mean_std_file is not None:
+        return {kind: read_pitch_statistics(options.pitch_mean_std_file) for kind in options.pitch}, []
+    name, found, notes = options.wav_text_filelist[0].name, {}, []
+    for kind in options.pitch:
+        own = _statistics_file(options, kind, Path(name).stem)
+        others = sorted(options.dataset_path.glob(_statistics_file(options, kind, "*").name))
         if not others or own in others:
             continue
         if len(others) > 1:
             raise InputError(
-                f"{plan.dataset_path}: has pitch statistics of several lists, {', '.join(one.name for one in others)}, "
-                f"and none of {first_list.name}; give the training list's by --pitch-mean-std-file"
+                f"{options.dataset_path}: has pitch statistics of {', '.join(one.name for one in others)}, not of "
+                f"{name}; give the training list's by --pitch-mean-std-file"
             )
-        found[kind] = others[0]
-    return found
+        found[kind] = read_pitch_statistics(others[0])
+        notes.append(
+            f"{kind} is normalized by {others[0]}, of the list that was extracted before; to take the statistics of "
+            f"{name} instead, move that file away"
+        )
+    return found, notes
 
 
-def extract_corpus(
-    plan: ExtractionPlan,
-    *,
-    lists: Sequence[Path],
-    meta_files: Sequence[Path] = (),
-    given: Mapping[str, PitchStatistics] = MappingProxyType({}),
-    read: Sequence[tuple[str, Path]] = (),
-    teacher: TeacherModel | None = None,
-    ranks: Ranks,
-    n_workers: int,
-) -> Report:
-    """Check every utterance of ``lists``, extract what ``plan`` says, and write one meta file a list.
+def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None, ranks: Ranks) -> Report:
+    """Check every utterance of the lists, extract what ``plan`` says, and write one meta file a list.
 
-    ``read`` are further files that are not to be written, as `check_apart` takes them. ``teacher`` is the plan's, on
-    the device of ``ranks``. Each kind of pitch is normalized by the statistics ``given`` for it, else by those of the
-    first list, whose file is written. With several ranks each one takes every ``world_size``-th utterance; what is
-    written does not depend on their number, nor on that of the workers. An InputError on one rank is a
-    FailedElsewhereError on the others.
+    ``teacher`` is the plan's, on the device of ``ranks``. Each kind of pitch is normalized by the plan's statistics,
+    else by those of the first list, whose file is written. With several ranks each one takes every ``world_size``-th
+    utterance; what is written does not depend on their number, nor on that of the workers. An InputError on one rank
+    is a FailedElsewhereError on the others.
     """
-    plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
-    utterances = ranks.together(lambda: _open_corpus(plan, lists, meta_files, given, read) if ranks.is_main else [])[0]
+    options, plan = plan.options, replace(plan, mels_by_workers=ranks.device.type == "cpu")
+    utterances = ranks.together(lambda: _open_corpus(plan) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
-    with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
-        started = time.monotonic()
-        work = _Work(plan, pool, teacher, ranks)
-        parts = ranks.together(lambda: work.extract(own))
-        items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
-        items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
-        good = [item for item in items if item.refusal is None]
-        own_statistics = _statistics(good, kinds=[kind for kind in plan.pitch if kind not in given])
-        own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **given}))
+    started = time.monotonic()
+    work = _Work(plan, teacher, ranks)
+    parts = ranks.together(lambda: work.extract(own))
+    items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
+    items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
+    good = [item for item in items if item.refusal is None]
+    own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
+    own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
+    ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **plan.statistics}))
     report = Report(
         n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
     )
     for item in good:
-        report.made.update((*item.made, *plan.pitch))
+        report.made.update((*item.made, *options.pitch))
         report.kept.update(item.kept)
     report.refused = [(item.utterance.where, item.refusal) for item in items if item.refusal is not None]
     if ranks.is_main:
-        report.written = _write_statistics(plan, own_statistics, lists[0])
-        report.written += _write_meta_files(plan, good, meta_files)
+        report.written = _write_statistics(options, own_statistics) + _write_meta_files(options, good)
     report.elapsed_seconds = time.monotonic() - started
     return report
 
 
-def _open_corpus(
-    plan: ExtractionPlan,
-    lists: Sequence[Path],
-    meta_files: Sequence[Path],
-    given: Mapping[str, PitchStatistics],
-    read: Sequence[tuple[str, Path]],
-) -> list[Utterance]:
-    utterances = read_lists(lists)
-    named = [("--output-meta-file", path) for path in meta_files]
-    folders = [*plan.folders, *["durations"] * (plan.durations_from is not None)]
-    for option, path in named:
-        if os.path.realpath(path.parent) in {os.path.realpath(plan.dataset_path / folder) for folder in folders}:
-            raise OptionError(f"{option} {path}: a folder of features; give another one")
-    own_statistics = [kind for kind in plan.pitch if kind not in given]
-    named += [("the statistics", _statistics_file(plan, kind, lists[0].stem)) for kind in own_statistics]
-    names = {one.name: f"{one.where}: the feature" for one in utterances}
-    features = [(where, plan.path(folder, name)) for name, where in names.items() for folder in plan.folders]
-    own = [("the corpus", plan.dataset_path / SETTINGS)]
-    own += [(one.where, path) for one in utterances for path in plan.inputs(one)]
-    check_apart([*named, *features], [*read, *own])
-    for _, path in named:
+def _open_corpus(plan: ExtractionPlan) -> list[Utterance]:
+    """The utterances of all lists, once it is clear that the features and lists can be written."""
+    utterances = read_lists(plan.options.wav_text_filelist)
+    for path in plan.options.output_meta_file:
         check_output_file(path)
     prepare_output_folders(plan, utterances)
     return utterances
@@ -168,21 +135,20 @@ class _Work:
     """One rank's share of an extraction."""
 
     plan: ExtractionPlan
-    pool: WorkerPool
     teacher: TeacherModel | None
     ranks: Ranks
 
     def extract(self, own: Sequence[Utterance]) -> list[Extraction]:
         """Check utterances, then make the features that do not depend on other ranks."""
-        items = list(self._watch(self.pool.map(prepare, own), len(own), "checking"))
+        items = self._by_workers(prepare, own, "checking")
         if self.teacher is not None:  # first: pitch needs its durations
             make = functools.partial(run_teacher, model=self.teacher)
-            items = self._make_here(items, make, self.plan.taught, f"{teacher_of(self.plan).model}, teacher-forced")
+            description = f"{teacher_of(self.plan).model}, teacher-forced"
+            items = self._make_here(items, make, self.plan.options.taught, description)
             warn_dropped(items, self.plan)
-        good = [item for item in items if item.refusal is None]
         refused = [item for item in items if item.refusal is not None]
-        items = list(self._watch(self.pool.map(extract, good), len(good), "extracting"))
-        if self.plan.mels and not self.plan.mels_by_workers:
+        items = self._by_workers(extract, [item for item in items if item.refusal is None], "extracting")
+        if self.plan.options.extract_mels and not self.plan.mels_by_workers:
             items = self._make_here(items, mels_on_device, ("mels",), "mels on the GPU")
         return refused + items
 
@@ -203,10 +169,14 @@ class _Work:
 
     def normalize(self, names: Sequence[str], *, by: dict[str, PitchStatistics]) -> None:
         """Write the normalized pitch of utterances."""
-        if self.plan.pitch:
-            done = self.pool.map(functools.partial(normalize_pitch, by=by), names)
-            for _ in self._watch(done, len(names), "normalizing pitch"):
-                pass
+        if self.plan.options.pitch:
+            self._by_workers(functools.partial(normalize_pitch, by=by), names, "normalizing pitch")
+
+    def _by_workers(self, function: Callable[..., T], items: Sequence[object], description: str) -> list[T]:
+        """``function(item, plan=plan)`` of every item."""
+        n_workers = max(1, min(self.plan.options.num_workers or own_cores(), len(items)))
+        done = map_in_processes(functools.partial(function, plan=self.plan), items, n_workers=n_workers)
+        return list(self._watch(done, len(items), description))
 
     def _watch(self, items: Iterable[T], total: int, description: str) -> Iterable[T]:
         return progress(items, total=total, desc=description, unit="utterances", enabled=self.ranks.is_main)
@@ -220,23 +190,21 @@ def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str
     return {kind: statistics(item.moments[kind] for item in training) for kind in kinds if training}
 
 
-def _write_statistics(plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path) -> list[tuple[str, str]]:
+def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:
     written = []
     for kind, values in by.items():
-        path = _statistics_file(plan, kind, first_list.stem)
+        path = _statistics_file(options, kind, options.wav_text_filelist[0].stem)
         write_json(path, {"mean": values.mean, "std": values.std})
         written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written
 
 
-def _write_meta_files(
-    plan: ExtractionPlan, good: Sequence[Extraction], meta_files: Sequence[Path]
-) -> list[tuple[str, str]]:
+def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) -> list[tuple[str, str]]:
     """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
-    columns = ["mels"] * plan.mels + ["durations"] * (plan.durations_from is not None)
-    columns += [kind for kind in PITCH_COLUMN if kind in plan.folders][:1]
+    columns = ["mels"] * options.extract_mels + ["durations"] * options.has_durations
+    columns += [kind for kind in PITCH_COLUMN if kind in options.folders][:1]
     written = []
-    for list_index, path in enumerate(meta_files):
+    for list_index, path in enumerate(options.output_meta_file):
         lines = []
         for utterance, text in [(item.utterance, item.text) for item in good]:
             if utterance.list_index == list_index:

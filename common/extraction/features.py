@@ -14,82 +14,30 @@ from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, n
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
+from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
 from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
+from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
 
-FROM_TEXTGRIDS = "TextGrids"
-FROM_ATTENTION = "attention"  # of the plan's teacher
-FROM_FILES = "files"  # made by an earlier run, or by other tools
-FRAME_PITCH = "pitch"  # folder of ExtractionPlan.frame_pitch
-PRIORS = "alignment_priors"  # folder of ExtractionPlan.prior_text
-HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 _OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
 
 
 @dataclass(frozen=True)
-class Teacher:
-    """The text-to-mel model whose attention gives durations: which one, and how it reads transcripts."""
-
-    model: str
-    sha256: str  # of its checkpoint
-    text: TextConfig
-    unknown_symbols: str = "drop"  # or "error", which refuses transcripts with such
-    ema: bool = False  # whether it reads them with its EMA weights
-
-
-@dataclass(frozen=True)
 class ExtractionPlan:
-    """What to extract from a corpus, and how."""
+    """What to extract from a corpus, and how: by the options, the corpus's settings and a teacher's checkpoint."""
 
-    dataset_path: Path
+    options: ExtractionOptions
     audio: AudioConfig
-    mels: bool = False
-    pitch: tuple[str, ...] = ()  # of pitch.KINDS
-    frame_pitch: bool = False  # in Hz, as a learned alignment trains on it
-    pitch_method: str = "praat"  # of pitch.METHODS, for every kind of pitch
-    durations_from: str | None = None
-    symbols_are_characters: bool = False  # intervals of a TextGrid are its transcript's characters, not phones
-    trim_silence: float | None = None  # s kept at each end; None: everything
-    max_wav_value: float | None = None
-    resume: bool = False
-    attentions: bool = False  # of the teacher
-    mels_teacher: bool = False  # of the teacher, under teacher forcing
-    teacher: Teacher | None = None  # needed for these two and for FROM_ATTENTION
-    prior_text: TextConfig | None = None  # whose symbols the alignment priors are of; None: no priors
+    teacher: StoredTeacher | None = None  # which makes the folders `ExtractionOptions.taught`
+    statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch -> what normalizes it
     mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
-
-    @property
-    def taught(self) -> tuple[str, ...]:
-        """Folders whose files the teacher makes."""
-        names = ["durations"] * (self.durations_from == FROM_ATTENTION) + ["attentions"] * self.attentions
-        return (*names, *["mels_teacher"] * self.mels_teacher)
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """Folders that the run writes, in the dataset's folder."""
-        names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.taught]
-        names += [FRAME_PITCH] * self.frame_pitch + [PRIORS] * (self.prior_text is not None)
-        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
 
     def path(self, folder: str, name: str) -> Path:
         """Where a feature of the utterance ``name`` lies."""
-        return self.dataset_path / folder / f"{name}.pt"
-
-    def inputs(self, utterance: "Utterance") -> list[Path]:
-        """What is read to make an utterance's features."""
-        files = [self.dataset_path / utterance.wav]
-        if self.durations_from == FROM_TEXTGRIDS:
-            files.append(self.textgrid(utterance.name))
-        elif self.durations_from == FROM_FILES:
-            files.append(self.path("durations", utterance.name))
-        return files
-
-    def textgrid(self, name: str) -> Path:
-        """Where the TextGrid of the utterance ``name`` lies."""
-        return self.dataset_path / "TextGrid" / f"{name}.TextGrid"
+        return self.options.dataset_path / folder / f"{name}.pt"
 
 
 @dataclass(frozen=True)
@@ -148,30 +96,30 @@ def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
 def prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
     """Check what can be checked without reading the samples of an utterance."""
     try:
-        return _prepare(utterance, plan)
+        return _prepare(utterance, plan, plan.options)
     except InputError as error:
         return Extraction(utterance, refusal=reason(error, plan))
 
 
-def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
+def _prepare(utterance: Utterance, plan: ExtractionPlan, options: ExtractionOptions) -> Extraction:
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
-    wav = plan.dataset_path / utterance.wav
-    info = check_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
+    wav = options.dataset_path / utterance.wav
+    info = check_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=options.max_wav_value)
     extractor = mel_extractor(plan.audio)
     if info.n_samples < extractor.min_samples:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
-    if (plan.pitch or plan.frame_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
+    if (options.pitch or options.extract_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Extraction(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
-    if plan.prior_text is not None:
-        item = replace(item, tokens=tuple(text_front_end(plan.prior_text, "error").encode(item.text)))
-    if plan.taught:
+    if options.save_alignment_priors:
+        item = replace(item, tokens=tuple(text_front_end(options.prior_text, "error").encode(item.text)))
+    if options.taught:
         item = _with_tokens(item, plan)
-    if plan.durations_from == FROM_TEXTGRIDS:
+    if options.extract_durs_from_textgrids:
         return _with_alignment(item, plan)
-    if plan.durations_from == FROM_FILES:
+    if options.reads_durations:
         return with_durations(item, _read_durations(plan.path("durations", utterance.name), n_frames))
     return item
 
@@ -183,7 +131,7 @@ def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
     item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))
-    kept = _read_complete(plan.taught, item, plan)
+    kept = _read_complete(plan.options.taught, item, plan)
     if "durations" in kept and int(kept["durations"].sum()) != item.kept_frames[1]:
         del kept["durations"]
     item = replace(item, kept=tuple(kept))
@@ -196,15 +144,16 @@ def with_durations(item: Extraction, durations: np.ndarray) -> Extraction:
 
 
 def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    path = plan.textgrid(item.utterance.name)
+    options = plan.options
+    path = options.dataset_path / "TextGrid" / f"{item.utterance.name}.TextGrid"
     alignment = fit(read_alignment(path, plan.audio), item.kept_frames[1], path=path, config=plan.audio)
     symbols, frames = (0, len(alignment.phones)), item.kept_frames
-    if plan.trim_silence is not None:
-        symbols, frames = trim_silence(alignment, plan.trim_silence, plan.audio)
+    if options.trim_silence is not None:
+        symbols, frames = trim_silence(alignment, options.trim_silence, plan.audio)
     phones, text = alignment.phones[slice(*symbols)], item.text
     if frames[0] == frames[1]:
         raise InputError(f"{path}: no frame is left without the silence at its ends")
-    if not plan.symbols_are_characters:
+    if options.input_type == "phone":
         text = " ".join(phones)
     elif len(phones) != len(text):
         raise InputError(
@@ -236,7 +185,8 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
 
 
 def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    folders = [folder for folder in plan.folders if folder not in (*plan.taught, *plan.pitch)]
+    options = plan.options
+    folders = [folder for folder in options.folders if folder not in (*options.taught, *options.pitch)]
     kept = _kept_files(folders, item, plan)
     missing = {folder for folder in folders if folder not in kept}
     if not plan.mels_by_workers:
@@ -260,14 +210,14 @@ def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
         item,
         made=(*item.made, *new),
         kept=(*item.kept, *kept),
-        moments={kind: moments(values[kind + HERTZ].numpy()) for kind in plan.pitch},
+        moments={kind: moments(values[kind + HERTZ].numpy()) for kind in options.pitch},
     )
 
 
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     """The samples of a prepared utterance, (T,)."""
-    wav = plan.dataset_path / item.utterance.wav
-    wave = load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
+    wav = plan.options.dataset_path / item.utterance.wav
+    wave = load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.options.max_wav_value)
     if len(wave) != item.n_samples:
         raise AudioError(f"{wav}: it changed from {item.n_samples} to {len(wave)} samples during the run")
     return wave
@@ -277,11 +227,11 @@ def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor, folders: Collec
     """Pitch in Hz for ``folders``, averaged over all symbols of the recording, then cut to those that remain."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     part = None if item.end is None else (0.0, item.end)
-    pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
+    pitch = pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
     made = {}
     if FRAME_PITCH in folders:
         made[FRAME_PITCH] = torch.from_numpy(pitch[slice(*item.kept_frames)]).float()
-    for kind in plan.pitch:
+    for kind in plan.options.pitch:
         if kind + HERTZ in folders:
             first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
             parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
@@ -301,7 +251,7 @@ def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) 
 
 
 def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``plan.resume`` none."""
+    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``--resume`` none."""
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
     mel = (plan.audio.n_mels, n_frames)
     real, hertz = torch.float32, torch.float64
@@ -317,7 +267,7 @@ def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPla
         "pitch_trichar" + HERTZ: ((TRICHAR_PARTS * n_symbols,), hertz),
     }
     found = {}
-    for folder in folders if plan.resume else ():
+    for folder in folders if plan.options.resume else ():
         tensor = read_complete(plan.path(folder, item.utterance.name), *wanted[folder])
         if tensor is not None:
             found[folder] = tensor
@@ -343,11 +293,11 @@ def write_feature(path: Path, tensor: Tensor) -> None:
 
 def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
     """Write the normalized pitch of one utterance, from its pitch in Hz."""
-    for kind in plan.pitch:
+    for kind in plan.options.pitch:
         values = load_tensor(plan.path(kind + HERTZ, name)).float().numpy()
         write_feature(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])))
 
 
 def reason(error: InputError, plan: ExtractionPlan) -> str:
     """An error's line, its path as the list has it."""
-    return str(error).removeprefix(f"{plan.dataset_path}/")
+    return str(error).removeprefix(f"{plan.options.dataset_path}/")

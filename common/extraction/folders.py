@@ -1,17 +1,17 @@
 """What is stored with features: the settings they were made with, and the model that made them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS, read_audio_config
 from common.audio.pitch import KINDS, METHODS
-from common.config import AudioConfig, differences, from_plain, to_plain
+from common.config import differences, from_plain, to_plain
 from common.errors import InputError
-from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
+from common.extraction.features import ExtractionPlan, Utterance
+from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
-from common.text.arguments import TEACHER, StoredTeacher, read_teacher
+from common.text.teacher import TEACHER, StoredTeacher, read_teacher
 
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS
@@ -32,72 +32,71 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
         InputError: a folder holds features of other settings or of another model.
     """
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
-    folders = [(plan.dataset_path / name / sub, name) for name in plan.folders for sub in subfolders]
+    dataset = plan.options.dataset_path
+    folders = [(dataset / name / sub, name) for name in plan.options.folders for sub in subfolders]
     for folder, name in folders:
-        _check(folder, name, plan)
-    if plan.durations_from == FROM_FILES and (plan.dataset_path / "durations" / SETTINGS).is_file():
-        _check_audio(plan.dataset_path / "durations", plan)
+        _check_settings(folder, name, plan)
+        _check_teacher(folder, name, plan)
+    if plan.options.reads_durations and (dataset / "durations" / SETTINGS).is_file():
+        _refuse_differences(dataset / "durations", _audio_differences(dataset / "durations", plan))
     for folder, name in folders:
         if teacher := _teacher(name, plan):
-            write_json(folder / TEACHER, teacher)
+            write_json(folder / TEACHER, to_plain(teacher))
         else:
             (folder / TEACHER).unlink(missing_ok=True)
         if not (folder / SETTINGS).is_file():
             if _holds_pitch(name):
-                write_json(folder / METHOD, {"pitch_method": plan.pitch_method})
-            write_json(folder / TRIMMING, {"trim_silence": plan.trim_silence})
+                write_json(folder / METHOD, {"pitch_method": plan.options.pitch_method})
+            write_json(folder / TRIMMING, {"trim_silence": plan.options.trim_silence})
             write_json(folder / SETTINGS, to_plain(plan.audio))
 
 
-def _check(folder: Path, name: str, plan: ExtractionPlan) -> None:
-    """Refuse a folder that holds features of other settings or of another teacher."""
-    holds_features = next(folder.glob("*.pt"), None) is not None
+def _check_settings(folder: Path, name: str, plan: ExtractionPlan) -> None:
+    """Refuse a folder of features that were made with other settings, or with unknown ones."""
     if (folder / SETTINGS).is_file():
-        seconds = _stored(_Settings, folder / TRIMMING).trim_silence
-        same = seconds == plan.trim_silence
-        _check_audio(folder, plan, *[] if same else [f"trim_silence: {seconds} (there), {plan.trim_silence} (options)"])
-        method = _stored(_Settings, folder / METHOD).pitch_method
-        if _holds_pitch(name) and method != plan.pitch_method:
-            raise InputError(
-                f"{folder}: was made with --pitch-method {method}, not {plan.pitch_method}; give the same one or move "
-                "the folder away"
-            )
-    elif holds_features:
+        files = [folder / one for one in (TRIMMING, METHOD) if (folder / one).is_file()]
+        values = {key: value for path in files for key, value in read_json(path).items()}
+        stored: _Settings = from_plain(_Settings, values, where=str(folder))
+        method = plan.options.pitch_method if _holds_pitch(name) else stored.pitch_method
+        wanted = _Settings(plan.options.trim_silence, method)
+        lines = differences(stored, wanted, names=("there", "options"))
+        _refuse_differences(folder, [*_audio_differences(folder, plan), *lines])
+    elif _holds_features(folder):
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
+
+
+def _audio_differences(folder: Path, plan: ExtractionPlan) -> list[str]:
+    return differences(read_audio_config(folder / SETTINGS), plan.audio, names=("there", "options"))
+
+
+def _refuse_differences(folder: Path, lines: Sequence[str]) -> None:
+    if lines:
+        raise InputError(
+            f"{folder}: was made with other settings: {'; '.join(lines)}; give the same ones or move the folder away"
+        )
+
+
+def _check_teacher(folder: Path, name: str, plan: ExtractionPlan) -> None:
+    """Refuse a folder of features that another teacher made, or none."""
+    stored = read_teacher(folder / TEACHER) if (folder / TEACHER).is_file() else None
     teacher = _teacher(name, plan)
-    stored = to_plain(read_teacher(folder / TEACHER)) if (folder / TEACHER).is_file() else {}
-    if holds_features and _identity(stored) != _identity(teacher):
-        models = [one.get("model", "no model") for one in (stored, teacher)]
+    if stored is not None and teacher is not None:  # older folders do not say what became of unknown symbols
+        stored = replace(stored, unknown_symbols=teacher.unknown_symbols)
+    if stored != teacher and _holds_features(folder):
+        models = [one.model if one else "no model" for one in (stored, teacher)]
         other = " with other weights or another text front end" if models[0] == models[1] else ""
         raise InputError(
             f"{folder}: holds features that {models[0]}{other} made, and now {models[1]} would; move the folder away"
         )
 
 
-def _check_audio(folder: Path, plan: ExtractionPlan, *others: str) -> None:
-    path = folder / SETTINGS
-    stored = from_plain(AudioConfig, read_json(path), where=str(path))
-    if lines := [*differences(stored, plan.audio, names=("there", "options")), *others]:
-        raise InputError(
-            f"{folder}: was made with other settings: {'; '.join(lines)}; give the same ones or move the folder away"
-        )
+def _teacher(name: str, plan: ExtractionPlan) -> StoredTeacher | None:
+    """The teacher that makes the files of the feature ``name``."""
+    return plan.teacher if name in plan.options.taught else None
 
 
-def _stored(kind: type, path: Path) -> Any:
-    return from_plain(kind, read_json(path) if path.is_file() else {}, where=str(path))
-
-
-def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
-    """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
-    if plan.teacher is None or name not in plan.taught:
-        return {}
-    named = {field.name: getattr(plan.teacher, field.name) for field in fields(StoredTeacher)}
-    return to_plain(StoredTeacher(**named))
-
-
-def _identity(teacher: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same in all of a folder, whose older ones do not say what became of unknown symbols."""
-    return {name: value for name, value in teacher.items() if name != "unknown_symbols"}
+def _holds_features(folder: Path) -> bool:
+    return next(folder.glob("*.pt"), None) is not None
 
 
 def _holds_pitch(name: str) -> bool:

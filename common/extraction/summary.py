@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from signal import Signals
 
-from common.extraction.features import FROM_ATTENTION, PRIORS, ExtractionPlan
-from common.text.arguments import written_options
+from common.extraction.features import ExtractionPlan
+from common.extraction.options import PRIORS
+from common.text.options import written_options
 
 
 @dataclass
@@ -30,15 +31,15 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     n_good = report.n_utterances - len(report.refused)
     duration = timedelta(seconds=round(report.speech_seconds))
     rows = [("features", "made", "already complete")]
-    rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in plan.folders]
+    rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in plan.options.folders]
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
     lines += [*_columns(rows), *_columns(report.written)]
-    if plan.durations_from == FROM_ATTENTION and plan.teacher is not None:
+    if plan.options.extract_durations and plan.teacher is not None:
         lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
-    if plan.prior_text is not None:
+    if plan.options.save_alignment_priors:
         lines.append(
-            f"priors are of the symbols of {written_options(plan.prior_text)}; train with these options and "
-            f"--alignment-priors {plan.dataset_path / PRIORS}"
+            f"priors are of the symbols of {written_options(plan.options.prior_text)}; train with these options and "
+            f"--alignment-priors {plan.options.dataset_path / PRIORS}"
         )
     return "\n".join([*lines, *_refusals(report, "utterances")])
 

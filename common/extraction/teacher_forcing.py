@@ -6,7 +6,6 @@ reads each true frame before it makes the next one, so that each mel lies frame 
 ``<output>/audio.json``.
 """
 
-import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,33 +17,22 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig, from_plain, to_plain
 from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, loader_processes, read_numbered_lines
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
+from common.extraction.options import TeacherForcingOptions
 from common.extraction.summary import Report
-from common.files import check_apart, read_json, sha256, write_json, writing
+from common.extraction.teacher import check_trained
+from common.files import read_json, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
 GENERATOR = "generator.json"  # stored with the mels: which model made them
-
-
-@dataclass(frozen=True)
-class TeacherForcing:
-    """The mels to make."""
-
-    dataset_path: Path
-    filelists: tuple[Path, ...]
-    output: Path
-    resume: bool = False
-    batch_size: int = 32
-    num_workers: int = 0
-    unknown_symbols: str = "drop"
 
 
 @dataclass(frozen=True)
@@ -59,33 +47,37 @@ class ForcedClip:
     output: Path
 
 
-def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, precision: Precision) -> Report:
+def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOptions, precision: Precision) -> Report:
     """Make the mels of all lists, or those before a signal that stops the run.
 
     Raises:
         InputError: a list cannot be read, two lines would write the same mel, or the folder holds other mels.
     """
-    audio, text, inference = loaded.checkpoint.audio, loaded.checkpoint.text, loaded.spec.inference
+    check_trained(loaded, ema=options.ema)
+    audio, inference = loaded.checkpoint.audio, loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
-    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
+    config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
+    networks, _ = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
-    open_list = functools.partial(
-        inference.teacher_forced_dataset,
-        options.dataset_path,
-        config=config,
-        audio=audio,
-        text=text,
-        unknown_symbols=options.unknown_symbols,
-        networks=networks,
-    )
-    datasets: dict[Path, Dataset] = {filelist: open_list(filelist) for filelist in options.filelists}
+    datasets: dict[Path, Dataset] = {
+        filelist: inference.teacher_forced_dataset(
+            options.dataset_path,
+            filelist,
+            config=config,
+            audio=audio,
+            text=loaded.checkpoint.text,
+            unknown_symbols=options.unknown_symbols,
+            networks=networks,
+        )
+        for filelist in filelists
+    }
+    assert options.output is not None
     _prepare_output(options.output, loaded)
     totals = Counter({str(filelist): len(dataset) for filelist, dataset in datasets.items()})
     report = Report(n_utterances=totals.total(), totals=totals)
-    clips = _plan(options, audio, report)
-    read = [pair for dataset in datasets.values() for pair in dataset.files()]
-    check_apart([(f"{clip.where}: the mel", clip.output) for clip in clips], read)
+    clips = _plan(filelists, options.output, options, audio, report)
     bar: Progress[None] = progress(total=len(clips), desc="mels", unit="clip")
     with StopSignals() as signals, bar:
         for filelist, dataset in datasets.items():
@@ -96,6 +88,18 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
                     report.stopped_by = signals.received
                     return report
     return report
+
+
+def _named_lists(prefix: Path, columns: str, checkpoint: Path) -> list[Path]:
+    """The training list of that name, of what the model is trained on, and the validation list if there is one."""
+    train, val = (prefix.with_name(f"{prefix.name}_{columns}_{split}_filelist.txt") for split in ("train", "val"))
+    if not train.is_file():
+        features = " FEATURES=false" if columns == "audio_text" else ""
+        raise InputError(
+            f"{train}: no such list, which {checkpoint} would be trained on; make it by "
+            f"NAME={prefix.name}{features} bash scripts/prepare_dataset.sh, or give --filelist"
+        )
+    return [train, val] if val.is_file() else [train]
 
 
 def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
@@ -114,40 +118,37 @@ def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
             )
 
 
-def _plan(options: TeacherForcing, audio: AudioConfig, report: Report) -> list[ForcedClip]:
+def _plan(
+    filelists: Sequence[Path], output: Path, options: TeacherForcingOptions, audio: AudioConfig, report: Report
+) -> list[ForcedClip]:
     """The clips that are to be made; those refused or complete already go into ``report``."""
     clips = []
     seen: dict[Path, str] = {}
     extractor = MelExtractor(audio)
-    for filelist, index, number, path in _first_columns(options.filelists):
-        where = f"{path} ({filelist}:{number})"
-        first, *rest = PurePosixPath(path).parts
-        name = Path(*rest) if rest else Path(first)
-        output = options.output / name.with_suffix(".pt")
-        if output in seen:
-            raise InputError(f"{where}: its mel is {output}, as that of {seen[output]}")
-        seen[output] = where
-        try:
-            recording = options.dataset_path / path
-            if recording.suffix == ".pt":
-                recording = _find_recording(options.dataset_path / "wavs" / name)
-            n_samples = check_wav(recording, sampling_rate=audio.sampling_rate).n_samples
-        except InputError as error:
-            report.refused.append((where, str(error)))
-            continue
-        clip = ForcedClip(filelist, index, where, recording, extractor.n_frames(n_samples), output)
-        if options.resume and read_complete(output, (audio.n_mels, clip.n_frames)) is not None:
-            report.kept[str(filelist)] += 1
-        else:
-            clips.append(clip)
-    return clips
-
-
-def _first_columns(filelists: Sequence[Path]) -> Iterator[tuple[Path, int, int, str]]:
-    """(list, entry's index, line's number, first field) of all entries; datasets have read and checked the lists."""
     for filelist in filelists:
         for index, (number, line) in enumerate(read_numbered_lines(filelist, kind="filelist")):
-            yield filelist, index, number, line.split("|")[0].strip()
+            path = line.split("|")[0].strip()
+            where = f"{path} ({filelist}:{number})"
+            first, *rest = PurePosixPath(path).parts
+            name = Path(*rest) if rest else Path(first)
+            mel = output / name.with_suffix(".pt")
+            if mel in seen:
+                raise InputError(f"{where}: its mel is {mel}, as that of {seen[mel]}")
+            seen[mel] = where
+            try:
+                recording = options.dataset_path / path
+                if recording.suffix == ".pt":
+                    recording = _find_recording(options.dataset_path / "wavs" / name)
+                n_samples = check_wav(recording, sampling_rate=audio.sampling_rate).n_samples
+            except InputError as error:
+                report.refused.append((where, str(error)))
+                continue
+            clip = ForcedClip(filelist, index, where, recording, extractor.n_frames(n_samples), mel)
+            if options.resume and read_complete(mel, (audio.n_mels, clip.n_frames)) is not None:
+                report.kept[str(filelist)] += 1
+            else:
+                clips.append(clip)
+    return clips
 
 
 def _find_recording(stem: Path) -> Path:
@@ -161,7 +162,7 @@ def _make_mels(
     dataset: Dataset,
     clips: Sequence[ForcedClip],
     network: Any,
-    options: TeacherForcing,
+    options: TeacherForcingOptions,
     precision: Precision,
     report: Report,
 ) -> Iterator[int]:
@@ -173,7 +174,7 @@ def _make_mels(
         ErrorsAsItems(dataset),  # type: ignore[arg-type]  # DataLoader needs no more than its __len__ and __getitem__
         batch_sampler=[[clip.index for clip in batch] for batch in batches],
         collate_fn=list,
-        **loader_processes(options.num_workers),
+        **loader_processes(4 * options.computing.cuda if options.num_workers is None else options.num_workers),
         worker_init_fn=leave_to_the_parent,
     )
     for batch, items in zip(batches, loader):

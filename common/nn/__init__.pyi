@@ -20,11 +20,7 @@ from .layers import (
     normalize_masked as normalize_masked,
 )
 from .noise import SeededNoise as SeededNoise
-from .size import (
-    TooLargeError as TooLargeError,
-    build_limited as build_limited,
-    check_architecture as check_architecture,
-)
+from .size import build_limited as build_limited
 from .weight_norm import (
     SpectralNormConv1d as SpectralNormConv1d,
     WeightNormConv1d as WeightNormConv1d,

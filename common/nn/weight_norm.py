@@ -48,20 +48,18 @@ class _WeightNorm(nn.Module):
             self.weight = weight
 
 
-class WeightNormConv1d(_WeightNorm, nn.Conv1d):
+class _WeightNormConv(_WeightNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, ...) -> (B, out_channels, ...)."""
+        return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
+
+
+class WeightNormConv1d(_WeightNormConv, nn.Conv1d):
     """nn.Conv1d under weight norm."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, T) -> (B, out_channels, T)."""
-        return self._conv_forward(x, self.normed_weight(), self.bias)
 
-
-class WeightNormConv2d(_WeightNorm, nn.Conv2d):
+class WeightNormConv2d(_WeightNormConv, nn.Conv2d):
     """nn.Conv2d under weight norm."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, H, W) -> (B, out_channels, H, W)."""
-        return self._conv_forward(x, self.normed_weight(), self.bias)
 
 
 class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
@@ -135,7 +133,7 @@ class SpectralNormConv1d(nn.Conv1d):
 
     @torch.no_grad()
     def advance(self) -> None:
-        """One power iteration: weight_v, then weight_u."""
+        """Make one power iteration: weight_v, then weight_u."""
         rows = self.weight_orig.flatten(1)
         self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0, eps=_EPSILON))
         self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0, eps=_EPSILON))

@@ -2,13 +2,21 @@
 
 from .render import (
     NAME as NAME,
-    Cell as Cell,
-    Link as Link,
-    Number as Number,
-    Row as Row,
-    Term as Term,
     palette as palette,
     render_page as render_page,
     render_template as render_template,
     stylesheet as stylesheet,
+)
+from .tables import (
+    Cell as Cell,
+    Link as Link,
+    Measure as Measure,
+    Number as Number,
+    Row as Row,
+    cells as cells,
+    known as known,
+    read_measures as read_measures,
+    read_table as read_table,
+    text_line as text_line,
+    text_table as text_table,
 )

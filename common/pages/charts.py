@@ -6,7 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 CHART_STYLE: dict[Any, Any] = {  # within `matplotlib.rc_context`
     "axes.axisbelow": True,
@@ -23,6 +25,15 @@ CHART_STYLE: dict[Any, Any] = {  # within `matplotlib.rc_context`
     "svg.hashsalt": "chart",  # equal charts are equal files
     "text.parse_math": False,  # a speaker's name with dollar signs is no formula
 }
+
+
+def scale_pitch(axes: Axes, which: str) -> None:
+    """Make the axis ``which``, "x" or "y", one of Hz on which equal intervals are equally wide."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def to_svg(figure: Figure) -> str:

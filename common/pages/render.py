@@ -5,7 +5,6 @@ import hashlib
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -18,41 +17,6 @@ from common.cli import toolkit_version
 
 ROOT = Path(__file__).parents[2]
 NAME = "speech-toolkit"
-
-
-@dataclass(frozen=True)
-class Term:
-    """A figure's name, its unit, and what it means, which is shown on hover."""
-
-    name: str
-    meaning: str = ""
-    unit: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.unit})" if self.unit else self.name
-
-
-@dataclass(frozen=True)
-class Link:
-    """Text that leads to an anchor, with a hint that is shown on hover."""
-
-    text: str
-    anchor: str = ""
-    hint: str = ""
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number(Link):
-    """A number as it is shown and as it is sorted: None comes last."""
-
-    value: float | None
-
-
-Cell = str | Term | Link | tuple[Link, ...]
-Row = tuple[Cell, ...]  # the first cell names the row
 
 
 @cache

@@ -9,7 +9,7 @@ import soundfile
 import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_sound_format, check_wav_size, pcm16, resample, to_int16, wav_header
+from common.audio import SOUND_FORMATS, check_complete, check_sound_format, pcm16, resample, to_int16, wav_header
 from common.errors import AudioError
 
 FORMATS = MappingProxyType(  # response_format -> Content-Type
@@ -136,7 +136,7 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
             if file.format == "FLAC" and sum(map(len, blocks)) < file.frames < _UNKNOWN:
                 raise AudioError(f"file: truncated, it announces {file.frames} samples")
             if file.format in ("WAV", "WAVEX", "RF64"):
-                check_wav_size(io.BytesIO(data), size=len(data), name="file")
+                check_complete(file, name="file")
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
         raise AudioError(f"file: not a readable WAV, FLAC, Ogg or MP3 file ({reason})") from error

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from common.audio import PITCH_LIMITS, MelExtractor, check_wav, load_wav
-from common.audio.arguments import features_config
+from common.audio.options import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.data import load_fractions
 from common.errors import InputError
@@ -71,7 +71,7 @@ def _load_mels(
 def _load_pitch(item: SynthesisInput, dataset_path: Path) -> Tensor:
     """The pitch of each frame of an utterance's mel, checked."""
     path, where, n_frames = dataset_path / str(item.phrase.pitch), item.phrase.where, mel_of(item).size(1)
-    pitch = load_fractions(path, where=where, may_be_whole=True)
+    pitch = load_fractions(path, where=where)
     if pitch.shape != (n_frames,):
         raise InputError(f"{path}: shape {tuple(pitch.shape)}, expected ({n_frames},), the mel's frames ({where})")
     low, high = PITCH_LIMITS

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from common.audio import save_wav
-from common.audio.arguments import SETTINGS
+from common.audio.options import SETTINGS
 from common.config import AudioConfig, to_plain
 from common.files import make_folder, write_json, writing
 from common.synthesis.phrases import Phrase

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
-from common.audio.arguments import SETTINGS
-from common.data import check_path, read_numbered_lines
+from common.audio.options import SETTINGS
+from common.data import read_numbered_lines
 from common.errors import InputError, shown
 
-_MOST_PHRASES = 500_000  # of a list, each of some 1,200 bytes in memory
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
 SOURCES = ("text", "mel", "wav")  # what sound can be made of; a header names at least one of them
 
@@ -114,7 +113,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> _Form:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers; leading tabs matter, as they separate empty columns."""
-    lines = read_numbered_lines(path, kind="list of phrases", most=_MOST_PHRASES)
+    lines = read_numbered_lines(path, kind="list of phrases")
     if not lines:
         raise InputError(f"{path}: holds no phrases")
     return lines
@@ -142,7 +141,6 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or name.endswith("/") or not path.name:
         raise InputError(f"{where}: output {shown(name)}: expected a file name inside the output folder")
-    check_path(name, where=where, anywhere=False)
     if path.suffix and path.suffix.lower() not in SOUND_FORMATS:
         raise InputError(f"{where}: output {name!r}: expected a name that ends in {SOUND_SUFFIXES}, or has no suffix")
     return path if path.suffix else path.with_name(path.name + ".wav")

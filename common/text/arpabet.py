@@ -8,12 +8,14 @@ import itertools
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from common.config import TextConfig
 from common.errors import InputError, check_choice, shown
-from common.files import read_bytes
+from common.files import read_bytes, read_text
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -21,10 +23,7 @@ RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including
 ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
-_LARGEST = 1 << 24  # bytes of a dictionary; CMUdict has 4 million
-_MOST_WAYS = 100  # pronunciations of a word; CMUdict has at most 4 of one
 _PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
-_MOST_PLURALS = 30  # of which a word may have several: "asss" is "as" with two
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
@@ -41,25 +40,15 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
     A line is a word, spaces and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
     what follows a ``#`` after the phones, and entries with phones that are none of ARPAbet's are skipped.
 
-    Raises InputError for a word without phones, or no entry at all; ``where`` names the file.
+    Raises InputError for no entry at all; ``where`` names the file.
     """
     known = frozenset(ARPABET)
     found: dict[str, list[str]] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith(";;;") or not line.strip():
-            continue
-        word, *phones = line.split()
-        if "#" in phones:
-            phones = phones[: phones.index("#")]
-        if not phones:
-            raise InputError(f"{where}:{number}: {shown(word)} has no phones; expected lines like 'CAT  K AE1 T'")
-        if not known.issuperset(phones):
-            continue
-        key = (_VARIANT.sub("", word) if word[-1] == ")" else word).lower()
-        ways = found.setdefault(key, [])
-        if len(ways) == _MOST_WAYS:
-            raise InputError(f"{where}:{number}: {shown(word)} has more than {_MOST_WAYS} pronunciations")
-        ways.append(" ".join(phones))
+    for line in text.split("\n"):
+        word, *phones = line.partition(" #")[0].split() or [";;;"]
+        if phones and known.issuperset(phones) and not line.startswith(";;;"):
+            key = _VARIANT.sub("", word) if word[-1] == ")" else word
+            found.setdefault(key.lower(), []).append(" ".join(phones))
     if not found:
         raise InputError(f"{where}: holds no pronunciations; expected lines like 'CAT  K AE1 T'")
     return {word: tuple(ways) for word, ways in found.items()}
@@ -81,18 +70,20 @@ def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
 
 
 def dictionary_of_file(path: Path) -> str:
-    """The pronunciations of a file, a line each, as checkpoints keep them.
+    """The pronunciations of a file, a line each, as checkpoints keep them; raises InputError as `read_dictionary`.
 
-    Raises InputError for a file that cannot be read, and as `read_dictionary`.
+    Letters that are not UTF-8, as CMUdict 0.7b has some, are replaced.
     """
-    found = read_dictionary(_read(path, "dictionary", "--cmudict-path"), where=str(path))
+    text = read_bytes(path, kind="dictionary").decode("utf-8-sig", "replace")
+    found = read_dictionary(text, where=str(path))
     return "".join(f"{word}  {phones}\n" for word, ways in found.items() for phones in ways)
 
 
 @lru_cache(maxsize=2)
 def load_heteronyms(text: str | None = None) -> frozenset[str]:
-    """Lower-case words of a list, one a line, or of this package's own. Raises InputError for more than a word."""
-    return _words(HETERONYMS.read_text(encoding="utf-8") if text is None else text, where="the voice's heteronyms")
+    """Lower-case words of a list, one a line, or of this package's own; lines that begin with ``#`` are remarks."""
+    lines = (HETERONYMS.read_text(encoding="utf-8") if text is None else text).lower().split("\n")
+    return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def heteronyms_of_file(path: Path) -> str:
@@ -100,29 +91,10 @@ def heteronyms_of_file(path: Path) -> str:
 
     Raises InputError for a file that cannot be read, or a line with more than a word.
     """
-    words = _words(_read(path, "list of heteronyms", "--heteronyms-path"), where=str(path))
+    words = load_heteronyms(read_text(path, kind="list of heteronyms"))
+    if several := next((word for word in words if len(word.split()) > 1), None):
+        raise InputError(f"{path}: {shown(several)}, expected one word a line")
     return "".join(f"{word}\n" for word in sorted(words))
-
-
-def _words(text: str, *, where: str) -> frozenset[str]:
-    """Words one a line; lines that begin with ``#`` are remarks."""
-    lines = text.lower().split("\n")
-    words = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
-    for number, word in words.items():
-        if len(word.split()) > 1:
-            raise InputError(f"{where}:{number}: {shown(word)}, expected one word a line")
-    return frozenset(words.values())
-
-
-def _read(path: Path, what: str, option: str) -> str:
-    try:
-        data = read_bytes(path, largest=_LARGEST, kind=what)
-    except InputError as error:
-        raise InputError(f"{error}; give another with {option}") from error
-    try:
-        return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")  # as CMUdict 0.7b is
 
 
 def check_held(config: TextConfig) -> None:
@@ -133,6 +105,18 @@ def check_held(config: TextConfig) -> None:
                 f"the checkpoint names the file {path!a} and does not hold it, and no file that a checkpoint names is "
                 f"opened; give it again by --{kind}-path"
             )
+
+
+def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
+    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold.
+
+    Raises InputError where none are given.
+    """
+    named = [kind for kind in ("cmudict", "heteronyms") if getattr(stored, f"{kind}_path") is not None]
+    held: dict[str, Any] = {kind: getattr(given, kind) for kind in named if getattr(given, kind) is not None}
+    held |= dict.fromkeys(f"{kind}_path" for kind in held)  # what the checkpoint names is not needed
+    check_held(with_files := replace(stored, **held))
+    return with_files
 
 
 class Pronouncer:
@@ -154,14 +138,15 @@ class Pronouncer:
 
     def _look_up(self, word: str) -> str | None:
         heteronyms, dictionary = load_heteronyms(self._config.heteronyms), load_dictionary(self._config.cmudict)
-        for n_plurals in range(_MOST_PLURALS + 1):
-            if word in heteronyms:
-                return None
+        plurals: list[str] = []  # "asss" is "as" with two
+        while word and word not in heteronyms:
             if (ways := dictionary.get(word)) is not None:
                 is_clear = len(ways) == 1 or self._config.arpabet_ambiguous == "first"
-                return " ".join([ways[0], *[_PLURAL] * n_plurals]) if is_clear else None
-            if not word.endswith("s") or not (word := word.removesuffix("s").removesuffix("'")):
+                return " ".join([ways[0], *plurals]) if is_clear else None
+            if not word.endswith("s"):
                 return None
+            word = word.removesuffix("s").removesuffix("'")
+            plurals.append(_PLURAL)
         return None
 
     def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:

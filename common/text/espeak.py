@@ -68,12 +68,12 @@ class Speaker:
     @property
     def sampling_rate(self) -> int:
         """Hz; the library's own, 22050."""
-        return library().sampling_rate
+        return library("say").sampling_rate
 
     def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
         settings = (self.words_per_minute, self.pitch, self.pitch_range)
-        with library().use(self.voice, *settings) as espeak:
+        with library("say").use(self.voice, *settings) as espeak:
             samples, events = espeak.say(text)
         spans = _absorb_links(_spans(events, len(samples)), samples)
         spans = _split_late_phones(spans, sampling_rate=espeak.sampling_rate)
@@ -110,7 +110,7 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
-    with library().use(language) as espeak:
+    with library("read").use(language) as espeak:
         return list(espeak.read(text))
 
 

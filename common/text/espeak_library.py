@@ -17,17 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from common.errors import InputError, shown
 
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
-
-
-class CrashedError(InputError):
-    """A text at which the library crashes."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Clause:
 
 
 class Library:
-    """The library, for one thread at a time; there is one object a process: `library`."""
+    """The library, for one thread at a time; `library` has one for each task of a process."""
 
     def __init__(self) -> None:
         try:
@@ -70,21 +66,14 @@ class Library:
     def _start(self) -> int:
         """Start the library's process; its sampling rate in Hz."""
         command = [sys.executable, "-I", str(_PROGRAM), str(self._path), str(self._data)]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         self._settings = None
-        started = json.loads(self._pipes()[1].readline() or "{}")
-        if reason := started.get("error"):
-            raise InputError(f"eSpeak NG's library cannot be loaded on this machine: {reason}")
-        if started.get("sampling_rate", 0) <= 0:
-            raise InputError(f"eSpeak NG cannot read its data in {self._data}; reinstall espeakng-loader")
-        return started["sampling_rate"]
-
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        """For requests and for answers."""
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        return process.stdin, process.stdout
+        started = self._process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+        if not started.rstrip().isdigit():
+            raise InputError(f"eSpeak NG's library cannot be used ({self._path}); reinstall espeakng-loader")
+        return int(started)
 
     def stop(self) -> None:
         """End the library's process, if there is one."""
@@ -116,35 +105,36 @@ class Library:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "steady"
             path.write_text(self._voice_file(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
-            answer, _ = self._ask("voice", [str(path), *parameters])
+            answer, _ = self._ask("set", str(path), *parameters)
         if answer["status"] != 0:
             raise InputError(f"eSpeak NG cannot use its voice {voice!r} (status {answer['status']})")
 
     def say(self, text: str) -> tuple[np.ndarray, list[Event]]:
-        """Samples (T,) int16 and events of ``text``; raises CrashedError as `read`."""
+        """Samples (T,) int16 and events of ``text``; raises InputError as `read`."""
         answer, samples = self._ask("say", text)
         if answer["status"] != 0:
             raise InputError(f"eSpeak NG cannot speak {shown(text)} (status {answer['status']})")
         return np.frombuffer(samples, dtype=np.int16), [Event(*event) for event in answer["events"]]
 
     def read(self, text: str) -> list[Clause]:
-        """The clauses of ``text``; raises CrashedError where the library crashes or does not end."""
+        """The clauses of ``text``; raises InputError where the library crashes or does not end."""
         answer, _ = self._ask("read", text)
         return [Clause(clause, tuple(map(tuple, words))) for clause, words in answer["clauses"]]
 
-    def _ask(self, task: str, subject: Any) -> tuple[dict[str, Any], bytes]:
+    def _ask(self, function: str, *arguments: Any) -> tuple[dict[str, Any], bytes]:
         """The answer to a request, and the samples with it."""
-        requests, answers = self._pipes()
+        assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
+        requests, answers = self._process.stdin, self._process.stdout
         try:
-            try:
-                requests.write(json.dumps({task: subject}).encode() + b"\n")
-                requests.flush()
-                answer = json.loads(answers.readline())
-                return answer, answers.read(answer.get("bytes", 0))
-            except (BrokenPipeError, ValueError) as error:  # no answer, or part of one
-                raise CrashedError(f"{shown(subject)}: eSpeak NG crashes at this text; write it otherwise") from error
-        except BaseException:  # an interrupt too leaves an answer unread
+            requests.write(json.dumps([function, *arguments]).encode() + b"\n")
+            requests.flush()
+            answer = json.loads(answers.readline())
+            return answer, answers.read(answer["n_bytes"])
+        except BaseException as error:  # an interrupt too leaves an answer unread
             self.stop()
+            if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
+                text = shown(arguments[0])
+                raise InputError(f"{text}: eSpeak NG crashes at this text; write it otherwise") from error
             raise
 
     def _voice_file(self, voice: str) -> str:
@@ -161,18 +151,17 @@ class Library:
 
 
 _loading = threading.Lock()
-_loaded: dict[int, Library] = {}  # by process: what has forked starts its own
+_loaded: dict[tuple[int, str], Library] = {}  # by process, as what has forked starts its own, and by task
 
 
-def library() -> Library:
-    """The library, loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded."""
+def library(task: str) -> Library:
+    """The library to "say" or to "read" texts, as after some that are read another is not said as it is else.
+
+    It is loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded.
+    """
     with _loading:
-        if os.getpid() not in _loaded:
-            _loaded[os.getpid()] = Library()
-            atexit.register(_stop)
-        return _loaded[os.getpid()]
-
-
-def _stop() -> None:
-    if own := _loaded.get(os.getpid()):
-        own.stop()
+        key = (os.getpid(), task)
+        if key not in _loaded:
+            _loaded[key] = own = Library()
+            atexit.register(lambda: own.stop() if os.getpid() == key[0] else None)
+        return _loaded[key]

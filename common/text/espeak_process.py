@@ -2,9 +2,9 @@
 
     python -I espeak_process.py LIBRARY DATA
 
-It is run by its path and needs no other file. The first line on standard output says the sampling rate. Then every line
-on standard input is a request in JSON and is answered by a line of JSON; samples follow theirs as bytes. It ends when
-standard input does.
+It is run by its path and needs no other file. The first line on standard output is the sampling rate. Then every line
+on standard input is a request in JSON, a function's name and its arguments, and is answered by a line of JSON; samples
+follow theirs as bytes. It ends when standard input does.
 """
 
 import ctypes
@@ -13,8 +13,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 # Constants of eSpeak NG's speak_lib.h.
 _SYNCHRONOUS = 2
@@ -28,10 +27,6 @@ _BETWEEN = "|"  # between the names of phones
 _LONGEST = 60  # s of the processor for a request; a text takes milliseconds
 
 
-class _EventId(ctypes.Union):
-    _fields_ = (("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8))
-
-
 class _CEvent(ctypes.Structure):
     """espeak_EVENT."""
 
@@ -43,7 +38,7 @@ class _CEvent(ctypes.Structure):
         ("audio_position", ctypes.c_int),  # ms
         ("sample", ctypes.c_int),
         ("user_data", ctypes.c_void_p),
-        ("id", _EventId),
+        ("name", ctypes.c_char * 8),  # of a phone; no zero at the end when all are used, and a letter may be cut off
     )
 
 
@@ -57,36 +52,36 @@ class _Espeak:
         self._library = ctypes.CDLL(library)
         flags = _PHONEME_EVENTS | _PHONEME_IPA | _DONT_EXIT
         self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), flags)
-        self._samples: list[bytes] = []
-        self._events: list[tuple[int, str | None, int]] = []
         self._callback = _SynthCallback(self._collect)  # the library keeps only a pointer to it
         self._library.espeak_SetSynthCallback(self._callback)
         self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
 
-    def set(self, path: str, words_per_minute: int, pitch: int, pitch_range: int) -> int:
+    def set(self, path: str, words_per_minute: int, pitch: int, pitch_range: int) -> dict[str, Any]:
         """Take the voice of a file, and how it speaks; the library's status, 0 if it can."""
-        status: int = self._library.espeak_SetVoiceByFile(path.encode())
+        status = self._library.espeak_SetVoiceByFile(path.encode())
         for parameter, value in ((_RATE, words_per_minute), (_PITCH, pitch), (_RANGE, pitch_range)):
             self._library.espeak_SetParameter(parameter, value, 0)
-        return status
+        return {"status": status}
 
-    def say(self, text: str) -> tuple[int, bytes, list[tuple[int, str | None, int]]]:
+    def say(self, text: str) -> dict[str, Any]:
         """The status, samples (T,) int16 and events of a text: sample, name of a phone or None, a word's position."""
         encoded = _encoded(text)
-        self._samples, self._events = [], []
+        self._samples: list[bytes] = []
+        self._events: list[tuple[int, str | None, int]] = []
         status = self._library.espeak_Synth(
             encoded, ctypes.c_size_t(len(encoded) + 1), 0, 1, 0, _UTF8 | _END_PAUSE, None, None
         )
         self._library.espeak_Synchronize()
-        return status, b"".join(self._samples), self._events
+        return {"status": status, "events": self._events, "samples": b"".join(self._samples)}
 
-    def read(self, text: str) -> Iterator[tuple[str, list[list[str]]]]:
+    def read(self, text: str) -> dict[str, Any]:
         """The clauses of a text with each word's phones; the library moves a pointer to where the next one begins."""
         # Without the space, "Wait.." leaves a "dot" that the library says at the beginning of the next text.
         encoded = _encoded(text + " ")
         buffer = ctypes.create_string_buffer(encoded)
         start = ctypes.addressof(buffer)
         pointer = ctypes.c_void_p(start)
+        clauses = []
         done = 0
         while pointer.value:
             names = self._library.espeak_TextToPhonemes(
@@ -94,8 +89,11 @@ class _Espeak:
             )
             end = pointer.value - start if pointer.value else len(encoded)
             words = (names or b"").decode("utf-8", errors="ignore").split()
-            yield encoded[done:end].decode("utf-8", errors="ignore"), [word.split(_BETWEEN) for word in words]
+            clauses.append(
+                (encoded[done:end].decode("utf-8", errors="ignore"), [word.split(_BETWEEN) for word in words])
+            )
             done = end
+        return {"clauses": clauses}
 
     def _collect(self, wave: Any, n_samples: int, events: Any) -> int:
         if wave and n_samples > 0:
@@ -105,9 +103,7 @@ class _Espeak:
             if event.type == _EVENT_WORD:
                 self._events.append((event.sample, None, event.text_position - 1))
             elif event.type == _EVENT_PHONEME:
-                # Eight bytes at most, with no zero at the end when all are used, and a letter may be cut off.
-                name = bytes(event.id.string).decode("utf-8", errors="ignore")
-                self._events.append((event.sample, name, 0))
+                self._events.append((event.sample, event.name.decode("utf-8", errors="ignore"), 0))
             i += 1
         return 0
 
@@ -117,20 +113,6 @@ def _encoded(text: str) -> bytes:
     return text.replace("\0", " ").encode("utf-8", errors="replace")
 
 
-def _answer(espeak: _Espeak, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    if "voice" in request:
-        return {"status": espeak.set(*request["voice"])}, b""
-    if "say" in request:
-        status, samples, events = espeak.say(request["say"])
-        return {"status": status, "bytes": len(samples), "events": events}, samples
-    return {"clauses": list(espeak.read(request["read"]))}, b""
-
-
-def _send(answers: BinaryIO, answer: dict[str, Any], samples: bytes = b"") -> None:
-    answers.write(json.dumps(answer).encode() + b"\n" + samples)
-    answers.flush()
-
-
 def main(library: str, data: str) -> None:
     """Answer requests until there are no more."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the group; the command decides when it ends
@@ -138,15 +120,16 @@ def main(library: str, data: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # for what the library prints
-    try:
-        espeak = _Espeak(library, data)
-    except OSError as error:
-        _send(answers, {"error": str(error)})
-        return
-    _send(answers, {"sampling_rate": espeak.sampling_rate})
+    espeak = _Espeak(library, data)
+    answers.write(f"{espeak.sampling_rate}\n".encode())
+    answers.flush()
     for line in sys.stdin.buffer:
         signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST)  # whose signal ends the process
-        _send(answers, *_answer(espeak, json.loads(line)))
+        function, *arguments = json.loads(line)
+        answer = getattr(espeak, function)(*arguments)
+        samples = answer.pop("samples", b"")
+        answers.write(json.dumps(answer | {"n_bytes": len(samples)}).encode() + b"\n" + samples)
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -15,25 +15,16 @@ from torch import Tensor
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
-from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner
-from common.text.espeak_library import CrashedError
-from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
-from common.text.input_checks import (
-    check_kind,
-    check_length,
-    check_markup,
-    describe_unknown,
-    describe_unread,
-    quote,
-    unread,
-)
+from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
+from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
+from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
-from common.text.symbols import PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
+from common.text.symbols import G2P_SETS, PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
 from common.text.words import (
     PUNCTUATION,
     TOKEN,
@@ -44,16 +35,14 @@ from common.text.words import (
     composed,
     owners_of_sounds,
     owners_of_tokens,
-    token_at,
     words_of_symbols,
     written_phones,
     written_words,
 )
 
-UNKNOWN_SYMBOLS = ("error", "drop")
-
+_BRACES = re.compile(r"\{[^}]*\}")
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
-_BRACES = re.compile(r"\{(.+?)\}")
+_ARPABET = re.compile(r"\{(.+?)\}")
 
 
 class EmptyTextError(InputError):
@@ -73,60 +62,41 @@ class TextFrontEnd:
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
-        check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
         if config.input_type == "pf" and not config.phone_features:
             raise InputError(
                 "input type 'pf' reads phones as phonological features, and the table of them is missing; give "
                 "--phone-features FILE"
             )
-        self.config = config
-        self._features = phone_features(config.phone_features) if config.phone_features else None
-        self._vectors = None if self._features is None else torch.tensor(self._features.vectors)
-        self.dropped: Counter[str] = Counter()
-        self._drop = unknown_symbols == "drop"
-        self._lexicon = Lexicon() if lexicon is None else lexicon
-        self._table = get_symbol_table(config.symbol_set) if self._features is None else self._features.table
+        features = phone_features(config.phone_features) if config.phone_features else None
+        table = get_symbol_table(config.symbol_set) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
-        if self._table.phones != self._phones:
+        if table.phones != self._phones:
             raise InputError(
-                f"symbol set {config.symbol_set!r} holds {'phones' if self._table.phones else 'characters'}, "
+                f"symbol set {config.symbol_set!r} holds {'phones' if table.phones else 'characters'}, "
                 f"but the input type is {config.input_type!r}"
             )
+        self.config = config
+        self.symbols = list(table.symbols)  # in order of their ids
+        self.symbol_set = table.name
+        self.n_symbols = table.n_symbols if features is None else len(features.names)  # rows of the embedding table
+        self.padding_id = table.padding_id  # fills a batch's shorter rows
+        self.mixes = 0 < config.p_arpabet < 1  # whether the ids of a text depend on what is drawn
+        self.dropped: Counter[str] = Counter()
+        self._drop = unknown_symbols == "drop"
+        self._table = table
+        self._vectors = None if features is None else torch.tensor(features.vectors)
+        self._lexicon = Lexicon() if lexicon is None else lexicon
+        self._given_phones = self._phones and config.g2p is None  # the text is phones already
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
-        self._pronouncer = Pronouncer(config)
+        self._cleans = bool(self._cleaners) and not self._given_phones
         self._published = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._per_word = self._published and TACOTRON2 not in config.cleaners
+        self._pronouncer = Pronouncer(config)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
-        self._between = BETWEEN if self._table.name in G2P_SETS else frozenset(SILENCES)
-        self._cleans = bool(self._cleaners) and (not self._phones or config.g2p is not None)
-        by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)
+        self._between = BETWEEN if table.name in G2P_SETS else frozenset(SILENCES)
+        by_length = sorted((s for s in table.symbols if s != PADDING), key=len, reverse=True)
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
-
-    @property
-    def symbols(self) -> list[str]:
-        """The symbols in order of their ids."""
-        return list(self._table.symbols)
-
-    @property
-    def symbol_set(self) -> str:
-        """The name of its set of symbols."""
-        return self._table.name
-
-    @property
-    def n_symbols(self) -> int:
-        """Size of the embedding table, padding included; of phonological features how many there are."""
-        return self._table.n_symbols if self._features is None else len(self._features.names)
-
-    @property
-    def padding_id(self) -> int:
-        """The id that fills a batch's shorter rows."""
-        return self._table.padding_id
-
-    @property
-    def mixes(self) -> bool:
-        """Whether the ids of a text depend on what is drawn."""
-        return 0 < self.config.p_arpabet < 1
 
     def __reduce__(self) -> tuple:
         rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error", lexicon=self._lexicon)
@@ -146,7 +116,7 @@ class TextFrontEnd:
         braces. With ``g2p`` a text becomes phones here.
         """
         if self.config.g2p is not None:
-            return phones_of_text(self._written_out(text), language=self.config.g2p_language, table=self._table)
+            return " ".join(sound.symbol for sound in self._say(self._written_out(text)))
         if self._phones:
             return " ".join(canonical_phone(text).split())
         if not self._per_word:
@@ -162,15 +132,15 @@ class TextFrontEnd:
         eSpeak NG fails.
         """
         text = self._lexicon.apply(text)
-        with _named(where):
-            return self.clean(text.translate(self._check(text, where=where)))
+        return self.clean(text.translate(self._check(text, where=where)))
 
     def _check(self, text: str, *, where: str) -> dict[int, None]:
         """The characters to take out, as for ``str.translate``; raises InputError as ``read``."""
         check_length(text, where=where)
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
-        lost = unread(text, self.config.cleaners, braces=self._phones) if self._cleans else Counter()
+        spelled = _BRACES.sub(" ", text) if self._phones else text
+        lost = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
         self.dropped.update(lost)
@@ -233,8 +203,7 @@ class TextFrontEnd:
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
-        with _named(where):
-            spoken = self._spoken(self._in_words(text.translate(lost)), draw)
+        spoken = self._spoken(self._in_words(text.translate(lost)), draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
         alone = [self._tokens(self._in_words(word.reading.translate(lost))) for word in written]
         owners = composed(spoken.owners, owners_of_tokens(alone, spoken.tokens))
@@ -243,7 +212,7 @@ class TextFrontEnd:
 
     def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
         """The words of the spans as they are written, and the spaces after the last one."""
-        if self._phones and self.config.g2p is None:
+        if self._given_phones:
             return written_phones(spans, between=self._between)
         written, after = written_words(spans)
         return [replace(word, reading=self._lexicon.apply(word.reading)) for word in written], after
@@ -256,7 +225,7 @@ class TextFrontEnd:
         phones = " ".join(phones_for_voice(span.text, alphabet=span.alphabet, config=self.config, where=where))
         # Published cleaners find braces between spaces alone.
         text = f" {{{phones}}}" if self._per_word else f"{{{phones}}}"
-        if self._phones and self.config.g2p is None:
+        if self._given_phones:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
 
@@ -265,7 +234,7 @@ class TextFrontEnd:
         return self.clean(text) if self.config.g2p is None else self._written_out(text)
 
     def _tokens(self, text: str) -> list[str]:
-        return text.split() if self._phones and self.config.g2p is None else TOKEN.findall(text)
+        return text.split() if self._given_phones else TOKEN.findall(text)
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
         """The symbols of a text in words."""
@@ -294,11 +263,11 @@ class TextFrontEnd:
         tokens = TOKEN.findall(text)
         if self.config.p_arpabet > 0:
             text = self._pronouncer.pronounce(text, draw=draw)
-        at = token_at(text)
+        starts = [match.start() for match in TOKEN.finditer(text)]
         symbols = self._split_characters(text)
         owners: list[Owner | None] = []
         for symbol, place in symbols:
-            token = min(at(place), len(tokens) - 1)
+            token = min(bisect_right(starts, place), len(tokens)) - 1
             between = symbol.isspace() or symbol in PUNCTUATION or token < 0
             owners.append(None if between else (token, token))
         return Spoken(text, tokens, [symbol for symbol, _ in symbols], owners)
@@ -307,7 +276,7 @@ class TextFrontEnd:
         """Single characters, and "@HH" for each ARPAbet phone in curly braces, with their places in the text."""
         symbols: list[tuple[str, int]] = []
         place = 0
-        for index, part in enumerate(_BRACES.split(text)):  # odd parts stood in braces
+        for index, part in enumerate(_ARPABET.split(text)):  # odd parts stood in braces
             if index % 2:
                 symbols += [("@" + phone, place) for phone in part.split()]
                 place += len(part) + 2
@@ -323,14 +292,13 @@ class TextFrontEnd:
 
     def describe_dropped(self) -> str:
         """One line that counts and names the symbols dropped so far; empty when there were none."""
-        if not self.dropped:
+        if not (n_dropped := self.dropped.total()):
             return ""
-        is_one = (n_dropped := self.dropped.total()) == 1
-        what = f"{n_dropped} {'phone' if self._phones and self.config.g2p is None else 'character'}{'s' * (not is_one)}"
-        writes_latin = self._cleans and self._published and self.config.cleaners != ("basic_cleaners",)
-        done = "left out" + " or written in Latin" * (writes_latin and any(map(script_of, self.dropped)))
-        verb = "was" if is_one else "were"
-        return f"{what} that this voice has no symbol for {verb} {done}: {name_counts(self.dropped)}"
+        what = f"{n_dropped} {'phone' if self._given_phones else 'character'}{'s' * (n_dropped > 1)}"
+        done = "were left out" if n_dropped > 1 else "was left out"
+        if self._cleans and self._published and any(map(script_of, self.dropped)):
+            done += " or written in Latin"
+        return f"{what} that this voice has no symbol for {done}: {name_counts(self.dropped)}"
 
     def warn_dropped(self, *, where: str = "") -> None:
         """Print `describe_dropped` on stderr, after the name of a list if there is one, and count from 0 again."""
@@ -347,15 +315,6 @@ class TextFrontEnd:
         return text.replace("}{", " ")
 
 
-@contextmanager
-def _named(where: str) -> Iterator[None]:
-    """Adds the place of a text to what eSpeak NG says of it."""
-    try:
-        yield
-    except CrashedError as error:
-        raise InputError(f"{error}{at(where)}") from error
-
-
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
     """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
 
@@ -363,14 +322,8 @@ def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> Non
     """
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if (
-        text is not None
-        and (text.phone_features or text.input_type != "pf")
-        and config.n_symbols != (n := TextFrontEnd(text).n_symbols)
-    ):
-        what = (
-            f"features, the table of them has {n}"
-            if text.phone_features
-            else f"symbols, symbol set {text.symbol_set} has {n}"
-        )
-        raise InputError(f"the model reads {config.n_symbols} {what}")
+    if text is None or (text.input_type == "pf" and not text.phone_features):
+        return
+    if config.n_symbols != (n_symbols := TextFrontEnd(text).n_symbols):
+        what = "features, the table of them" if text.phone_features else f"symbols, symbol set {text.symbol_set}"
+        raise InputError(f"the model reads {config.n_symbols} {what} has {n_symbols}")

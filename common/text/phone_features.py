@@ -5,7 +5,6 @@ phone, of +, - and 0, or of numbers. That of panphon (Mortensen et al. 2016), ``
 """
 
 import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,39 +34,28 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
     Raises InputError, by the file's line, for what is no such table, or a phone that has two vectors.
     """
     text = read_text(path)
-    try:
-        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ","))
-    except csv.Error as error:
-        raise InputError(f"{path}: not a table ({error}); {_EXPECTED}") from error
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    names = header[1:]
-    if not names or "" in names or len(set(names)) < len(names):
+    rows = csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ",")
+    header = [cell.strip() for cell in next(rows, [])]
+    if len(header) < 2 or len(set(header)) < len(header):
         raise InputError(f"{path}:1: no different names of features in the header; {_EXPECTED}")
     found: dict[str, list[str]] = {}
-    for number, row in enumerate(rows[1:], 2):
-        if not row:
-            continue
-        phone = canonical_phone(row[0].strip())
-        if len(row) != len(header) or not phone or phone == PADDING or phone.split() != [phone]:
+    for number, row in enumerate(rows, 2):
+        try:
+            phone, *values = [canonical_phone(cell.strip()) for cell in row] or [""]
+            numbers = [f"{_SIGNS.get(value) or float(value):g}" for value in values]
+            if not {"nan", "inf", "-inf"}.isdisjoint(numbers):
+                raise ValueError("no finite number")
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: {shown(','.join(row))}: expected +, -, 0 or a number") from error
+        if row and (len(row) != len(header) or phone.split() != [phone]):
             raise InputError(
                 f"{path}:{number}: {len(row)} columns of {shown(phone)}, the header has {len(header)}; {_EXPECTED}"
             )
-        values = [f"{_value(cell, where=f'{path}:{number}'):g}" for cell in row[1:]]
-        if found.setdefault(phone, values) != values:
+        if row and found.setdefault(phone, numbers) != numbers:
             raise InputError(f"{path}:{number}: {shown(phone)} has other features in a line before; keep one of them")
     if not found:
         raise InputError(f"{path}: lists no phone; {_EXPECTED}")
-    return tuple("\t".join(row) for row in (["", *names], *([phone, *values] for phone, values in found.items())))
-
-
-def _value(cell: str, *, where: str) -> float:
-    try:
-        value = _SIGNS.get(cell.strip()) or float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{where}: {shown(cell)}: expected +, -, 0 or a number")
-    return value
+    return tuple("\t".join(row) for row in (["", *header[1:]], *([phone, *values] for phone, values in found.items())))
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""What replaces a text: the English words of a <say-as>, read as the kind that it names, and a <phoneme>'s phones."""
+"""The English words of a <say-as>: a text read as the kind that it names."""
 
 import datetime
 import re
@@ -6,22 +6,16 @@ from collections.abc import Callable
 
 from common.text.normalization.english.characters import plain_characters, unread_characters
 from common.text.normalization.english.counts import read_fractions
-from common.text.normalization.english.dates import MONTHS
+from common.text.normalization.english.dates import MONTHS, read_times
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import NUMBER, digits, number_words, ordinal, two_digits, year
 from common.text.normalization.english.pronunciation import spell
-from common.text.normalization.english.times import read_times
 from common.text.normalization.tables import word_table
-from common.text.symbols import ARPABET
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")
 TIME_FORMATS = ("hms12", "hms24")
 
-_MORE_SIGNS = (
-    ", comma  ; semicolon  ! exclamation mark  ' apostrophe  \" quote  * star  ( open bracket  ) close bracket  "
-    "< less than  > greater than  ^ caret  | bar  \\ backslash  $ dollar  £ pound  € euro  ¥ yen  ° degree"
-)
-_SIGNS = word_table("address_signs") | dict(entry.split(maxsplit=1) for entry in _MORE_SIGNS.split("  "))
+_SIGNS = word_table("address_signs") | word_table("spelled_signs") | {",": "comma"}
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|\S")
 _CARDINAL = re.compile(rf"([+-]?)\s?({NUMBER}|\.[0-9]+)")
 _ORDINAL = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:st|nd|rd|th)?", re.IGNORECASE)
@@ -55,24 +49,6 @@ def read_as(text: str, *, kind: str, form: str | None = None) -> str:
         as_format = f" of format {form}" if form else ""
         raise ValueError(f"expected {example}{as_format}, got {text!r}")
     return words
-
-
-def read_phones(text: str, *, alphabet: str) -> str:
-    """Phones of a <phoneme> for the front end: "arpabet" in capitals between spaces, "ipa" without "/" and "[]".
-
-    Raises ValueError for what is no phone.
-    """
-    if alphabet == "ipa":
-        phones = text.strip("/[] ")
-        wrong = sorted(set(phones) & set("{}<>&|"))
-    else:
-        phones = text.upper()
-        wrong = [phone for phone in phones.split() if phone not in ARPABET]
-    if wrong or not phones:
-        example = "həˈloʊ" if alphabet == "ipa" else "HH AH0 L OW1"
-        got = f"{wrong[0]!r} in {text!r}" if wrong else repr(text)
-        raise ValueError(f"<phoneme ph={text!r}>: expected phones of alphabet {alphabet} ({example}), got {got}")
-    return phones
 
 
 def _characters(text: str, _: str | None) -> str | None:

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from common.text.normalization.english.abbreviations import STARTERS
 from common.text.normalization.tables import word_table
@@ -170,7 +171,7 @@ class _Splitter:
     def _split(self) -> None:
         masked = _BRACES.sub(lambda match: _ATOM * len(match[0]), "".join(map(_masked, self._spans)))
         pieces = list(_together(_pieces(masked), self._longest))
-        starts = _offsets(self._spans)
+        starts = [0, *accumulate(len(span.text) for span in self._spans)]
         drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
         begins = [piece.start for piece in pieces]
         for offset, name in self._marks:
@@ -196,15 +197,6 @@ def _masked(span: Span) -> str:
         return span.text
     text = span.text.strip()
     return span.text.replace(text, _ATOM * len(text)) if text else span.text
-
-
-def _offsets(spans: Sequence[Span]) -> list[int]:
-    """Where each span begins in the block."""
-    offsets, length = [], 0
-    for span in spans:
-        offsets.append(length)
-        length += len(span.text)
-    return offsets
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from string import ascii_lowercase, ascii_uppercase
 
 from common.errors import check_choice, shown
+from common.text.normalization.tables import table_text
 
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
@@ -23,25 +24,6 @@ ARPABET = tuple(
         _ARPABET_CONSONANTS.split() + [vowel + stress for vowel in _ARPABET_VOWELS.split() for stress in ("", *"012")]
     )
 )
-
-_IPA = """
-    ʘ ǀ ǃ ǂ ǁ
-    k͡p ɡ͡b c ɡ k q ɖ ɟ ɠ ɢ ʄ ʈ ʛ b b͡d d d̪ p p͡t t t̪ ɓ ɗ
-    b͡β k͡x p͡ɸ q͡χ ɡ͡ɣ ɢ͡ʁ c͡ç d͡ʒ t͡ʃ ɖ͡ʐ ɟ͡ʝ ʈ͡ʂ b͡v d̪͡z̪ d̪͡ð d̪͡ɮ̪ d͡z d͡ɮ d͡ʑ p͡f t̪͡s̪ t̪͡ɬ̪ t̪͡θ t͡s t͡ɕ t͡ɬ
-    x ç ħ ɣ ʁ ʂ ʃ ʐ ʒ ʕ ʝ χ f s s̪ v z z̪ ð ɸ β θ ɧ ɕ ɬ ɬ̪ ɮ ʑ
-    ɱ ʔ ŋ ɳ ɴ m n n̪ ɲ ɥ ɰ ʋ ʀ ʙ ʟ ɭ ɽ ʎ r r̪ ɫ ɺ ɾ ʍ h j w ɹ ɻ l l̪ ɦ
-    ɑ ɘ ɞ ɤ ɵ ʉ a e i o u y æ ø œ ɒ ɔ ə ɜ ɛ ɨ ɪ ɯ ɶ ʊ ɐ ʌ ʏ
-    ˩ ˨ ˧ ˦ ˥
-"""
-_XSAMPA = r"""
-    X-SAMPA p b t d t` d` c J\ k g q G\ ? m F n n` J N N\ B\ r R\ 4 r` p\ B f v T D s z S Z s` z` C j\ x G X R X\ ?\ h
-    K K\ P r\ r\` j M\ l l` L L\ p_> t_> t`_> c_> k_> q_> b_< d_< k_< g_<
-    i y 1 } M u I Y U e 2 7 o @ @\ 8 E 9 V O { 6 a a_X & A Q
-    _0 _v _h _t _k _N _d _a _m _O _c _+ _- _" _x = _^ _w ' _G _?\ _e _r _o ~ _n _l _} _A _q _T _H _M _L _B
-    " % : :\ _X . W w H H\ <\ >\ s\ z\ O\ |\ !\ '=\ |\|\ l\ 3 G\_< @` 3\ h\ 5 J\_< _>
-    3` tS dZ ts\ dz\ tK kp gb Nm ts` tz`
-"""
-_COMBILEX = "3 5 @ A D E I N O S T U V Z a b d dZ e e~ f g h i j k l l= m m= n n= o~ p r s t tS u v w z"
 
 EXPANDED_1_1 = "english_expanded_1_1"  # of FastPitch 1.1, without padding, so its own voices cannot be trained with it
 _EXPANDED = "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _LETTERS
@@ -60,14 +42,17 @@ _DIACRITICS = (
 _MARKS = "# , . ; : ! ? … — ˈ ˌ ː ˑ ʰ ʲ ʷ ˠ ˤ ᵝ ˞ ʼ 1 2 3 4 5 6 7 8 9 " + " ".join(map(chr, _DIACRITICS))
 _PHONES = {
     "arpabet": " ".join(ARPABET),
-    "ipa": _IPA,
-    "ipa_marked": f"{_IPA} {_MARKS}",
-    "xsampa": _XSAMPA,
-    "combilex": _COMBILEX,
+    "ipa": table_text("ipa"),
+    "ipa_marked": f"{table_text('ipa')} {_MARKS}",
+    "xsampa": table_text("xsampa"),
+    "combilex": table_text("combilex"),
 }
 
 CHARACTER_SETS = tuple(name for name in _CHARACTERS if name != EXPANDED_1_1)  # that a voice can be trained with
 PHONE_SETS = tuple(_PHONES)
+SYMBOL_SETS = (*CHARACTER_SETS, *PHONE_SETS)
+G2P_SETS = ("ipa_marked", "ipa")  # of the phones that eSpeak NG says
+UNKNOWN_SYMBOLS = ("error", "drop")  # what becomes of symbols outside the set
 
 
 def canonical_phone(text: str) -> str:

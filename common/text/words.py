@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,13 +18,11 @@ _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 # Costs of an alignment, in letters to take out or to put in.
 _REPLACED = 1.5  # a vowel instead of another
 _VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏ")
-_CHANGED = 2.0  # what says a word alone is not among what says it here
 _ARTICLE = 0.2  # a "the" that belongs to neither is the next one's: "George VI"
 _SILENT = 6.0  # a word that is left without anything said
-_MERGED = 0.25  # each word of those that are said together
+_CHANGED = 2.0  # each part that says a word alone and is not among those that say it here
 _SIGN = -0.1  # what has no reading alone, "-" or "+", takes words that its neighbors do not explain
 _MOST_MERGED = 4  # words: "would have been in"
-_BAND = 10  # parts by which an alignment may be ahead or behind
 _BEAM = 20.0  # by which an alignment may cost more than the best one so far, and by what is said otherwise alone
 
 Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
@@ -168,8 +165,7 @@ def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list
     n_words, n_said = len(alone), len(said)
     known = set(said)
     beam = _BEAM + max((len("".join(parts)) for parts in alone if not known.issuperset(parts)), default=0)
-    total = max(sum(map(len, alone)), 1)
-    extra = max(n_said - total, 0)
+    extra = max(n_said - sum(map(len, alone)), 0)
     costs: list[dict[int, float]] = [{0: 0.0}, *({} for _ in alone)]
     back: list[dict[int, tuple[int, int]]] = [{} for _ in range(n_words + 1)]
 
@@ -177,17 +173,12 @@ def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list
         if cost <= costs[word].get(part, float("inf")):  # of equals the last: what is added belongs to the word before
             costs[word][part], back[word][part] = cost, source
 
-    passed = 0
     for word, own in enumerate(alone):
-        expected = passed * n_said / total
-        passed += len(own)
         is_last = n_words - word == 1
         longest = n_said if is_last else 2 * len(own) + 4 + extra
         worst = min(costs[word].values()) + beam
-        likely = {part: cost for part, cost in costs[word].items() if cost <= worst}
-        farthest = max(_BAND + extra, min(abs(part - expected) for part in likely))
-        for part, cost in sorted(likely.items()):
-            if abs(part - expected) > farthest:
+        for part, cost in sorted(costs[word].items()):
+            if cost > worst:
                 continue
             here = said[part : part + longest]
             for length, price in enumerate(_prices(own, here, enough=float("inf") if is_last else beam)):
@@ -195,9 +186,9 @@ def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list
             if not here or list(own) == list(here[: len(own)]):
                 continue
             for more in range(2, min(_MOST_MERGED, n_words - word) + 1):
-                together = "".join("".join(parts) for parts in alone[word : word + more])
-                price = _differences(together, here[:1], enough=beam)[1] + (_MERGED + _CHANGED) * more
-                reach(word + more, part + 1, cost + price, (word, part))
+                together = [letters for parts in alone[word : word + more] for letters in parts]
+                price = _differences("".join(together), here[:1], enough=beam)[1]
+                reach(word + more, part + 1, cost + price + _CHANGED * more, (word, part))
     steps = []
     word, part = n_words, n_said
     while word:
@@ -213,14 +204,14 @@ def _prices(own: Sequence[str], said: Sequence[str], *, enough: float) -> list[f
     Parts that cost more than ``enough`` in any case are left out.
     """
     text = "".join(own)
-    missing = set(own)
     prices: list[float] = []
-    for length, differ in enumerate(_differences(text, said, enough=enough)):
-        if length:
-            missing.discard(said[length - 1])
-        silent = _SILENT * (not length and bool(text)) + _SIGN * (length > 0 and not text)
-        article = _ARTICLE * (length > 0 and said[length - 1] == "the" and "the" not in own)
-        prices.append(differ + _CHANGED * len(missing) + silent + article)
+    for length, price in enumerate(_differences(text, said, enough=enough)):
+        price += _CHANGED * len(set(own).difference(said[:length]))
+        if length and said[length - 1] == "the" and "the" not in own:
+            price += _ARTICLE
+        if bool(length) != bool(text):  # what has no reading alone, or is left without one
+            price += _SIGN if length else _SILENT
+        prices.append(price)
     return prices
 
 
@@ -311,12 +302,6 @@ def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], st
     return [
         (group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups.values()
     ]
-
-
-def token_at(text: str) -> Callable[[int], int]:
-    """Gives the token of a text that a character stands in, by the character's place."""
-    starts = [match.start() for match in TOKEN.finditer(text)]
-    return lambda place: bisect_right(starts, place) - 1
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:

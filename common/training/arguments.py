@@ -20,12 +20,10 @@ from common.cli import ArgumentParser
 from common.data import Dataset
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
-from common.nn import TooLargeError, build_limited
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.progress import print_line
 from common.registry import ModelSpec, available_models, get_model
-from common.training.objective import Networks
 from common.training.options import REMOVED, RunOptions, inference_paths
 from common.training.settings import TrainingRequest
 
@@ -155,11 +153,3 @@ def prepare_output(
     check_apart(written, read)
     make_folder(output, "; choose another --output")
     return log_file
-
-
-def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:
-    """The networks that ``build`` makes; OptionError where they would have more than ``most`` parameters."""
-    try:
-        return build_limited(build, most=most)
-    except TooLargeError as error:
-        raise OptionError(f"networks of {error}; make them smaller, or raise --max-parameters {most}") from error

@@ -1,10 +1,12 @@
 """Exponential moving average of networks' weights and buffers."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
 from common.checkpoints import Weights, check_weights
-from common.training.conditional import choose, restore_unless
+from common.training.conditional import choose
 
 
 class ExponentialMovingAverage:
@@ -15,10 +17,9 @@ class ExponentialMovingAverage:
 
     def __init__(self, networks: dict[str, nn.Module], *, decay: float) -> None:
         self.decay = decay
+        self.networks = {name: copy.deepcopy(network) for name, network in networks.items()}  # with averaged weights
+        self.averages = {name: network.state_dict() for name, network in self.networks.items()}
         self._current = {name: network.state_dict() for name, network in networks.items()}
-        self.averages = {
-            name: {key: value.detach().clone() for key, value in state.items()} for name, state in self._current.items()
-        }
 
     @torch.no_grad()
     def update(self, names: tuple[str, ...], *, applied: Tensor | None = None) -> None:
@@ -26,28 +27,20 @@ class ExponentialMovingAverage:
 
         ``applied`` (a scalar on the device, 1 or 0; None: 1) says whether there was such a step.
         """
-        floating: tuple[list[Tensor], list[Tensor]] = ([], [])
-        others: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for name in names:
-            for key, average in self.averages.get(name, {}).items():
-                averages, currents = floating if average.is_floating_point() else others
-                averages.append(average)
-                currents.append(self._current[name][key])
-        if floating[0]:
-            _average(*floating, decay=self.decay, applied=applied)
-        if others[0]:
-            before = [torch.empty_like(average) for average in others[0]]
-            torch._foreach_copy_(before, others[0])
-            torch._foreach_copy_(*others)
-            if applied is not None:
-                restore_unless(applied, others[0], before)
-
-    @torch.no_grad()
-    def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
-        """Restore saved averages (the same networks, keys and shapes)."""
-        for name, state in self.averages.items():
-            for key, value in state.items():
-                value.copy_(averages[name][key])
+        pairs = [
+            (average, self._current[name][key])
+            for name in names
+            for key, average in self.averages.get(name, {}).items()
+        ]
+        averages = [average for average, _ in pairs if average.is_floating_point()]
+        currents = [current for _, current in pairs if current.is_floating_point()]
+        if averages:
+            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
+            added = currents if applied is None else list(torch._foreach_mul(currents, applied))
+            torch._foreach_add_(averages, added, alpha=1 - self.decay)
+        if integers := [average for average, _ in pairs if not average.is_floating_point()]:
+            # As they were if the update was left out: then buffers are restored.
+            torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
 
 
 def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
@@ -61,14 +54,6 @@ def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | Non
     if averages is None:
         return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
     check_weights(ema.averages, averages, where=where, kind="EMA weights")
-    ema.load(averages)
+    for name, network in ema.networks.items():
+        network.load_state_dict(averages[name])
     return []
-
-
-def _average(averages: list[Tensor], currents: list[Tensor], *, decay: float, applied: Tensor | None) -> None:
-    if applied is None:
-        torch._foreach_mul_(averages, decay)
-    else:
-        torch._foreach_mul_(averages, choose(applied, decay, 1.0))
-        currents = list(torch._foreach_mul(currents, applied))
-    torch._foreach_add_(averages, currents, alpha=1 - decay)

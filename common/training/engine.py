@@ -1,4 +1,4 @@
-"""One training step for every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
+"""The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
 from collections import deque
@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, shown
+from common.errors import CheckpointError, InputError
 from common.precision import allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
@@ -28,9 +28,9 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
-from common.training.phase_loss import build_phase_loss
+from common.training.phase_loss import PhaseLoss, exchanging_gradients
 from common.training.step_graphs import RecordedUpdates
-from common.training.step_result import Fetch, Figure, StepResult
+from common.training.step_result import Figure, StepResult
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class EngineOptions:
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
-LATE_RESULTS = {"cpu": 0, "cuda": 1}
+PENDING_RESULTS = {"cpu": 0, "cuda": 1}
 
 
 class Engine:
@@ -76,9 +76,9 @@ class Engine:
         self._ranks = ranks
         self._options = options
         self._skipped_in_a_row = 0
-        self._unsettled: deque[StepResult] = deque()
+        self._pending_results: deque[StepResult] = deque()
         # Updates whose figures may be on their way still when `step` returns.
-        self.late = LATE_RESULTS.get(ranks.device.type, 0)
+        self.n_pending = PENDING_RESULTS.get(ranks.device.type, 0)
         self._autocast = partial(autocast, ranks.device, options.amp_dtype)
         self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)
         for network in networks.values():
@@ -92,10 +92,10 @@ class Engine:
             }
             for phase in objective.phases
         }
-        self._losses = {
-            phase.name: build_phase_loss(phase, objective, networks, autocast=self._autocast, ranks=ranks)
-            for phase in objective.phases
-        }
+        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        for phase in objective.phases:
+            loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
+            self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
         self._recorded: RecordedUpdates | None = None
@@ -105,10 +105,10 @@ class Engine:
         self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
-        """One update from this process's micro-batches, already on the device.
+        """Run an update from this process's micro-batches, already on the device.
 
         All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
-        waits for the device but `settle`, for updates before the last `late`.
+        waits for the device but `wait_for_results`, for updates before the last `n_pending`.
 
         Raises:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
@@ -116,34 +116,28 @@ class Engine:
         self.iteration += 1
         self._epoch = epoch
         rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
-        figures = self._launch(micro_batches, epoch=epoch, asked={"stops": stop, "saves": save}, rates=rates)
-        utterances = tuple(name for batch in micro_batches for name in batch.names)
-        result = StepResult(self.iteration, rates, utterances, Fetch(figures))
-        self._unsettled.append(result)
-        self.settle(keep=self.late)
-        return result
-
-    def _launch(
-        self, micro_batches: Sequence[Batch], *, epoch: int, asked: dict[str, bool], rates: dict[str, float]
-    ) -> dict[Figure, Tensor]:
-        """`_update` with numbers of the host: by its own launches, or as recorded work."""
+        requests = {"stops": stop, "saves": save}
         if self._recorded is not None:
             weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            return self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
-        device = self._ranks.device
-        tensors = {
-            name: torch.full((), float(value), dtype=torch.float64, device=device) for name, value in asked.items()
-        }
-        return self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
+            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rates=rates, constants=weights)
+        else:
+            full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
+            tensors = {name: full(float(value)) for name, value in requests.items()}
+            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rates=rates)
+        utterances = tuple(name for batch in micro_batches for name in batch.names)
+        result = StepResult(self.iteration, figures, learning_rates=rates, utterances=utterances)
+        self._pending_results.append(result)
+        self.wait_for_results(keep=self.n_pending)
+        return result
 
-    def settle(self, *, keep: int = 0) -> None:
+    def wait_for_results(self, *, keep: int = 0) -> None:
         """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
 
         Raises:
             InputError: as `step`.
         """
-        while len(self._unsettled) > keep:
-            result = self._unsettled.popleft()
+        while len(self._pending_results) > keep:
+            result = self._pending_results.popleft()
             if skipped := result.skipped:
                 self.objective.diagnose(self.networks)
             self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
@@ -159,14 +153,14 @@ class Engine:
         micro_batches: Sequence[Batch],
         *,
         epoch: int,
-        asked: dict[str, Tensor],
+        requests: dict[str, Tensor],
         rates: Mapping[str, float | Tensor],
     ) -> dict[Figure, Tensor]:
-        """One update of all phases, which the host only launches; its figures (float64 scalars) stay on the device."""
+        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
         self.objective.begin_step(self.networks)
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         # Summed over processes together with the first phase's counts: no exchange of their own.
-        shared = {"n_frames": frames} | asked
+        shared = {"n_frames": frames} | requests
         found: dict[Figure, Tensor] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
@@ -235,8 +229,7 @@ class Engine:
             if not self._is_known(factor == 1):
                 torch._foreach_mul_(gradients, factor)
         applied = None if self._is_known(finite) else finite.float()
-        if applied is not None:
-            restore_unless(applied, buffers, copies)
+        restore_unless(applied, buffers, copies)
         optimizer: Any = self.optimizers[phase.name]
         # What torch's fused optimizers skip an update by, and those of `optim`.
         optimizer.found_inf = None if applied is None else 1 - applied
@@ -298,7 +291,7 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
-        self.settle()
+        self.wait_for_results()
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,
@@ -316,9 +309,8 @@ class Engine:
         """
         phases, given = list(self.optimizers), state["optimizers"]
         if unknown := sorted(given.keys() - self.optimizers):
-            raise CheckpointError(
-                f"{where}: its optimizers are of {shown(unknown)}, expected {', '.join(phases)}; give the run's options"
-            )
+            expected = f"expected {', '.join(phases)}; give the run's options"
+            raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))
@@ -326,17 +318,8 @@ class Engine:
             self._recorded.clear()
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
-        n_updates = max((int(one["step"]) for state in given.values() for one in state["states"].values()), default=0)
-        notes = []
-        if n_updates > self.iteration:
-            notes = [
-                f"{where} says iteration {self.iteration}, and its optimizers have made {n_updates} updates; learning "
-                "rates and logs go on from the iteration"
-            ]
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
-        if anew:
-            notes.append(f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew")
-        return notes
+        return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
 
 
 def build_engine(

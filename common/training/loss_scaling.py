@@ -28,6 +28,7 @@ class LossScaler:
             return loss
         if phase not in self._scales:
             self._scales[phase] = torch.full((), _INITIAL, device=self._device)
+            self._finite_since[phase] = torch.zeros((), dtype=torch.int64, device=self._device)
         return loss * self._scales[phase]
 
     def unscale(self, gradients: list[Tensor], phase: str) -> None:
@@ -39,10 +40,7 @@ class LossScaler:
         """Learn from an update's outcome, a boolean scalar on the device that stays there."""
         if not self._enabled:
             return
-        scale = self._scales[phase]
-        if phase not in self._finite_since:
-            self._finite_since[phase] = torch.zeros((), dtype=torch.int64, device=self._device)
-        since = self._finite_since[phase]
+        scale, since = self._scales[phase], self._finite_since[phase]
         since.add_(1).mul_(finite)
         grown = torch.where(since % _GROWTH_INTERVAL == 0, (2 * scale).clamp(max=_LARGEST), scale)
         scale.copy_(torch.where(finite, grown, scale / 2))
@@ -56,11 +54,6 @@ class LossScaler:
 
     def load(self, state: dict[str, Any]) -> None:
         """Restore what `state` gave."""
-        device = self._device
-        self._scales = {
-            phase: torch.tensor(scale, dtype=torch.float32, device=device)
-            for phase, scale in state.get("scales", {}).items()
-        }
-        self._finite_since = {
-            phase: torch.tensor(since, device=device) for phase, since in state.get("finite_since", {}).items()
-        }
+        for phase, scale in state.get("scales", {}).items():
+            self._scales[phase] = torch.tensor(scale, dtype=torch.float32, device=self._device)
+            self._finite_since[phase] = torch.tensor(state["finite_since"][phase], device=self._device)

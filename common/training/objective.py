@@ -15,7 +15,7 @@ _N_EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Phase:
-    """One optimizer step's worth of work within a training step."""
+    """A part of a training step that ends with a step of its optimizer."""
 
     name: str
     trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
@@ -34,7 +34,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Example:
-    """One validation utterance for plots and audio."""
+    """A validation utterance for plots and audio."""
 
     name: str
     mels: dict[str, Tensor]  # title -> (n_mels, F), for example {"target": ..., "predicted": ...}
@@ -108,7 +108,7 @@ class Objective(ABC):
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
 
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
-        """One line for each thing that a validation's ``figures`` show to be wrong; asked after each of them."""
+        """Say in a line each what a validation's ``figures`` show to be wrong."""
         return []
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
@@ -122,5 +122,5 @@ def shown(batch: Batch) -> range:
 
 
 def cut(values: Tensor, index: int, n: int) -> Tensor:
-    """One utterance of ``values`` (B, ..., N) without padding: (..., n) float32 on the CPU."""
+    """Take an utterance of ``values`` (B, ..., N) without padding: (..., n) float32 on the CPU."""
     return values[index, ..., :n].float().cpu()

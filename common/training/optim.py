@@ -1,6 +1,5 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.errors import CheckpointError, shown
+from common.errors import CheckpointError
 from common.training.conditional import choose, zero_unless
 
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
@@ -18,7 +17,6 @@ _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is resumed.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
-_ANOTHER_OPTIMIZER = "was it trained with another --optimizer?"
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Optimization:
 
 
 class _FusedOptimizer(torch.optim.Optimizer):
-    """One that updates all parameters of a group at once, without waiting for the device.
+    """Updates all parameters of a group at once, without waiting for the device.
 
     As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
     the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need: a
@@ -49,22 +47,12 @@ class _FusedOptimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""
-        name = type(self).__name__
-        if unknown := sorted(settings.keys() - self.DEFAULTS):
-            raise TypeError(f"{name}: unknown settings {', '.join(unknown)}")
-        group = {"lr": lr} | self.DEFAULTS | settings
-        group["betas"] = tuple(group["betas"])
-        if lr <= 0 or min(group["eps"], group["weight_decay"]) < 0 or not all(0 <= beta < 1 for beta in group["betas"]):
-            raise ValueError(f"{name}: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
-        if group.get("clamp_value", 0) < 0:
-            raise ValueError(f"{name}: clamp_value must be at least 0")
         self.found_inf: Tensor | None = None
-        super().__init__(params, group)
+        super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """One update of every parameter that has a gradient."""
-        loss = None if closure is None else torch.enable_grad()(closure)()
+        """Update every parameter that has a gradient."""
         applied = None if self.found_inf is None else 1 - self.found_inf
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
@@ -77,7 +65,6 @@ class _FusedOptimizer(torch.optim.Optimizer):
                 # One tensor alone would be taken for a number that the host asks the device for.
                 torch._foreach_add_(counts, 1 if applied is None else [applied] * len(counts))
                 self._update(weights, [p.grad for p in weights if p.grad is not None], group, applied)
-        return loss
 
     def _states(self, weights: list[Tensor], name: str) -> list[Tensor]:
         return [self.state[weight][name] for weight in weights]
@@ -110,11 +97,10 @@ class Lamb(_FusedOptimizer):
     ) -> None:
         means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
         beta1, beta2 = group["betas"]
-        if applied is not None:
-            zero_unless(applied, gradients)
-        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
+        zero_unless(applied, gradients)
+        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, gradients, alpha=1 - beta1)
-        torch._foreach_mul_(squares, beta2 if applied is None else choose(applied, beta2, 1.0))
+        torch._foreach_mul_(squares, choose(applied, beta2, 1.0))
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
         steps = list(torch._foreach_sqrt(squares))
@@ -150,8 +136,6 @@ class Novograd(_FusedOptimizer):
     is replaced by the next norm. All parameters are updated together.
     """
 
-    scalar_state = ("exp_avg_sq", "max_exp_avg_sq")  # one number of each parameter
-
     DEFAULTS: ClassVar = {
         "betas": (0.95, 0.0),
         "eps": 1e-8,
@@ -161,8 +145,8 @@ class Novograd(_FusedOptimizer):
     }
 
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        scalars = self.scalar_state if group["amsgrad"] else self.scalar_state[:1]
-        return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in scalars}
+        norms = ("exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg_sq",)
+        return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in norms}
 
     def _update(
         self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
@@ -175,9 +159,8 @@ class Novograd(_FusedOptimizer):
         steps = list(torch._foreach_mul(gradients, one_by_one))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
-        if applied is not None:
-            zero_unless(applied, steps)
-        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
+        zero_unless(applied, steps)
+        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, steps)
         if applied is not None:
             torch._foreach_copy_(steps, means)
@@ -230,8 +213,6 @@ def build_optimizer(
     eps: float = 1e-9,
 ) -> torch.optim.Optimizer:
     """The optimizer of that name (see `OPTIMIZERS`)."""
-    if name not in OPTIMIZERS:
-        raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
     return OPTIMIZERS[name](parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
 
 
@@ -281,52 +262,25 @@ def load_state_by_name(
         CheckpointError: a parameter is unknown, missing among others or of another shape, or the settings are of
             another optimizer.
     """
-    own = optimizer.param_groups[0]
-    settings = {key: value for key, value in saved["settings"].items() if key not in _EXECUTION}
+    own, states = optimizer.param_groups[0], saved["states"]
+    settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}
     problem = None
-    if unknown := sorted(settings.keys() - own) + sorted(saved["states"].keys() - named):
+    if unknown := sorted(settings.keys() - own) + sorted(states.keys() - named):
         problem = f"unknown: {', '.join(unknown[:5])}"
-    elif saved["states"] and (absent := sorted(named.keys() - saved["states"])):
+    elif states and (absent := sorted(named.keys() - states)):
         problem = f"missing: {', '.join(absent[:5])}"
     elif settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
         problem = f"{_ADAMW} is {settings[_ADAMW]}"
+    elif others := [name for name, state in states.items() if state["exp_avg"].shape != named[name].shape]:
+        problem = f"another shape: {', '.join(others[:5])}"
     if problem is not None:
-        raise CheckpointError(f"{where}: its optimizer's state does not fit, {problem}; {_ANOTHER_OPTIMIZER}")
-    for key, value in settings.items():
-        if key not in _OPTIONS and not _is_like(value, own[key]):
-            raise CheckpointError(f"{where}: its optimizer's {key} {shown(value)}: expected a value such as {own[key]}")
-    own.update({key: value for key, value in settings.items() if key not in _OPTIONS})
-    scalars = ("step", *getattr(optimizer, "scalar_state", ()))
-    wanted = {"step", "exp_avg", "exp_avg_sq"} | ({"max_exp_avg_sq"} if own.get("amsgrad") else set())
-    for name, state in saved["states"].items():
-        parameter = named[name]
-        if state.keys() != wanted:
-            raise CheckpointError(
-                f"{where}: optimizer state of {name} has {', '.join(sorted(map(str, state)))}, expected "
-                f"{', '.join(sorted(wanted))}; {_ANOTHER_OPTIMIZER}"
-            )
-        for key, value in state.items():
-            expected = () if key in scalars else tuple(parameter.shape)
-            is_usable = isinstance(value, Tensor) and value.is_floating_point()
-            if key != "step" and not (is_usable and tuple(value.shape) == expected):
-                found = f"shape {tuple(value.shape)}" if is_usable else shown(value)
-                raise CheckpointError(
-                    f"{where}: optimizer state {key} of {name} has {found}, expected {expected}; {_ANOTHER_OPTIMIZER}"
-                )
+        raise CheckpointError(
+            f"{where}: its optimizer's state does not fit, {problem}; was it trained with another --optimizer?"
+        )
+    own.update(settings)
+    for name, state in states.items():
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
-        optimizer.state[parameter] = {
-            key: value.to(parameter.device, torch.float32, copy=True)
-            for key, value in (state | {"step": _as_step(state["step"])}).items()
+        device = named[name].device
+        optimizer.state[named[name]] = {
+            key: torch.as_tensor(value).to(device, torch.float32, copy=True) for key, value in state.items()
         }
-
-
-def _is_like(value: Any, own: Any) -> bool:
-    """Whether a stored setting can take the place of one's own: also a flag, or also a finite number."""
-    if own is None or isinstance(own, bool):
-        return value is None or isinstance(value, bool)
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _as_step(step: float | Tensor) -> Tensor:
-    """A number of updates as optimizers count them, on the device; files may hold a plain number."""
-    return torch.as_tensor(step, dtype=torch.float32)

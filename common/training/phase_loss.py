@@ -1,4 +1,4 @@
-"""One phase's loss as a module, so that `DistributedDataParallel` sums the gradients of the networks that it trains."""
+"""A phase's loss as a module, so that `DistributedDataParallel` sums the gradients of the networks that it trains."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
-from common.distributed import Ranks
 from common.training.objective import Networks, Objective, Phase
 
 
@@ -46,22 +45,12 @@ class PhaseLoss(nn.Module):
         return loss, {name: numerator.detach() for name, numerator in numerators.items()}
 
 
-def build_phase_loss(
-    phase: Phase,
-    objective: Objective,
-    networks: Networks,
-    *,
-    autocast: Callable[[], AbstractContextManager[None]],
-    ranks: Ranks,
-) -> PhaseLoss | DistributedDataParallel:
-    """A phase's loss, whose backward pass averages gradients over processes if there are several.
+def exchanging_gradients(loss: PhaseLoss) -> DistributedDataParallel:
+    """``loss`` with a backward pass that averages gradients over processes.
 
     The networks' buffers must be the same in all processes: without ``broadcast_buffers``, which would overwrite the
     statistics of batches in each forward pass, `DistributedDataParallel` leaves out their first broadcast too.
     """
-    loss = PhaseLoss(phase, objective, networks, autocast=autocast)
-    if ranks.world_size == 1:
-        return loss
     with warnings.catch_warnings():
         # PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
         warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)

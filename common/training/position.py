@@ -32,20 +32,13 @@ class Position:
         return {name: total / counted for name, total in self.sums.items()}
 
 
-def resumed_position(state: dict[str, Any], *, steps_per_epoch: int, global_batch: int) -> tuple[Position, list[str]]:
-    """Where a checkpoint's run stood, in updates of ``global_batch`` utterances; lines on what cannot go on as it was.
+def resumed_position(state: dict[str, Any], *, steps_per_epoch: int, global_batch: int) -> Position:
+    """Where a checkpoint's run stood, in updates of ``global_batch`` utterances.
 
     ``state`` is a `common.checkpoints.fields.TrainingState` as plain types.
     """
     steps = state.get("steps_done")
-    if steps is None:  # another program's, after an epoch
-        return Position(epoch=state["epoch"] + 1), []
-    done, whole = steps * state["global_batch"], steps_per_epoch * global_batch
-    if done < whole:
-        saved = {one.name: state[one.name] for one in fields(Position)}
-        saved |= {"steps_done": done // global_batch, "sums": dict(state["sums"])}
-        return Position(**saved), []
-    next_one = Position(epoch=state["epoch"] + 1)
-    if done - whole < state["global_batch"]:
-        return next_one, []
-    return next_one, [f"epoch {state['epoch']} has ended: {done} utterances are done, and these lists have {whole}"]
+    if steps is None or (done := steps * state["global_batch"]) >= steps_per_epoch * global_batch:
+        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
+    saved = {one.name: state[one.name] for one in fields(Position)}
+    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})

@@ -16,6 +16,7 @@ from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
 from common.training.objective import Example, Objective
+from common.training.step_result import StepResult
 from common.training.tensorboard import TensorBoardLogs
 
 _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
@@ -58,10 +59,6 @@ class Reporter:
         except OutputError as error:
             self._failure = self._failure or error
 
-    def phase_figures(self, name: str, values: dict[str, float]) -> dict[str, float]:
-        """Values by phase as figures: ``{"generator": 1e-3}`` -> ``{"lrate_generator": 1e-3}``."""
-        return {f"{name}{self._suffix(phase)}": value for phase, value in values.items()}
-
     def log(
         self,
         step: tuple[int, ...],
@@ -84,12 +81,20 @@ class Reporter:
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
 
-    def update(
-        self, step: tuple[int, ...], figures: dict[str, float], grad_norms: dict[str, float], *, iteration: int
-    ) -> None:
-        """Log one update; a terminal has a progress bar instead of its line."""
+    def update(self, step: tuple[int, ...], result: StepResult, *, loss: float, seconds: float) -> None:
+        """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
+        style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
+        rates = {f"lrate{self._suffix(name)}": result.learning_rates[name] for name in style.rates or phases}
+        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
+        figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
         self.log(step, "train", figures, stdout=not has_terminal())
-        self._add_scalars("train", iteration, figures | self.phase_figures("grad_norm", grad_norms))
+        norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.grad_norms.items()}
+        self._add_scalars("train", result.iteration, figures | norms)
+        if result.skipped and self._board.enabled:
+            phases_skipped = ", ".join(result.skipped)
+            print_line(
+                f"warning: update {result.iteration} skipped ({phases_skipped}): a loss or gradient was not finite"
+            )
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""

@@ -7,9 +7,9 @@ GPU the same code runs without being recorded.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,26 +22,7 @@ WARMUP_UPDATES = 3  # of a shape before it is recorded: optimizers have their st
 
 Figures = dict[Figure, Tensor]  # scalars on the device
 Work = Callable[[], Figures]
-Scalars = dict[str, Tensor]
-
-
-class Update(Protocol):
-    """An update that the host only launches; its tensors and those of ``constants`` are what it depends on."""
-
-    def __call__(
-        self, micro_batches: Sequence[Batch], *, epoch: int, asked: Scalars, rates: Mapping[str, Tensor]
-    ) -> Figures:
-        """Figures of the update, on the device."""
-
-
-class Graph(Protocol):
-    """Recorded work; ``replay`` does it again, from the tensors that it read to those that it wrote."""
-
-    def replay(self) -> None:
-        """Queue the work."""
-
-
-Recorder = Callable[[Work], tuple[Graph, Figures]]  # records work without doing it; figures that each replay writes
+Recorder = Callable[[Work], tuple[Callable[[], object], Figures]]  # a work's replay, and the figures that it writes
 
 
 class CudaGraphRecorder:
@@ -50,59 +31,48 @@ class CudaGraphRecorder:
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, work: Work) -> tuple[Graph, Figures]:
-        """Record ``work``, which must not wait for the device."""
+    def __call__(self, work: Work) -> tuple[Callable[[], object], Figures]:
+        """Record ``work``, which must not wait for the device, without doing it."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool):
             figures = work()
-        return graph, figures
+        return graph.replay, figures
 
 
-class _Repeated:
-    """Work that each replay runs again, in place of a recorded graph."""
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self.figures: Figures = {}
-
-    def replay(self) -> None:
-        self.figures.update(self._work())
-
-
-def repeat(work: Work) -> tuple[Graph, Figures]:
+def repeat(work: Work) -> tuple[Callable[[], object], Figures]:
     """Run work without recording it, for devices without CUDA graphs; stands in for a `Recorder`."""
-    repeated = _Repeated(work)
-    return repeated, repeated.figures
+    figures: Figures = {}
+    return lambda: figures.update(work()), figures
 
 
 class _Recorded:
-    """One recorded update: the batches that its graph reads, and the figures that it writes."""
+    """A recorded update: the batches that its graph reads, and the figures that it writes."""
 
     def __init__(self, micro_batches: Sequence[Batch], update: Callable[[Sequence[Batch]], Figures], record: Recorder):
         self._batches = [batch._with_tensors(torch.clone) for batch in micro_batches]
-        self._graph, self._figures = record(lambda: update(self._batches))
+        self._replay, self._figures = record(lambda: update(self._batches))
 
     def replay(self, micro_batches: Sequence[Batch]) -> Figures:
-        sources, targets = (
-            [tensor for batch in group for tensor in _tensors(batch)] for group in (micro_batches, self._batches)
-        )
-        for target, source in zip(targets, sources):
-            target.copy_(source, non_blocking=True)
-        self._graph.replay()
+        for source, target in zip(micro_batches, self._batches):
+            for value, own in zip(_values(source), _values(target)):
+                if isinstance(own, Tensor):
+                    own.copy_(value, non_blocking=True)
+        self._replay()
         return self._figures
 
 
 class RecordedUpdates:
     """Runs ``update`` as recorded work from the fourth time that the shapes of its batches occur.
 
+    The host only launches it, as `Engine._update`; it depends on the tensors that it is given and on ``constants``.
     Shapes beyond the first ``MAX_GRAPHS`` run as they are, with a warning.
     """
 
-    def __init__(self, update: Update, device: torch.device, *, phases: Sequence[str]) -> None:
+    def __init__(self, update: Callable[..., Figures], device: torch.device, *, phases: Sequence[str]) -> None:
         self._update = update
         self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
         self._rates = {phase: torch.zeros((), device=device) for phase in phases}
-        self._asked = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
+        self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._constants: Any = None
         self._seen: Counter[tuple] = Counter()
         self._recorded: dict[tuple, _Recorded] = {}
@@ -114,12 +84,12 @@ class RecordedUpdates:
         micro_batches: Sequence[Batch],
         *,
         epoch: int,
-        asked: Mapping[str, bool],
+        requests: Mapping[str, bool],
         rates: Mapping[str, float],
         constants: Any,
     ) -> Figures:
-        """One update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
-        for tensors, values in ((self._rates, rates), (self._asked, asked)):
+        """Run an update; ``constants`` are numbers of the host that it depends on, such as weights of losses."""
+        for tensors, values in ((self._rates, rates), (self._requests, requests)):
             for name, value in values.items():
                 tensors[name].fill_(value)
         if constants != self._constants:
@@ -129,7 +99,7 @@ class RecordedUpdates:
         self._seen[key] += 1
 
         def update(batches: Sequence[Batch]) -> Figures:
-            return self._update(batches, epoch=epoch, asked=self._asked, rates=self._rates)
+            return self._update(batches, epoch=epoch, requests=self._requests, rates=self._rates)
 
         if key not in self._recorded:
             if self._seen[key] <= WARMUP_UPDATES or self._is_full():
@@ -154,16 +124,13 @@ class RecordedUpdates:
         return len(self._recorded) == MAX_GRAPHS
 
 
-def _tensors(batch: Batch) -> Iterator[Tensor]:
-    for field in fields(batch):
-        if isinstance(value := getattr(batch, field.name), Tensor):
-            yield value
+def _values(batch: Batch) -> list[Any]:
+    return [getattr(batch, field.name) for field in fields(batch)]
 
 
 def _shape(batch: Batch) -> tuple:
     """What batches that one graph serves have in common: all but the tensors' values and what utterances are called."""
-    values = (getattr(batch, field.name) for field in fields(batch))
     return tuple(
         (value.shape, value.dtype) if isinstance(value, Tensor) else len(value) if isinstance(value, tuple) else value
-        for value in values
+        for value in _values(batch)
     )

@@ -1,6 +1,5 @@
 """What one update did, and its figures' way from the device, which no launch waits for."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -9,11 +8,25 @@ from torch import Tensor
 Figure = tuple[str, str]  # what it is ("term", "grad_norm", "finite" or "step"), and its name
 
 
-class Fetch:
-    """Scalars on their way from the device, by name; they are waited for when they are first read."""
+class StepResult:
+    """What one update did; all values are over the global batch.
 
-    def __init__(self, figures: dict[Figure, Tensor]) -> None:
-        """``figures`` are float64 scalars of one device."""
+    Its figures (the properties) wait for the device until the update is done there: read those of one update after
+    the next has been launched.
+    """
+
+    def __init__(
+        self,
+        iteration: int,
+        figures: dict[Figure, Tensor],
+        *,
+        learning_rates: dict[str, float],
+        utterances: tuple[str, ...],
+    ) -> None:
+        """``figures`` are float64 scalars of one device; ``utterances`` are the names of this process's."""
+        self.iteration = iteration  # of this update, from 1
+        self.learning_rates = learning_rates  # phase -> rate
+        self.utterances = utterances
         values = torch.stack(list(figures.values()))
         self._names = tuple(figures)
         self._values = values.to("cpu", non_blocking=True)  # into pinned memory
@@ -23,28 +36,14 @@ class Fetch:
             self._arrived.record()
 
     @cached_property
-    def values(self) -> dict[Figure, float]:
-        """The figures as numbers."""
+    def figures(self) -> dict[Figure, float]:
+        """All figures as numbers; waits for them."""
         if self._arrived is not None:
             self._arrived.synchronize()
         return dict(zip(self._names, self._values.tolist()))
 
-
-@dataclass(frozen=True)
-class StepResult:
-    """What one update did; all values are over the global batch.
-
-    Its figures (the properties) wait for the device until the update is done there: read those of one update after
-    the next has been launched.
-    """
-
-    iteration: int  # of this update, from 1
-    learning_rates: dict[str, float]  # phase -> rate
-    utterances: tuple[str, ...]  # names of this process's
-    fetch: Fetch
-
     def _of(self, kind: str) -> dict[str, float]:
-        return {name: value for (its_kind, name), value in self.fetch.values.items() if its_kind == kind}
+        return {name: value for (its_kind, name), value in self.figures.items() if its_kind == kind}
 
     @property
     def terms(self) -> dict[str, float]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.errors import OutputError
 from common.files import writing
 from common.training.objective import Example
 
@@ -27,13 +26,11 @@ FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses 
 class TensorBoardLogs:
     """Writes one run's events into ``folder/<subset>``; those that are not ``enabled`` write nothing.
 
-    A subset's folder is made with its first event. Raises OutputError where it cannot be written, and
-    ValueError for a subset that was not announced.
+    A subset's folder is made with its first event. Raises OutputError where it cannot be written.
     """
 
-    def __init__(self, folder: Path, *, subsets: tuple[str, ...] = ("train", "val"), enabled: bool = True) -> None:
+    def __init__(self, folder: Path, *, enabled: bool = True) -> None:
         self.folder = folder
-        self.subsets = subsets
         self.enabled = enabled
         self._writers: dict[str, SummaryWriter] = {}
         self._excepthook = threading.excepthook
@@ -42,8 +39,7 @@ class TensorBoardLogs:
         """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
         if not self.enabled:
             return
-        with self._writing(subset):
-            writer = self._writer(subset)
+        with self._writing(subset) as writer:
             for name, value in values.items():
                 writer.add_scalar(name, value, iteration)
 
@@ -59,8 +55,7 @@ class TensorBoardLogs:
         """Add each utterance's picture and sound; ``audio`` is the run's, ``symbols`` are those of its ids."""
         if not self.enabled or not examples:
             return
-        with self._writing(subset):
-            writer = self._writer(subset)
+        with self._writing(subset) as writer:
             for example in examples:
                 picture = _picture(example, audio, symbols)
                 writer.add_image(f"utterance/{_tag(example.name)}", picture, iteration, dataformats="HWC")
@@ -73,30 +68,23 @@ class TensorBoardLogs:
 
     def close(self) -> None:
         """Write out what is pending and close the files; raises OutputError for the first that cannot be written."""
-        failures = []
-        while self._writers:
-            subset, writer = self._writers.popitem()
-            try:
-                with self._writing(subset):
-                    writer.close()
-            except OutputError as error:
-                failures.append(error)
-            threading.excepthook = self._excepthook
-        if failures:
-            raise failures[-1]
+        with ExitStack() as stack:  # the others are closed, too
+            for subset, writer in self._writers.items():
+                stack.enter_context(self._writing(subset))
+                stack.callback(writer.close)
+        self._writers.clear()
+        threading.excepthook = self._excepthook
 
-    def _writing(self, subset: str) -> AbstractContextManager:
-        return writing(self.folder / subset, _HINT)
+    @contextmanager
+    def _writing(self, subset: str) -> Iterator[SummaryWriter]:
+        """Write to a subset's files; what they refuse is an OutputError."""
+        with writing(self.folder / subset, _HINT):
+            if subset not in self._writers:
+                from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
-    def _writer(self, subset: str) -> SummaryWriter:
-        if subset not in self.subsets:
-            raise ValueError(f"TensorBoard subset {subset!r}: expected one of {', '.join(self.subsets)}")
-        if subset not in self._writers:
-            from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
-
-            threading.excepthook = self._on_thread_error
-            self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
-        return self._writers[subset]
+                threading.excepthook = self._on_thread_error
+                self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
+            yield self._writers[subset]
 
     def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
         """A writer's thread dies of what cannot be written, and hands it to us at the next write: no traceback."""

@@ -1,6 +1,5 @@
 """The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
 
-import copy
 import itertools
 import math
 import signal
@@ -25,7 +24,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, OutputError, reason
+from common.errors import InputError, OutputError
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
@@ -77,9 +76,8 @@ class Trainer:
         self._training_loader = self._loader(training_set, self._sampler)
         self._validation_loader = self._loader(validation_set, validation)
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
-        board = TensorBoardLogs(options.output, subsets=("train", *self._subsets), enabled=ranks.is_main)
+        board = TensorBoardLogs(options.output, enabled=ranks.is_main)
         self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
-        self._ema_networks: Networks | None = None
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         return build_loader(
@@ -91,33 +89,28 @@ class Trainer:
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
-        """Continue where ``checkpoint`` was saved; the weights are loaded already, the rest is restored here.
+        """Continue where ``checkpoint``, which has a training state, was saved; the weights are loaded already.
 
         Returns lines on what cannot go on as it was.
 
         Raises:
-            CheckpointError: it holds no training state, or one that does not fit.
+            CheckpointError: its state does not fit.
         """
         state = checkpoint.training
-        if state is None:
-            raise CheckpointError(f"{where}: holds no training state to resume from, only weights")
-        try:
-            notes = self._engine.load_state(state, where=str(where))
-            notes += resume_average(self._engine.ema, checkpoint.ema, where=str(where))
-            sampler = self._sampler
-            self._position, lines = resumed_position(
-                state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
-            )
-            notes += lines
-            self._best = self._best_of(state)
-            random_states, n = state.get("random", []), self._ranks.world_size
-            if len(random_states) == n:
-                _set_random_state(random_states[self._ranks.rank], self._ranks.device)
-            elif state.get("steps_done") is not None:
-                notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
-            return notes
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: its training state does not fit ({reason(error)})") from error
+        assert state is not None
+        notes = self._engine.load_state(state, where=str(where))
+        notes += resume_average(self._engine.ema, checkpoint.ema, where=str(where))
+        sampler, n = self._sampler, self._ranks.world_size
+        self._position = resumed_position(
+            state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
+        )
+        self._best = self._best_of(state)
+        random_states = state.get("random", [])
+        if len(random_states) == n:
+            _set_random_state(random_states[self._ranks.rank], self._ranks.device)
+        elif state.get("steps_done") is not None:
+            notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
+        return notes
 
     def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
         """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
@@ -197,19 +190,19 @@ class Trainer:
         for micro_batches in _micro_batches(self._training_loader, options.gradient_accumulation_steps):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
             stops = signals.received is not None or self._reporter.failure is not None
-            asked = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
-            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **asked))
+            requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
+            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **requests))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
             saves = self._is_multiple_of(options.steps_per_checkpoint)
-            self._report(bar, keep=0 if is_last or validates or saves else self._engine.late)
+            self._report(bar, keep=0 if is_last or validates or saves else self._engine.n_pending)
             if self._stopping or self._is_due:
                 self._report(bar)
             if is_last or self._stopping:
                 return
             if validates:
-                self._validate_all(step=(position.epoch, position.steps_done, self._sampler.steps_per_epoch))
+                self._validate((position.epoch, position.steps_done, self._sampler.steps_per_epoch))
             if saves := saves or self._is_due:
                 self._save(rolling=True)
             if validates or saves:
@@ -223,9 +216,10 @@ class Trainer:
             loss = self._engine.objective.total(result.terms, epoch=position.epoch)
             now = time.perf_counter()
             position.add(result, loss, now - self._reported_at)
-            self._log_step(result, loss, now - self._reported_at)
+            step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
+            self._reporter.update(step, result, loss=loss, seconds=now - self._reported_at)
             self._reported_at = now
-            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
+            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
             bar.update()
             self._stopping |= result.stop
             self._is_due |= result.save
@@ -243,28 +237,13 @@ class Trainer:
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
-        figures = self._validate_all(step=(position.epoch,)) if validates else {}
+        figures = self._validate((position.epoch,)) if validates else {}
         for subset in self._subsets if shows and self._ranks.is_main else ():
             self._show_examples(self._networks_of(subset), subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
-
-    def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
-        position, engine, reporter = self._position, self._engine, self._reporter
-        style = engine.objective.log_style
-        phases = list(style.rates) or [phase.name for phase in engine.objective.phases]
-        rates = reporter.phase_figures("lrate", {name: result.learning_rates[name] for name in phases})
-        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
-        figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
-        step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
-        reporter.update(step, figures, result.grad_norms, iteration=result.iteration)
-        if result.skipped and self._ranks.is_main:
-            print_line(
-                f"warning: update {result.iteration} skipped ({', '.join(result.skipped)}): "
-                "a loss or gradient was not finite"
-            )
 
     def _log_epoch(self) -> None:
         position = self._position
@@ -275,25 +254,22 @@ class Trainer:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
 
-    def _validate_all(self, *, step: tuple[int, ...]) -> dict[str, float]:
+    def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
-        figures: dict[str, float] = {}
+        engine, epoch = self._engine, self._position.epoch
+        found: dict[str, float] = {}
         for subset in self._subsets:
-            figures |= self._validate(subset, step)
-        return figures
-
-    def _validate(self, subset: str, step: tuple[int, ...]) -> dict[str, float]:
-        position, engine = self._position, self._engine
-        started = time.perf_counter()
-        figures = engine.evaluate(raise_errors(self._validation_loader), networks=self._networks_of(subset))
-        figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
-        figures["took"] = time.perf_counter() - started
-        self._reporter.log(step, subset, figures, iteration=engine.iteration)
-        warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
-        for line in warnings if self._ranks.is_main else ():
-            print_line(f"warning: {line}")
-        figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
-        return {f"{subset}_{name}": value for name, value in figures.items()}
+            started = time.perf_counter()
+            terms = engine.evaluate(raise_errors(self._validation_loader), networks=self._networks_of(subset))
+            figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
+            figures["took"] = time.perf_counter() - started
+            self._reporter.log(step, subset, figures, iteration=engine.iteration)
+            warnings = engine.objective.warnings(figures, epoch=epoch) if subset == "val" else []
+            for line in warnings if self._ranks.is_main else ():
+                print_line(f"warning: {line}")
+            figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
+            found |= {f"{subset}_{name}": value for name, value in figures.items()}
+        return found
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -305,15 +281,9 @@ class Trainer:
         self._reporter.examples(subset, examples, iteration=self._engine.iteration)
 
     def _networks_of(self, subset: str) -> Networks:
-        """The networks; of ``val_ema`` with copies that have the current EMA weights in place of those averaged."""
-        networks, ema = self._engine.networks, self._engine.ema
-        if subset != "val_ema" or ema is None:
-            return networks
-        if self._ema_networks is None:
-            self._ema_networks = networks | {name: copy.deepcopy(networks[name]) for name in ema.averages}
-        for name, averages in ema.averages.items():
-            self._ema_networks[name].load_state_dict(averages)
-        return self._ema_networks
+        """The networks; of ``val_ema`` with the EMA weights."""
+        ema = self._engine.ema if subset == "val_ema" else None
+        return self._engine.networks | ({} if ema is None else ema.networks)
 
     def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""

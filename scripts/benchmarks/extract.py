@@ -17,7 +17,7 @@ from common.cli import ArgumentParser, n_processes, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction import ExtractionPlan, extract_corpus
+from common.extraction import ExtractionOptions, ExtractionPlan, extract_corpus
 from common.extraction.summary import Report
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.table import Table, cell
@@ -45,9 +45,10 @@ def time_extraction(
     """What was made, and the CPU seconds that this process took."""
     with tempfile.TemporaryDirectory() as folder:
         filelist = link_corpus(wavs, Path(folder), repeat=repeat)
-        plan = ExtractionPlan(Path(folder), config, mels=mels, pitch=("pitch_mel",) if pitch else ())
+        corpus = {"dataset_path": Path(folder), "wav_text_filelist": (filelist,), "num_workers": n_workers}
+        options = ExtractionOptions(**corpus, extract_mels=mels, extract_pitch_mel=pitch)
         started = time.process_time()
-        report = extract_corpus(plan, lists=[filelist], ranks=Ranks(), n_workers=n_workers)
+        report = extract_corpus(ExtractionPlan(options, config), ranks=Ranks())
         return report, time.process_time() - started
 
 

@@ -5,11 +5,20 @@
 ``inference.py --hifigan vocoder.pt -i copy.tsv -o copies`` then makes sound of the recordings' own mels.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from common.cli import ArgumentParser, non_negative_int, run
-from common.files import check_apart, write_text
+from common.cli import ArgumentParser, run
+from common.files import write_text
+from common.options import add_options, option
 from scripts.datasets.make_filelists import find_recordings, recording
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """Which recordings are listed."""
+
+    n_clips: int = option(10, "how many, the first by name; 0: all", least=0)
 
 
 def main() -> int:
@@ -17,14 +26,12 @@ def main() -> int:
     parser = ArgumentParser(prog="copy_list.sh", description="List recordings of a corpus for copy synthesis.")
     parser.add_argument("corpus", type=Path, help="folder with wavs/")
     parser.add_argument("list", type=Path, help="file to write, of columns output and wav")
-    parser.add_argument("--n-clips", type=non_negative_int, default=10, help="how many, the first by name; 0: all")
+    add_options(parser, CopyOptions)
     args = parser.parse_args()
     folder = args.corpus.resolve()
     clips = {clip: folder / recording(folder, clip) for clip in find_recordings(folder)[: args.n_clips or None]}
-    check_apart([("the list", args.list)], list(clips.items()))
-    write_text(
-        args.list, "".join(f"{line}\n" for line in ["output\twav", *(f"{a}.wav\t{b}" for a, b in clips.items())])
-    )
+    rows = ["output\twav", *(f"{name}.wav\t{path}" for name, path in clips.items())]
+    write_text(args.list, "".join(f"{row}\n" for row in rows))
     print(f"{args.list}: {len(clips)} recordings")
     return 0
 

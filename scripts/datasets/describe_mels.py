@@ -8,17 +8,17 @@ otherwise; `extract_mels.py` has the same ones, and its other options are ignore
 """
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 from common.audio import MelExtractor, check_wav
-from common.audio.arguments import add_audio_arguments, audio_config_from_args
+from common.audio.options import AudioOptions
 from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import AudioError, InputError
-from common.extraction.arguments import PEAK_NORM
+from common.extraction.arguments import add_mel_options
 from common.files import read_json, write_json, writing
+from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings, recording
 
 
@@ -56,17 +56,15 @@ def main() -> int:
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/")
     parser.add_argument("-o", "--output", type=Path, required=True, help="JSON file to write")
     parser.add_argument("--like", type=Path, help="checkpoint of a text-to-mel model that makes such mels")
-    parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
-    add_audio_arguments(parser)
+    add_mel_options(parser)
     args, _ = parser.parse_known_args()
+    options: AudioOptions = read_options(args, AudioOptions)
     base = None
     if args.like is not None:
         base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
-    elif not hasattr(args, "audio_config"):
-        base = audio_preset(getattr(args, "sampling_rate", None) or usual_rate(args.dataset_path))
-    audio = audio_config_from_args(args, base=base)
-    if args.peak_norm:
-        audio = replace(audio, peak=PEAK_NORM)
+    elif options.audio_config is None:
+        base = audio_preset(options.sampling_rate or usual_rate(args.dataset_path))
+    audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():  # another file is not lost by a slip
         from_plain(AudioConfig, read_json(args.output), where=str(args.output))

@@ -5,12 +5,13 @@ python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus
 
 import http.client
 import shutil
+import sys
 import tarfile
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from common import files
 from common.cli import ArgumentParser, run
@@ -71,8 +72,8 @@ def _download(url: str, part: Path) -> None:
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(
-            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to resume, or fetch the file "
-            "elsewhere and give its path instead"
+            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to resume, or give the path "
+            "of a file that you have"
         ) from error
     if total is not None and part.stat().st_size < total:
         raise InputError(f"{url}: the connection broke at {part.stat().st_size} of {total} bytes; run again to resume")
@@ -85,24 +86,23 @@ def _verify(path: Path, sha256: str | None) -> None:
 
 def is_archive(name: str) -> bool:
     """Whether a file's name says that `unpack` can unpack it."""
-    return name.lower().endswith((".zip", ".tar", ".tgz", *(f".tar.{suffix}" for suffix in ("gz", "bz2", "xz"))))
+    suffixes = [suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes]
+    return name.lower().endswith(tuple(suffixes))
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip, or a tar of any compression, into ``folder``, by Python since a fresh Debian has no bzip2.
+    """Unpack a zip or a tar into ``folder``, outside of which nothing is written.
 
-    Raises InputError if it is broken or holds a path that leads out of the folder: nothing is written outside of it.
+    Raises:
+        InputError: the archive is broken, or a tar holds a path that leads out of the folder.
+        OutputError: the folder cannot be written.
     """
-    is_zip = archive.name.lower().endswith(".zip")
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
-    options = {"filter": "data"} if hasattr(tarfile, "data_filter") and not is_zip else {}
+    is_tar = not archive.name.lower().endswith(".zip")
+    options = {"filter": "data"} if is_tar and hasattr(tarfile, "data_filter") else {}
+    print(f"unpacking {archive}", file=sys.stderr)
     try:
-        with zipfile.ZipFile(archive) if is_zip else tarfile.open(archive) as file:
-            for member in progress(file.infolist() if is_zip else file, desc=f"unpacking {archive.name}", unit="file"):
-                path = PurePosixPath(member.filename if is_zip else "")  # the filter looks at a tar's
-                if path.is_absolute() or ".." in path.parts:
-                    raise InputError(f"{archive}: cannot be unpacked ({path} leads out of the folder)")
-                file.extract(member, folder, **options)  # a zip's link becomes a file that holds its target's name
+        shutil.unpack_archive(archive, folder, **options)  # by Python, as a fresh Debian has no bzip2
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not of what is in the archive
             raise OutputError(f"{folder}: {archive} cannot be unpacked there ({error.strerror})") from error

@@ -5,12 +5,12 @@
 makes ``fsdd/recordings`` with 3,000 recordings of 8 kHz: 6 speakers say 10 digits in 50 takes each.
 """
 
+import itertools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import soundfile
-
+from common.audio import check_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.files import writing
@@ -24,28 +24,19 @@ N_TAKES = 50  # of each digit and speaker
 
 def check(recordings: Path) -> tuple[str, ...]:
     """The speakers of a complete folder of recordings; raises InputError where one is missing or not as published."""
-    takes: dict[str, set[tuple[int, int]]] = {}
-    for path in sorted(recordings.glob("*.wav")):
-        found = NAME.fullmatch(path.name)
-        if found is None:
-            raise InputError(f"{path}: expected a name like 7_george_12.wav, of digit, speaker and take")
-        takes.setdefault(found[2], set()).add((int(found[1]), int(found[3])))
-        try:
-            header = soundfile.info(path)
-        except soundfile.LibsndfileError as error:
-            raise InputError(f"{path}: not a WAV file ({error})") from error
-        if (header.samplerate, header.channels) != (SAMPLE_RATE, 1) or header.frames == 0:
-            got = f"{header.samplerate} Hz, {header.channels} channels, {header.frames} samples"
-            raise InputError(f"{path}: {got}; expected {SAMPLE_RATE} Hz, 1 channel")
-    if len(takes) != N_SPEAKERS:
-        raise InputError(f"{recordings}: {len(takes)} speakers ({', '.join(takes)}), expected {N_SPEAKERS}")
-    expected = {(digit, take) for digit in range(len(WORDS)) for take in range(N_TAKES)}
-    for speaker, own in takes.items():
-        if own != expected:
-            digit, take = min(own ^ expected)
-            problem = "is missing" if (digit, take) in expected else "is not of the dataset"
-            raise InputError(f"{recordings}/{digit}_{speaker}_{take}.wav {problem}; expected takes 0 to {N_TAKES - 1}")
-    return tuple(takes)
+    found = {path.name for path in recordings.glob("*.wav")}
+    speakers = tuple(sorted({name.split("_")[1] for name in found if NAME.fullmatch(name)}))
+    if len(speakers) != N_SPEAKERS:
+        raise InputError(f"{recordings}: {len(speakers)} speakers ({', '.join(speakers)}), expected {N_SPEAKERS}")
+    takes = itertools.product(range(len(WORDS)), speakers, range(N_TAKES))
+    expected = {f"{digit}_{speaker}_{take}.wav" for digit, speaker, take in takes}
+    if found != expected:
+        name = min(found ^ expected)
+        problem = "is missing" if name in expected else "is not of the dataset"
+        raise InputError(f"{recordings}/{name} {problem}; expected takes 0 to {N_TAKES - 1}, such as 7_george_12.wav")
+    for name in sorted(found):
+        check_wav(recordings / name, sampling_rate=SAMPLE_RATE)
+    return speakers
 
 
 def main(argv: Sequence[str] | None = None) -> int:

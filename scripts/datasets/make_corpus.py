@@ -7,18 +7,18 @@ filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. Wi
 voices, each with its own pitch, read all sentences, and the lists have a column of their names.
 """
 
-import argparse
 import io
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import soundfile
 import tgt
 
-from common.cli import ArgumentParser, name_argument, positive_int, run, whole_number
-from common.errors import InputError
-from common.files import check_apart, read_lines, write_atomically, write_text
+from common.cli import ArgumentParser, run
+from common.errors import InputError, OptionError
+from common.files import read_lines, write_atomically, write_text
+from common.options import add_options, option
 from common.progress import progress
 from common.text import EspeakSpeech, Speaker, check_length, check_markup, get_cleaner
 
@@ -121,39 +121,39 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
 
 
 def _named_pitch(text: str) -> tuple[str, int]:
-    name, _, pitch = text.partition("=")
-    name_argument(name)
-    if not name.isidentifier() or not re.fullmatch("[0-9]{1,2}", pitch):
-        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
-    return name, int(pitch)
+    found = re.fullmatch(r"(\w{1,100})=([0-9]{1,2})", text)
+    if found is None:
+        raise OptionError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
+    return found[1], int(found[2])
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """What is read, and by whom."""
+
+    output: Path | None = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
+    sentences: Path = option(SENTENCES, "sentences to read, one a line")
+    n_validation: int = option(10, "sentences kept for validation", least=1)
+    voice: str = option(READER.voice, "language tag of eSpeak NG")
+    words_per_minute: int = option(READER.words_per_minute, "pace", least=1)
+    pitch: int = option(READER.pitch, "0 to 99; 50: as the voice is", least=0, most=99)
+    speakers: tuple[str, ...] = option(
+        (),
+        "several voices, each reading all sentences; --pitch is theirs then",
+        metavar="NAME=PITCH",
+        read=_named_pitch,
+    )
 
 
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
-    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
-    parser.add_argument("--n-validation", type=positive_int, default=10, help="sentences kept for validation")
-    parser.add_argument("--voice", default=READER.voice, help="language tag of eSpeak NG")
-    parser.add_argument("--words-per-minute", type=positive_int, default=READER.words_per_minute, help="pace")
-    parser.add_argument("--pitch", type=whole_number(0, 99), default=READER.pitch, help="0 to 99; 50: as the voice is")
-    parser.add_argument(
-        "--speakers",
-        type=_named_pitch,
-        nargs="+",
-        metavar="NAME=PITCH",
-        help="several voices, each reading all sentences; --pitch is theirs then",
-    )
+    add_options(parser, CorpusOptions)
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
-    if args.speakers is not None and len(dict(args.speakers)) < len(args.speakers):
-        parser.error("argument --speakers: two of them have the same name")
-    if args.speakers is not None:
-        speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
-    lists = [("the list", args.output / name) for name in (TRAIN, VALIDATION, METADATA)]
-    check_apart(lists, [("--sentences", args.sentences)])
+    speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
     sentences = read_sentences(args.sentences)
-    make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
+    make_corpus(args.output, sentences=sentences, speaker=speakers or speaker, n_validation=args.n_validation)
 
 
 if __name__ == "__main__":

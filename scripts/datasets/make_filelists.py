@@ -10,11 +10,13 @@ list of recordings has the first column alone, which is all that a vocoder needs
 import itertools
 import random
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from common.cli import ArgumentParser, name_argument, non_negative_int, run, seed_number
-from common.errors import InputError
-from common.files import check_apart, read_lines, write_text
+from common.cli import ArgumentParser, run
+from common.errors import InputError, OptionError
+from common.files import read_lines, write_text
+from common.options import add_options, option
 
 SPLITS = ("train", "val", "test")
 SUFFIXES = (".wav", ".flac")
@@ -78,23 +80,15 @@ def read_chosen(
     for split, path in paths.items():
         if path is None:
             continue
-        chosen[split], missing = [], 0
-        for number, line in enumerate(read_lines(path), 1):
-            clip, where = line.strip(), f"{path}:{number}"
-            if not clip:
-                continue
-            if clip not in clips:
-                if not skip_missing:
-                    raise InputError(f"{where}: {clip} is not in the corpus")
-                missing += 1
-                continue
-            if clip in seen:
+        names = [(line.strip(), f"{path}:{number}") for number, line in enumerate(read_lines(path), 1) if line.strip()]
+        chosen[split] = [clip for clip, _ in names if clip in clips]
+        for clip, where in names:
+            if clip not in clips and not skip_missing:
+                raise InputError(f"{where}: {clip} is not in the corpus")
+            if seen.setdefault(clip, where) != where:
                 raise InputError(f"{where}: {clip} stands already in {seen[clip]}")
-            seen[clip] = where
-            chosen[split].append(clip)
-        if missing:
-            total = missing + len(chosen[split])
-            print(f"note: {path} names {total} clips, and the corpus has {len(chosen[split])} of them")
+        if len(chosen[split]) < len(names):
+            print(f"note: {path} names {len(names)} clips, and the corpus has {len(chosen[split])} of them")
     return chosen
 
 
@@ -138,23 +132,34 @@ def recording(folder: Path, clip: str) -> str:
     raise InputError(f"{folder / 'wavs' / clip}.wav: no such file, but metadata.csv lists it")
 
 
+def read_name(text: str) -> str:
+    """A word that can be part of a file's name and of a list's line; raises OptionError for any other."""
+    if not text.strip() or "/" in text or "|" in text or text.startswith("-"):
+        raise OptionError(f"{text}: expected a name without / and |")
+    return text
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The lists to make of a corpus."""
+
+    dataset_path: Path | None = option(None, "folder of wavs/, and of metadata.csv", names=("-d",), required=True)
+    output: Path = option(Path("filelists"), "folder of the lists", names=("-o",), writes=True)
+    name: str = option("ljs", "first part of the lists' names", read=read_name)
+    n_val: int = option(100, "clips to validate on", least=0)
+    n_test: int = option(500, "clips to test on", least=0)
+    seed: int = option(1234, "of the draw", least=0)
+    train_ids: Path | None = option(None, "file with the train clips, one a line")
+    val_ids: Path | None = option(None, "file with the val clips, one a line")
+    test_ids: Path | None = option(None, "file with the test clips, one a line")
+    skip_missing: bool = option(False, "leave out clips of these files that the corpus does not have")
+    speaker: str | None = option(None, "name of the voice, for a last column of the lists of texts", read=read_name)
+
+
 def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
-    parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/, and of metadata.csv")
-    parser.add_argument("-o", "--output", type=Path, default=Path("filelists"), help="folder of the lists")
-    parser.add_argument("--name", type=name_argument, default="ljs", help="first part of the lists' names")
-    parser.add_argument("--n-val", type=non_negative_int, default=100, help="clips to validate on")
-    parser.add_argument("--n-test", type=non_negative_int, default=500, help="clips to test on")
-    parser.add_argument("--seed", type=seed_number, default=1234, help="of the draw")
-    for split in SPLITS:
-        parser.add_argument(f"--{split}-ids", type=Path, help=f"file with the {split} clips, one a line")
-    parser.add_argument(
-        "--skip-missing", action="store_true", help="leave out clips of these files that the corpus does not have"
-    )
-    parser.add_argument(
-        "--speaker", type=name_argument, help="name of the voice, for a last column of the lists of texts"
-    )
+    add_options(parser, ListOptions)
     args = parser.parse_args()
     folder = args.dataset_path
     metadata = folder / "metadata.csv"
@@ -178,8 +183,6 @@ def main() -> int:
             column = "" if args.speaker is None else f"|{args.speaker}"
             lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
             lists[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
-    given = [(f"--{split}-ids", path) for split, path in ids.items() if path is not None]
-    check_apart([("the list", args.output / name) for name in lists], given)
     for name, lines in lists.items():
         write_text(args.output / name, "".join(line + "\n" for line in lines))
         print(f"{args.output / name}: {len(lines)} clips")

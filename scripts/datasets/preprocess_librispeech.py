@@ -9,19 +9,17 @@ other speeds are made of training subsets alone.
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from common.audio import check_wav, load_wav, save_wav
-from common.cli import ArgumentParser, n_processes, positive_float, positive_int, run
+from common.cli import ArgumentParser, run
 from common.errors import InputError
+from common.extraction import map_in_processes
 from common.files import write_atomically
+from common.options import add_options, option
 from common.progress import progress
-from common.signals import leave_signals_to_the_pool
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed, resample
 
@@ -29,7 +27,6 @@ SUBSETS = (
     *("train-clean-100", "train-clean-360", "train-other-500"),
     *("dev-clean", "dev-other", "test-clean", "test-other"),
 )
-_CHUNK = 16  # utterances handed to a process at a time
 
 
 @dataclass(frozen=True)
@@ -65,10 +62,6 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_ra
             jobs.append(Job(folder, source, target, transcript, where, copies, sampling_rate))
     if not jobs:
         raise InputError(f"{root}: holds no transcripts (*.trans.txt); scripts/download_librispeech.sh brings them")
-    known = {job.source for job in jobs}
-    for path in sorted(root.rglob("*.flac")):
-        if path not in known:
-            raise InputError(f"{path}: no transcript of it in {path.parent}; is the download complete?")
     return jobs
 
 
@@ -81,23 +74,16 @@ def _transcripts(path: Path) -> Iterator[tuple[str, str, str]]:
         yield name, text.strip().lower(), f"{path}:{number}"
 
 
-def convert(job: Job) -> dict[str, Any] | str:
-    """Write what is missing of an utterance's wav files; its entry of the manifest, or what is wrong.
-
-    Files are written completely or not at all, so that existing ones need not be made again.
-    """
-    torch.set_num_threads(1)
-    try:
-        if not all(path.is_file() for _, path in job.files()):
-            own_rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
-            recorded = load_wav(job.source, sampling_rate=own_rate, where=job.where)
-            wave = resample(recorded, ratio=job.sampling_rate / own_rate)
-            for speed, path in job.files():
-                if not path.is_file():
-                    save_wav(path, change_speed(wave, speed), sampling_rate=job.sampling_rate, durable=False)
-        return _entry(job)
-    except InputError as error:
-        return str(error)
+def convert(job: Job) -> dict[str, Any]:
+    """Write what is missing of an utterance's wav files, each completely or not at all; its entry of the manifest."""
+    if not all(path.is_file() for _, path in job.files()):
+        own_rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
+        recorded = load_wav(job.source, sampling_rate=own_rate, where=job.where)
+        wave = resample(recorded, ratio=job.sampling_rate / own_rate)
+        for speed, path in job.files():
+            if not path.is_file():
+                save_wav(path, change_speed(wave, speed), sampling_rate=job.sampling_rate, durable=False)
+    return _entry(job)
 
 
 def _entry(job: Job) -> dict[str, Any]:
@@ -112,33 +98,29 @@ def _entry(job: Job) -> dict[str, Any]:
     return {"transcript": job.transcript, "files": files} | sizes
 
 
+@dataclass(frozen=True)
+class LibriSpeechOptions:
+    """What to make of LibriSpeech."""
+
+    subsets: tuple[str, ...] = option((), "folders to convert; if not given, those of LibriSpeech in it")
+    speeds: tuple[float, ...] = option((), "of copies: 1.1 is faster", above=0, most=10, empty=True, metavar="RATE")
+    sampling_rate: int = option(16000, "of the wav files, Hz", least=1)
+    n_workers: int = option(os.cpu_count(), "processes", least=1, most=1024)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert each subset and write its manifest."""
     parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
     parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
-    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
-    parser.add_argument(
-        "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
-    )
-    parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
-    parser.add_argument("--n-workers", type=n_processes, default=os.cpu_count(), help="processes")
+    add_options(parser, LibriSpeechOptions)
     args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in SUBSETS if (args.folder / name).is_dir()]
     if not subsets:
         raise InputError(f"{args.folder}: holds none of {', '.join(SUBSETS)}; scripts/download_librispeech.sh does")
     for subset in subsets:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds, sampling_rate=args.sampling_rate)
-        entries = []
-        n_workers = min(args.n_workers, len(jobs))
-        with ProcessPoolExecutor(n_workers, initializer=leave_signals_to_the_pool) as pool:
-            try:
-                for entry in progress(pool.map(convert, jobs, chunksize=_CHUNK), total=len(jobs), desc=subset):
-                    if isinstance(entry, str):
-                        raise InputError(entry)
-                    entries.append(entry)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        done = map_in_processes(convert, jobs, n_workers=min(args.n_workers, len(jobs)))
+        entries = list(progress(done, total=len(jobs), desc=subset))
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         data = manifest_bytes(entries)
         write_atomically(manifest, lambda file, data=data: file.write(data))

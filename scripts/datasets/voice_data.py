@@ -20,10 +20,11 @@ from parselmouth.praat import call
 from common.audio import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.files import read_lines, write_text, writing
+from common.files import write_text, writing
 from common.progress import progress
 from common.text import Speaker
 from scripts.datasets.make_corpus import SENTENCES, normalize, read_sentences
+from scripts.datasets.make_filelists import read_metadata
 
 MORE_SENTENCES = Path(__file__).with_name("voice_sentences.txt")
 HELD_BACK = tuple(f"LJ001-{number:04d}" for number in range(73, 81))
@@ -88,12 +89,6 @@ def _save(path: Path, samples: np.ndarray, sampling_rate: int) -> None:
     save_wav(path, torch.from_numpy(samples), sampling_rate=sampling_rate, durable=False)
 
 
-def transcripts(folder: Path) -> dict[str, str]:
-    """Clips of a corpus in LJSpeech's layout with their texts, normalized ones where there are any."""
-    rows = [line.split("|") for line in read_lines(folder / "metadata.csv")]
-    return {row[0]: row[-1] for row in rows if len(row) > 1}
-
-
 def repeated(recordings: Sequence[str], *, share: float, others: Sequence[str]) -> list[str]:
     """Others, and recordings as often as they are about ``share`` of that many."""
     return [*others, *list(recordings) * max(1, round(share * len(others) / len(recordings)))]
@@ -150,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--recordings", type=Path, required=True, help="corpus in LJSpeech's layout: wavs/ and metadata.csv")
     add("--held-back", nargs="*", default=HELD_BACK, help="recordings for measuring (default: LJ001-0073 to 0080)")
     args = parser.parse_args(argv)
-    every = transcripts(args.recordings)
+    every = read_metadata(args.recordings / "metadata.csv")
     clips = {name: text for name, text in every.items() if name not in args.held_back}
     if len(clips) < 2:
         raise InputError(f"{args.recordings}: {len(clips)} clips besides those held back, expected 2 or more")

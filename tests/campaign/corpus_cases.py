@@ -3,22 +3,19 @@
 import math
 import os
 import shutil
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
-import torch
 from harness import Case
 from hypothesis import strategies as st
-from values import tensors, text_mutations, write_file
+from values import text_mutations, write_file
 from world import World
 
 # ---- lists and tables of phrases
 
-_LONG = "n" * 300
 FIELDS = {  # another value of a field of a list -> whether it is known to be wrong
     "": True,
     "absent/u0.pt": True,
@@ -26,42 +23,23 @@ FIELDS = {  # another value of a field of a list -> whether it is known to be wr
     "/dev/zero": True,
     "/etc/passwd": True,
     ".": True,
-    f"{_LONG}.pt": True,
-    "a\0b": True,
-    "a\x1b[31mb": True,
-    "a\x9bb": True,
     "fifo": True,
     "mels": True,
-    "\u202e": True,
 }
 LISTS = {"inference": "phrases", "train": "features", "extract_mels": "recordings"}
 TEXTS = (
     "",
-    "\x1b[31mred",
-    "a\0b",
     "caf\u00e9 \u4e2d\u6587",
     "{AH0}",
     "{",
-    "}" * 50,
     "{XX9}",
     "<speak>a",
-    "a " * 20_000,
-    "1" * 400,
+    "a " * 2000,
+    "1" * 40,
     "$" * 30,
-    "1e999",
-    "9" * 50 + "%",
-    "\u0661\u0662\u0663",
-    "-" * 500,
-    "\u200b",
-    "\ufeff",
-    "...",
-    "Mr. " * 50,
     "1/0",
+    "...",
     "12:99:99",
-    "\u00bd" * 40,
-    "M" * 60,
-    "I" * 20_000,
-    "i." * 400,
 )
 
 
@@ -92,7 +70,7 @@ def lists(world: World) -> st.SearchStrategy[Case]:
             value = draw(st.sampled_from(list(FIELDS)))
             rows[row][column] = value
             is_text = rows[0][column] == "text" if kind == "phrases" else column == len(rows[row]) - 1
-            wrong = not is_text and not (kind == "phrases" and value in ("\u202e", "mels", "fifo"))
+            wrong = not is_text and not (kind == "phrases" and value in ("mels", "fifo"))
             label = f"field {column} of line {row}: {value[:20]!r}"
         elif how == "text":
             text = draw(st.one_of(st.sampled_from(TEXTS), st.text(max_size=30)))
@@ -116,15 +94,13 @@ def lists(world: World) -> st.SearchStrategy[Case]:
         elif how == "bytes":
             mutation = draw(text_mutations)
             data = mutation.applied(("\n".join(lines) + "\n").encode())
-            wrong, label = mutation.label in ("empty file", "UTF-16", "zero bytes", "0xFF bytes", "PNG"), mutation.label
+            wrong, label = mutation.label in ("empty file", "UTF-16", "zero bytes", "PNG"), mutation.label
         else:
-            label = draw(st.sampled_from(["a folder", "a FIFO", "/dev/zero", "absent", "a socket", "unreadable link"]))
-        text = bar.join([]) + "\n".join(bar.join(row) for row in rows) + "\n"
+            label = draw(st.sampled_from(["a folder", "a FIFO", "absent"]))
+        text = "\n".join(bar.join(row) for row in rows) + "\n"
 
         def write(folder: Path) -> list[str]:
-            return _write_list(
-                world, folder, kind, data if data is not None else text.encode("utf-8", "surrogatepass"), how, label
-            )
+            return _write_list(world, folder, kind, text.encode() if data is None else data, how, label)
 
         writes = ("out",) if program != "extract_mels" else ("out", "corpus")
         return Case(f"{program}: {label}", program, write, wrong=wrong, status=None, writes=writes)
@@ -160,9 +136,6 @@ def special_file(path: Path, kind: str) -> None:
     makers: dict[str, Callable[[], Any]] = {
         "a folder": path.mkdir,
         "a FIFO": lambda: os.mkfifo(path),
-        "a socket": lambda: os.mknod(path, 0o140600),
-        "unreadable link": lambda: path.symlink_to(path.name),
-        "/dev/zero": lambda: path.symlink_to("/dev/zero"),
         "absent": lambda: None,
     }
     makers[kind]()
@@ -170,10 +143,10 @@ def special_file(path: Path, kind: str) -> None:
 
 # ---- TextGrids
 
-_POSSIBLE_LABELS = ('"A""B"', '"XX"', '"' + "A" * 10_000 + '"')
-_LABELS = (*_POSSIBLE_LABELS, '"', '"AH0', 'AH0"', "AH0", '"A"B"', '"AH0\nL"', '"\x1b[31m"', '"\0"')
-_NUMBERS = ("nan", "inf", "-inf", "1e999", "-1", "0", "1e-300", "x", "", "9" * 5000, "0x10", "1,5", "1_0", "\u0661")
-_COUNTS = ("-1", "0", "1", "1000000000", "9" * 5000, "2.5", "x", "", "nan")
+_POSSIBLE_LABELS = ('"A""B"', '"XX"')
+_LABELS = (*_POSSIBLE_LABELS, '"', '"AH0', 'AH0"', "AH0", '"A"B"')
+_NUMBERS = ("nan", "inf", "-1", "0", "x", "", "1,5")
+_COUNTS = ("-1", "0", "1", "1000", "2.5", "x", "")
 
 
 def textgrids(world: World) -> st.SearchStrategy[Case]:
@@ -183,7 +156,7 @@ def textgrids(world: World) -> st.SearchStrategy[Case]:
 
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        how = draw(st.sampled_from(["label", "number", "count", "line", "bytes", "file"]))
+        how = draw(st.sampled_from(["label", "number", "count", "bytes", "file"]))
         changed: list[str] = list(lines)
         interval = draw(st.integers(0, (len(lines) - 12) // 3 - 1))
         data, wrong, label = None, True, ""
@@ -195,24 +168,20 @@ def textgrids(world: World) -> st.SearchStrategy[Case]:
             value, place = draw(st.sampled_from(_NUMBERS)), draw(st.sampled_from([3, 4, 9, 10, *range(12, len(lines))]))
             place -= 1 if place >= 12 and (place - 12) % 3 == 2 else 0
             changed[place] = value
-            label, wrong = f"line {place + 1}: {value[:20]!r}", value in ("nan", "inf", "-inf", "1e999", "x", "")
+            label, wrong = f"line {place + 1}: {value[:20]!r}", value in ("nan", "inf", "x", "")
             wrong &= place >= 12  # those of the file and its tier are not read, or bound nothing
         elif how == "count":
             value, place = draw(st.sampled_from(_COUNTS)), draw(st.sampled_from([6, 11]))
             changed[place] = value
             label = f"count of line {place + 1}: {value[:20]!r}"
             wrong = place == 11  # the number of tiers is not read
-        elif how == "line":
-            place, what = draw(st.integers(0, len(lines) - 1)), draw(st.sampled_from(["absent", "twice", "empty"]))
-            changed[place : place + 1] = {"absent": [], "twice": [lines[place]] * 2, "empty": [""]}[what]
-            label, wrong = f"line {place + 1} {what}", place >= 7
         elif how == "bytes":
             mutation = draw(text_mutations)
             data = mutation.applied(text.encode())
-            label, wrong = mutation.label, mutation.label in ("empty file", "zero bytes", "0xFF bytes", "PNG", "gzip")
+            label, wrong = mutation.label, mutation.label in ("empty file", "zero bytes", "PNG", "gzip")
             wrong |= mutation.name == "truncated" and mutation.at < 0.97
         else:
-            label = draw(st.sampled_from(["a folder", "a FIFO", "/dev/zero", "absent", "a socket", "unreadable link"]))
+            label = draw(st.sampled_from(["a folder", "a FIFO", "absent"]))
 
         def write(folder: Path) -> list[str]:
             dataset = _recordings(world, folder)
@@ -239,18 +208,6 @@ def _recordings(world: World, folder: Path) -> Path:
 
 # ---- recordings
 
-_WAV_FIELDS = {  # offset and format of a field of the header that soundfile writes
-    "size": (4, "<I"),
-    "format": (20, "<H"),
-    "channels": (22, "<H"),
-    "rate": (24, "<I"),
-    "bytes per second": (28, "<I"),
-    "block": (32, "<H"),
-    "bits": (34, "<H"),
-    "data size": (40, "<I"),
-}
-_WAV_NUMBERS = (0, 1, 2, 3, 7, 8, 24, 64, 255, 65535, 22050, 44100, 2**31 - 1, 2**31, 2**32 - 1)
-
 
 def recordings(world: World) -> st.SearchStrategy[Case]:
     """WAV and FLAC files with wrong headers and samples."""
@@ -258,24 +215,17 @@ def recordings(world: World) -> st.SearchStrategy[Case]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
         program = draw(st.sampled_from(["extract_mels", "extract_mels", "inference"]))
-        form = draw(st.sampled_from(["WAV", "WAV", "WAV", "FLAC", "OGG", "AIFF", "RF64", "W64"]))
-        how = draw(st.sampled_from(["field", "bytes", "samples", "file"])) if form == "WAV" else "bytes"
-        name = text = None
-        number, wrong = 0, False
-        if how == "field":
-            name, number = draw(st.sampled_from(list(_WAV_FIELDS))), draw(st.sampled_from(_WAV_NUMBERS))
-            number %= 1 << (8 * struct.calcsize(_WAV_FIELDS[name][1]))
-            label = f"{name} {number}"
-            wrong = (name, number) in {("rate", 0), ("channels", 0), ("channels", 2), ("rate", 1)}
-            wrong = wrong or (program == "extract_mels" and (name, number) == ("rate", 44100))
-        elif how == "bytes":
+        form = draw(st.sampled_from(["WAV", "WAV", "FLAC", "OGG"]))
+        how = draw(st.sampled_from(["bytes", "samples", "file"])) if form == "WAV" else "bytes"
+        wrong = False
+        if how == "bytes":
             text = draw(text_mutations)
-            label, wrong = text.label, text.label in ("empty file", "PNG", "zero bytes", "0xFF bytes")
+            label, wrong = text.label, text.label in ("empty file", "PNG", "zero bytes")
         elif how == "samples":
-            label = draw(st.sampled_from(["none", "NaN", "infinite", "1e300", "stereo", "one", "silence", "constant"]))
-            wrong = label in ("none", "NaN", "infinite", "stereo", "one") and program == "extract_mels"
+            label = draw(st.sampled_from(["none", "NaN", "stereo", "one", "silence", "constant"]))
+            wrong = label in ("none", "NaN", "stereo", "one") and program == "extract_mels"
         else:
-            label = draw(st.sampled_from(["a folder", "a FIFO", "/dev/zero", "absent", "a socket", "unreadable link"]))
+            label = draw(st.sampled_from(["a folder", "a FIFO", "absent"]))
             wrong = True
 
         def write(folder: Path) -> list[str]:
@@ -289,23 +239,11 @@ def recordings(world: World) -> st.SearchStrategy[Case]:
                 soundfile.write(path, _samples(label, wave), rate, subtype="DOUBLE")
             else:
                 soundfile.write(path, wave, rate, format=form, subtype="VORBIS" if form == "OGG" else "PCM_16")
-                data = path.read_bytes()
-                if name is not None:
-                    offset, kind = _WAV_FIELDS[name]
-                    data = data[:offset] + struct.pack(kind, number) + data[offset + struct.calcsize(kind) :]
-                path.write_bytes(data if text is None else text.applied(data))
+                path.write_bytes(text.applied(path.read_bytes()))
             if program == "inference":
                 write_file(dataset / "one.tsv", "output\twav\na.wav\twavs/c000.wav\n")
-                return [
-                    "-i",
-                    str(dataset / "one.tsv"),
-                    "--dataset-path",
-                    str(dataset),
-                    "-o",
-                    "out",
-                    "--no-audio",
-                    "--save-mels",
-                ]
+                words = ["-i", str(dataset / "one.tsv"), "--dataset-path", str(dataset), "-o", "out"]
+                return [*words, "--no-audio", "--save-mels"]
             return world.extract(dataset)
 
         return Case(f"{program} {form} {how}: {label}", program, write, wrong=wrong, writes=("corpus", "out"))
@@ -323,69 +261,5 @@ def _samples(kind: str, wave: np.ndarray) -> np.ndarray:
     if kind in ("silence", "constant"):
         return np.full_like(wave, 0.0 if kind == "silence" else 0.5)
     changed = wave.copy()
-    changed[100] = {"NaN": math.nan, "infinite": math.inf, "1e300": 1e300}[kind]
+    changed[100] = math.nan
     return changed
-
-
-# ---- features
-
-_GOOD = ("float16", "requires gradient", "transposed", "negative numbers", "parameter", "three dimensions", "float64")
-_GOOD += ("negative view", "bool", "uint8", "int64", "one dimension")  # right for durations or pitch, or in some shape
-
-
-def features(world: World) -> st.SearchStrategy[Case]:
-    """Tensors of another layout, shape, kind or value as features to train on or to speak with."""
-    values = tensors()
-    folders = ("mels", "durations", "pitch_char")
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        program, column = draw(
-            st.sampled_from([("inference", ""), ("inference", ""), *(("train", f) for f in folders)])
-        )
-        how = draw(st.sampled_from(["tensor", "tensor", "bytes", "file"]))
-        if how == "tensor":
-            label = draw(st.sampled_from(list(values)))
-        elif how == "bytes":
-            mutation = draw(text_mutations)
-            label = mutation.label
-        else:
-            label = draw(st.sampled_from(["a folder", "a FIFO", "/dev/zero", "absent", "a socket", "unreadable link"]))
-        wrong = (
-            how == "file" or label in ("empty file", "PNG", "zero bytes") or (how == "tensor" and label not in _GOOD)
-        )
-
-        def write(folder: Path) -> list[str]:
-            dataset = folder / "corpus"
-            dataset.mkdir()
-            path = dataset / (column or "mels") / "u0.pt"
-            if program == "train":
-                for name in folders:
-                    (dataset / name).mkdir()
-                    for file in (world.folder / "features" / name).iterdir():
-                        (dataset / name / file.name).symlink_to(file)
-                lines = (world.folder / "features" / "val.txt").read_text()
-                shutil.copy(world.folder / "features" / "pitch_char_stats__train.json", dataset)
-                for name in ("train.txt", "val.txt"):
-                    (dataset / name).write_text(lines)
-                original = path.read_bytes()
-                path.unlink()
-            else:
-                path.parent.mkdir()
-                shutil.copy(world.folder / "audio.json", path.parent)
-                write_file(dataset / "one.tsv", "output\tmel\na.wav\tmels/u0.pt\n")
-                original = (world.folder / "mel.pt").read_bytes()
-            if how == "file":
-                special_file(path, label)
-            elif how == "tensor":
-                torch.save(values[label], path)
-            else:
-                path.write_bytes(mutation.applied(original))
-            if program == "train":
-                return world.train_voice(dataset)
-            vocoder = ["--hifigan", str(world.vocoder)]
-            return ["-i", str(dataset / "one.tsv"), "--dataset-path", str(dataset), "-o", "out", *vocoder]
-
-        return Case(f"{program} {column} {how}: {label}", program, write, wrong=wrong, writes=("out",))
-
-    return cases()

@@ -1,7 +1,6 @@
 """A command that breaks each promise by name, to show that the harness notices."""
 
 import mmap
-import os
 import signal
 import subprocess
 import sys
@@ -11,14 +10,8 @@ from common.errors import InputError, OptionError
 
 
 def _say(text: str) -> int:
-    """Around what makes every message printable."""
     print(f"error: {text}", file=sys.stderr)
     return 1
-
-
-def _with_status(status: int) -> int:
-    print("error: a line", file=sys.stderr)
-    return status
 
 
 def _refuse(message: str, *, kind: type[InputError] = InputError) -> int:
@@ -62,19 +55,15 @@ def _leave_behind() -> int:
 
 BREACHES = {  # what `harness.problems` says -> what does it
     "traceback: ValueError": lambda: int("x"),
-    "status -9": lambda: os.kill(os.getpid(), 9),
-    "status 3": lambda: _with_status(3),
     "0 lines of error": lambda: 1,
     "2 lines of error": lambda: _say("one\nerror: two"),
     "status 2 instead of 1": lambda: _refuse("an option", kind=OptionError),
     "accepted without a word": lambda: 0,
     "undocumented line: chatter": lambda: _warn("chatter"),
     "memory": lambda: _memory(2200 << 20),
-    "memory, beyond the limit": lambda: _memory(8 << 30),
     "an error of 5007 characters": lambda: _say("x" * 5000),
     "prints the raw byte": lambda: _say("\x1b[31m"),
     "a payload ran": lambda: _print("payload-ran-" * 3),
-    "a payload ran, with a file": lambda: _write("canary"),
     "writes outside its output: stray": lambda: _write("stray"),
     "processes left behind": _leave_behind,
     "waits for ever": _wait,

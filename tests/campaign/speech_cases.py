@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness import ROOT, Case
 from hypothesis import strategies as st
-from values import PLAIN, deep_json, mutations, places_of, text_mutations
+from values import PLAIN, mutations, places_of, text_mutations
 from world import World
 
 from scripts.options_page import parser_of
@@ -15,54 +15,29 @@ from scripts.options_page import parser_of
 
 _ELEMENTS = "speak p s break prosody say-as phoneme sub emphasis voice lang mark audio x desc w token".split()
 _ATTRIBUTES = {
-    "rate": ("fast", "150%", "-1", "nan", "inf", "1e-300", "0%", "x", "9" * 400 + "%"),
-    "pitch": ("high", "+5st", "-9999Hz", "0Hz", "nan%", "inf", "+1e999st"),
-    "volume": ("loud", "+6dB", "-1e999dB", "nan"),
+    "rate": ("fast", "150%", "-1", "nan", "inf", "0%", "x"),
+    "pitch": ("high", "+5st", "0Hz", "nan%"),
+    "volume": ("loud", "+6dB", "nan"),
     "range": ("x-low", "-100%", "nan"),
     "contour": ("(0%,+20Hz)(10%,nan)", "(", "(200%,x)"),
-    "time": ("500ms", "1e9s", "-1s", "nans", "99999999999999h", "\u0665s"),
+    "time": ("500ms", "-1s", "nans"),
     "strength": ("strong", "x"),
     "interpret-as": ("date", "cardinal", "characters", "telephone", "time", "unit", "x"),
-    "format": ("mdy", "x" * 500),
+    "format": ("mdy", "x"),
     "alphabet": ("ipa", "x-arpabet", "x"),
-    "ph": ("t\u0259", "", "XX9", "\0", "AH0 " * 5000),
+    "ph": ("t\u0259", "", "XX9"),
     "alias": ("a", "", "<b>"),
-    "name": ("ann", "bob", "x", "", "99999999999999999999", "-1"),
+    "name": ("ann", "bob", "x", "", "-1"),
     "src": ("/dev/zero", "file:///etc/passwd", "http://localhost/"),
     "xml:lang": ("en-us", "xx", ""),
 }
-_TEXTS = (
-    "Go on.",
-    "",
-    "12:99",
-    "&amp;",
-    "&#0;",
-    "&#x1b;",
-    "&x;",
-    "1e999",
-    "]]>",
-    "<![CDATA[a]]>",
-    "<!-- -->",
-    "caf\u00e9",
-)
+_TEXTS = ("Go on.", "", "12:99", "&amp;", "&#0;", "&x;", "]]>", "<![CDATA[a]]>", "<!-- -->", "caf\u00e9")
 XML = {
     "entities": '<!DOCTYPE s [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><speak>&b;</speak>',
-    "billion laughs": "<!DOCTYPE s ["
-    + '<!ENTITY l0 "ha">'
-    + "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
-    + "]><speak>&l11;</speak>",
     "external entity": '<!DOCTYPE s [<!ENTITY a SYSTEM "file:///etc/passwd">]><speak>&a;</speak>',
-    "deep": "<speak>" + "<p>" * 20_000 + "a" + "</p>" * 20_000 + "</speak>",
-    "deep prosody": "<speak>" + "<prosody rate='90%'>" * 500 + "a" + "</prosody>" * 500 + "</speak>",
-    "many attributes": "<speak " + " ".join(f"a{i}='1'" for i in range(20_000)) + ">a</speak>",
     "not closed": "<speak>a",
     "crossed": "<speak><p><s>a</p></s></speak>",
     "two roots": "<speak>a</speak><speak>b</speak>",
-    "instruction": "<?xml version='1.0' encoding='UTF-16'?><speak>a</speak>",
-    "long break": "<speak>a<break time='86400s'/></speak>",
-    "many breaks": "<speak>" + "a<break time='10s'/>" * 2000 + "</speak>",
-    "slow": "<speak><prosody rate='1e-9'>a</prosody></speak>",
-    "namespace": "<s:speak xmlns:s='x'>a</s:speak>",
 }
 
 
@@ -88,7 +63,7 @@ def ssml(world: World) -> st.SearchStrategy[Case]:
             text = XML[label]
         else:
             text = label = f"<speak>{draw(_ssml())}</speak>"
-        wrong = label in ("not closed", "crossed", "two roots", "billion laughs", "external entity")
+        wrong = label in ("not closed", "crossed", "two roots", "external entity")
 
         def write(folder: Path) -> list[str]:
             (folder / "text.tsv").write_text("output\ttext\na.wav\t" + text.replace("\n", " ") + "\n")
@@ -101,25 +76,7 @@ def ssml(world: World) -> st.SearchStrategy[Case]:
 
 # ---- options
 
-_NUMBERS = (
-    "nan",
-    "inf",
-    "-inf",
-    "-1",
-    "0",
-    "1e-30",
-    "1e400",
-    "-1e400",
-    "",
-    " ",
-    "x",
-    "\u0663",
-    "0x10",
-    "1_0",
-    "1,5",
-    "9" * 5000,
-)
-_NUMBERS += ("2147483648", "9223372036854775808", "-5", "0.5", "1e30", "08", "\x1b[31m", "a\0b"[:1])
+_NUMBERS = ("nan", "inf", "-1", "0", "1e-30", "", " ", "x", "0x10", "1,5", "2147483648", "0.5")
 PROGRAMS = ("inference", "inference --jasper x", "extract_mels", "train -m FastPitch", "train -m HiFi-GAN")
 PROGRAMS += ("train -m Jasper", "train -m Tacotron2", "train -m WaveGlow")
 
@@ -137,7 +94,7 @@ def options(world: World) -> st.SearchStrategy[Case]:
         if program == "inference":
             value = "7" if value.isdecimal() and len(value) > 9 else value  # so many repeats would be right, and long
         # The rest is right, but for a list of training that does not exist, so that nothing long begins.
-        wrong = value in ("nan", "x", "", " ", "0x10", "1,5", "\x1b[31m", "a")
+        wrong = value in ("nan", "x", "", " ", "0x10", "1,5")
 
         def write(folder: Path) -> list[str]:
             values = [f"{option}={value}"]
@@ -173,69 +130,32 @@ def _is_number(action: argparse.Action) -> bool:
 
 # ---- variables of scripts
 
+_JUNK = ("x", "maybe", "1.5", "a b", "a;touch canary", "$(touch canary)", "a[$(touch canary)]", "-1")
 _VALUES = (
-    "08",
-    "-1",
-    "1.5",
-    "x",
-    "9" * 400,
-    "1e3",
-    " ",
-    "a b",
-    "a;touch canary",
-    "$(touch canary)",
-    "a[$(touch canary)]",
-)
-_VALUES += (
+    *_JUNK,
     "`touch canary`",
     "../../evil",
     "*",
     "-rf",
     "--help",
-    "\x1b[31m",
     "a\nb",
     "TRUE",
     "yes",
     "1",
     "0",
     "off",
-    "maybe",
+    "'",
+    '"',
 )
-_VALUES += ("n" * 300, "'", '"', "\\", "x|y", "caf\u00e9", "/dev/zero", "~")
 NUMBERS = ("BS", "GRAD_ACCUMULATION", "NUM_GPUS", "NNODES", "EPOCHS")
 SWITCHES = ("AMP", "LEARNED_ALIGNMENT", "ENERGY", "LOAD_MEL_FROM_DISK", "CUDNN_BENCHMARK")
 SCRIPTS = {
-    "train.sh": (
-        *NUMBERS,
-        *SWITCHES,
-        "MODEL",
-        "NAME",
-        "OUTPUT_DIR",
-        "DATASET_PATH",
-        "FILELISTS",
-        "LEARNING_RATE",
-        "SEED",
-    ),
-    "prepare_dataset.sh": ("NAME", "DATASET_PATH", "N_VAL", "N_TEST", "FILELISTS", "TRAIN_IDS", "TEXTGRIDS"),
-    "inference_example.sh": (
-        "FASTPITCH",
-        "HIFIGAN",
-        "PHRASES",
-        "SPEAKER",
-        "AMP",
-        "NUM_GPUS",
-        "OUTPUT_DIR",
-        "BATCH_SIZE",
-    ),
+    "train.sh": (*NUMBERS, *SWITCHES, "MODEL", "NAME", "OUTPUT_DIR", "DATASET_PATH", "LEARNING_RATE", "SEED"),
+    "prepare_dataset.sh": ("NAME", "DATASET_PATH", "N_VAL", "FILELISTS", "TRAIN_IDS", "TEXTGRIDS"),
+    "inference_example.sh": ("FASTPITCH", "HIFIGAN", "PHRASES", "SPEAKER", "AMP", "OUTPUT_DIR", "BATCH_SIZE"),
     "serve.sh": ("FASTPITCH", "HIFIGAN", "JASPER", "PORT", "HOST", "EMA"),
-    "fine_tune.sh": ("NAME", "OUTPUT_DIR", "HIFIGAN", "NUM_GPUS", "BATCH_SIZE", "EPOCHS"),
-    "extract_fine_tune_mels.sh": ("NAME", "OUTPUT_DIR", "FASTPITCH", "NUM_GPUS", "AMP"),
     "finetune_voice.sh": ("SPEAKER", "EPOCHS", "OUTPUT_DIR", "FASTPITCH", "NUM_GPUS"),
-    "train_jasper.sh": (*NUMBERS, "AMP", "MODEL_CONFIG", "DATASET_PATH", "SEED", "LEARNING_RATE", "WARMUP_EPOCHS"),
-    "slurm_train.sh": ("MODEL", "NUM_GPUS", "TRAIN_SCRIPT", "AMP"),
     "evaluation.sh": ("JASPER", "DATASET_PATH", "OUTPUT_DIR", "NUM_GPUS", "EMA", "BATCH_SIZE"),
-    "evaluate_voice.sh": ("FASTPITCH", "HIFIGAN", "JASPER", "OUTPUT_DIR"),
-    "benchmark_train.sh": ("MODEL", "NUM_GPUS", "BS", "AMP", "LARGEST_BATCH"),
 }
 
 
@@ -246,20 +166,8 @@ def variables(world: World) -> st.SearchStrategy[Case]:
     def cases(draw: st.DrawFn) -> Case:
         script = draw(st.sampled_from(list(SCRIPTS)))
         name, value = draw(st.sampled_from(SCRIPTS[script])), draw(st.sampled_from(_VALUES))
-        junk = (
-            "x",
-            "maybe",
-            "1.5",
-            "a b",
-            "a;touch canary",
-            "$(touch canary)",
-            "a[$(touch canary)]",
-            "\x1b[31m",
-            "08",
-            "-1",
-        )
         counts = name in NUMBERS and name != "EPOCHS"  # which train.py checks, and does not run here
-        wrong = (counts and value in junk) or (name in SWITCHES and value in ("maybe", "x", "1.5", "a b"))
+        wrong = (counts and value in _JUNK) or (name in SWITCHES and value in ("maybe", "x", "1.5", "a b"))
         wrong &= script == "train.sh"
         environment = {"DRY_RUN": "1", "PYTHON": "py", name: value}
         words = [str(ROOT / "scripts" / script)]
@@ -292,16 +200,13 @@ def http(world: World) -> st.SearchStrategy[Case]:
 
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        how = draw(st.sampled_from(["value", "value", "deep", "bytes", "ssml", "form"]))
+        how = draw(st.sampled_from(["value", "value", "bytes", "ssml", "form"]))
         path, kind, wrong = "/v1/audio/speech", "application/json", False
         body: bytes
         if how == "value":
             mutation = draw(mutations(places, PLAIN))
             body, label = json.dumps(mutation.applied(SPEECH)).encode(), mutation.label
             wrong = mutation.is_wrong(SPEECH) and mutation.name not in ("a dict",)
-        elif how == "deep":
-            place, what = draw(st.sampled_from(places)), draw(st.sampled_from(["deep", "number of 5,000 digits"]))
-            body, label, wrong = deep_json(SPEECH, place, what).encode(), f"{place} {what}", True
         elif how == "bytes":
             change = draw(text_mutations)
             body, label = change.applied(json.dumps(SPEECH).encode()), change.label

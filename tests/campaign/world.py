@@ -3,27 +3,19 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import corpus
 import foreign
 import tiny
 import tiny_jasper
-import tiny_tacotron2
 import tiny_vocoder
 import tiny_voice
 import torch
-from harness import ForkServer
 from sung_words import make_sung_corpus
 
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
-from common.registry import get_model
-from common.training import Networks
-from scripts import export_model
+from common.config import to_plain
 
-MELS = AudioConfig(n_mels=foreign.N_MELS)
-VOCODER_OPTIONS = tiny_vocoder.TINY_OPTIONS
 RUN = "--epochs 1 --validation-interval 99 --samples-interval 99 -bs 2".split()
 
 
@@ -58,7 +50,7 @@ class World:
     def train_vocoder(self, dataset: Path, *words: str) -> list[str]:
         """Words after train.py that train HiFi-GAN."""
         lists = ["--training-files", str(dataset / "list.txt"), "--validation-files", str(dataset / "list.txt")]
-        return ["-o", "out", "-d", str(dataset), *lists, *VOCODER_OPTIONS, *RUN, *words]
+        return ["-o", "out", "-d", str(dataset), *lists, *tiny_vocoder.TINY_OPTIONS, *RUN, *words]
 
     def train_recognizer(self, dataset: Path, config: Path, *words: str, training: str = "train.txt") -> list[str]:
         """Words after train.py that train Jasper."""
@@ -74,46 +66,19 @@ class World:
         return [*own, *(words or ("--extract-mels",))]
 
 
-def make_world(folder: Path, server: ForkServer) -> None:
-    """Fill ``folder``; ``server`` trains what is trained."""
+def make_world(folder: Path) -> None:
+    """Fill ``folder``."""
     tiny_voice.save_voice(folder / "voice.pt")
     tiny_voice.save_vocoder(folder / "vocoder.pt")
-    network = tiny_tacotron2.tiny_network(n_symbols=148, n_mel_channels=foreign.N_MELS, max_decoder_steps=2000)
-    save_own(folder / "tacotron2.pt", "Tacotron2", network.config, MELS, {"tacotron2": network}, text=TextConfig())
-    networks = {"jasper": tiny_jasper.small_network()}
-    save_own(folder / "jasper.pt", "Jasper", tiny_jasper.SMALL, tiny_jasper.SMALL.features.audio, networks)
-    torch.manual_seed(1)
-    networks = get_model("WaveGlow").build_networks(foreign.WAVEGLOW, MELS, None)
-    save_own(folder / "waveglow.pt", "WaveGlow", foreign.WAVEGLOW, MELS, networks)
-    for name, made in {
-        "fastpitch_1_0": foreign.fastpitch_1_0(),
-        "fastpitch_1_1": foreign.fastpitch_1_1(),
-        "published_tacotron2": foreign.tacotron2(),
-        "published_waveglow": foreign.waveglow(),
-        "published_jasper": foreign.jasper(),
-    }.items():
-        torch.save(made, folder / f"{name}.pt")
+    networks = {"jasper": tiny_jasper.small_network().state_dict()}
+    audio = tiny_jasper.SMALL.features.audio
+    save_checkpoint(folder / "jasper.pt", Checkpoint("Jasper", to_plain(tiny_jasper.SMALL), audio, None, networks))
+    torch.save(foreign.fastpitch_1_1(), folder / "fastpitch_1_1.pt")
     foreign.save_authors_hifigan(folder / "authors")
-    payload = torch.load(folder / "voice.pt", weights_only=True)
-    payload["networks"]["fastpitch"]["pitch_std"].zero_()
-    torch.save(payload, folder / "without_pitch.pt")
-    for name, kind in (("vocoder", "safetensors"), ("vocoder", "onnx"), ("voice", "onnx")):
-        export_model.main([str(folder / f"{name}.pt"), "--format", kind])
     tiny.make_corpus(folder / "features", count=6, val=2)
     corpus.make_corpus(folder / "wavs", 2, seconds=0.5)
     (folder / "wavs" / "train.txt").rename(folder / "wavs" / "list.txt")
     make_sung_corpus(folder / "sung")
-    trained = folder / "trained"
-    trained.mkdir()
-    assert server.run("train", World(folder).train_vocoder(folder / "wavs"), folder=trained).status == 0
     torch.save(torch.randn(16, 20), folder / "mel.pt")
     (folder / "audio.json").write_text(json.dumps(to_plain(tiny_voice.AUDIO)))
     (folder / "mels.tsv").write_text("output\tmel\na.wav\tmel.pt\n")
-
-
-def save_own(
-    path: Path, model: str, config: Any, audio: AudioConfig, networks: Networks, *, text: TextConfig | None = None
-) -> None:
-    """A checkpoint of ours."""
-    weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights))

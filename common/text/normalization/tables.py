@@ -1,9 +1,10 @@
-"""The tables of words.txt."""
+"""The tables of words.txt and symbols.txt."""
 
 import re
 from pathlib import Path
 
-_TEXT = (Path(__file__).parent / "words.txt").read_text(encoding="utf-8")
+_HERE = Path(__file__).parent
+_TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in (_HERE / "words.txt", _HERE.parent / "symbols.txt"))
 _TABLES = dict(re.findall(r"^\[(\w+)\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE))
 
 
@@ -11,6 +12,11 @@ def word_table(name: str) -> dict[str, str]:
     """Entries ``key words`` between commas or line ends: "Mr mister, etc et cetera"."""
     entries = (entry.split(maxsplit=1) for entry in re.split(r"[,\n]", _TABLES[name]))
     return {key: words.rstrip() for key, words in entries}
+
+
+def table_text(name: str) -> str:
+    """All of a table, as it stands."""
+    return _TABLES[name]
 
 
 def word_set(name: str) -> frozenset[str]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.options import group, option
-from common.text.arguments import text_config_from_args
-from common.text.options import TextOptions
+from common.text.options import TextOptions, text_config
 from common.training import Optimization, Recipe, TrainingRequest, TrainingSetup
 
 RECIPE = Recipe(
@@ -38,7 +37,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """What the options mean."""
     options = replace(options, dataset_path=request.run.dataset_path)
     optimization = Optimization(schedule=lambda iteration, epoch: request.run.learning_rate)
-    return TrainingSetup(options, request.mels(), text_config_from_args(options.text), optimization)
+    return TrainingSetup(options, request.mels(), text_config(options.text), optimization)
 
 
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
 from common.data import Batch, Filelists, paths_of, read_filelist
-from common.data.transcripts import Transcripts
+from common.data.text_mel import Transcripts
 from toy_voice.arg_parser import TrainingOptions
 
 

@@ -1,8 +1,17 @@
-"""Dates, years and decades: "Jan. 5, 1776", "2021-03-04", "1914-1918", "the '90s", "500 BC"."""
+"""Dates, years and decades ("Jan. 5, 1776", "1914-1918", "the '90s"), and times of day ("5 pm", "17:45") and ratios."""
 
 import re
 
-from common.text.normalization.english.numbers import identifier, number_words, ordinal, plural, two_digits, year
+from common.text.normalization.english.numbers import (
+    cardinal,
+    identifier,
+    number_words,
+    ordinal,
+    plural,
+    two_digits,
+    year,
+)
+from common.text.normalization.tables import word_pattern
 
 _NAMES = "january february march april may june july august september october november december"
 MONTHS = tuple(_NAMES.split())
@@ -27,11 +36,7 @@ _AD = re.compile(r"\b(A\.?D\.?\s)([0-9]{1,4})\b(?![.,][0-9])")
 _SPAN = re.compile(rf"(?<![\w.,$£€/-])([1-9][0-9]{{3}})\s?-\s?([1-9][0-9]{{3}}|[0-9]{{2}}){_END}")
 _SEASON = re.compile(r"(?<![\w.,$£€/-])([12][0-9]{3})/([12][0-9]{3}|[0-9]{2})(?![\w/]|[.,][0-9])")
 _BARE_YEAR = re.compile(r"(?<![\w.,$£€¥₩₹/:+-])([1-9][0-9]{3})(?![\w%°/]|[.,:][0-9]|-[0-9])")
-_BEFORE_YEARS = (
-    "in|since|until|till|before|after|year|during|circa|early|late|mid|spring|summer|autumn|winter|fall|dated|born|died|"
-    f"the|season|class|{'|'.join(MONTHS)}"
-)
-_YEAR_BEFORE = re.compile(rf"\b(?:{_BEFORE_YEARS})[,(]?\s\(?$", re.IGNORECASE)
+_YEAR_BEFORE = re.compile(rf"\b(?:{word_pattern('before_years')}|{'|'.join(MONTHS)})[,(]?\s\(?$", re.IGNORECASE)
 _PLURAL_AFTER = re.compile(r"\s(?:[a-z]+\s)?(?:people|men|women|children|feet|[a-z]{2,}(?<!s)(?<!u)(?<!i)s)\b")
 _NOT_PLURAL = re.compile(r"\s(?:was|is|has|does|his|its|this|as|us|goes|marks|sees|saw)\b")
 
@@ -112,3 +117,57 @@ def read_years(text: str) -> str:
     text = _ERA.sub(lambda match: year(int(match[1])) + " ", text)
     text = _SPAN.sub(_read_span, text)
     return _BARE_YEAR.sub(_read_bare_year, text)
+
+
+_AM_PM = r"\s?([ap])(?:\.\s?m\.|\.?m\b\.?)"
+_HALF_DAY_RANGE = re.compile(
+    rf"(?<![\w:.,$£€])([01]?[0-9]|2[0-3])(?::([0-5][0-9]))?(?:{_AM_PM})?\s?-\s?"
+    rf"([01]?[0-9]|2[0-3])(?:[:.]([0-5][0-9]))?{_AM_PM}(?!\w)",
+    re.IGNORECASE,
+)
+_HALF_DAY = re.compile(rf"(?<![\w:.,$£€])([01]?[0-9]|2[0-3])(?:[:.]([0-5][0-9]))?{_AM_PM}(?!\w)", re.IGNORECASE)
+_CLOCK_RANGE = re.compile(
+    r"(?<![\w:.])([01]?[0-9]|2[0-4]):([0-5][0-9])\s?-\s?([01]?[0-9]|2[0-4]):([0-5][0-9])(?![\w:])"
+)
+_CLOCK = re.compile(r"(?<![\w:.,])([01]?[0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9]))?(?![\w:]|\.[0-9])")
+_RATIO = re.compile(r"(?<![\w:.])([0-9]{1,4}):([0-9]{1,4})(?![\w:]|\.[0-9])")
+
+
+def _clock(hours: str, minutes: str | None) -> str:
+    """24-hour or 12-hour time without a.m. or p.m.: "twelve o'clock", "seventeen forty five", "eighteen hundred"."""
+    hour = int(hours)
+    if minutes is None:
+        return cardinal(hour)
+    if int(minutes) == 0 and hour in (0, 24):
+        return "midnight"
+    if int(minutes) == 0 and hour <= 12:
+        return f"{cardinal(hour)} o'clock"
+    return f"{cardinal(hour)} {two_digits(int(minutes))}"
+
+
+def _half_day_time(hours: str, minutes: str | None, half: str | None) -> str:
+    words = cardinal(int(hours))
+    if minutes is not None and int(minutes):
+        words += " " + two_digits(int(minutes))
+    return f"{words} {half.lower()}.m." if half else words
+
+
+def _read_clock(match: re.Match) -> str:
+    if not match[3]:
+        return _clock(match[1], match[2])
+    minutes = "oh zero" if match[2] == "00" else two_digits(int(match[2]))
+    return f"{cardinal(int(match[1]))} {minutes} and {cardinal(int(match[3]))} seconds"
+
+
+def read_times(text: str) -> str:
+    """Write out times of day, then ratios: "12:00" -> "twelve o'clock", "5:30 p.m." -> "five thirty p.m."."""
+    text = _HALF_DAY_RANGE.sub(
+        lambda m: f"{_half_day_time(*m.group(1, 2, 3))} to {_half_day_time(*m.group(4, 5, 6))}", text
+    )
+    text = _HALF_DAY.sub(lambda match: _half_day_time(*match.groups()), text)
+    if ":" not in text:
+        return text
+    text = re.sub(r"(:[0-5][0-9])\s+o'?clock\b", r"\1", text)
+    text = _CLOCK_RANGE.sub(lambda m: f"{_clock(m[1], m[2])} to {_clock(m[3], m[4])}", text)
+    text = _CLOCK.sub(_read_clock, text)
+    return _RATIO.sub(lambda match: f"{cardinal(int(match[1]))} to {cardinal(int(match[2]))}", text)

@@ -18,22 +18,16 @@ class _Currency(NamedTuple):
         return self._replace(one=f"{country} {self.one}", several=f"{country} {self.several}")
 
 
-_DOLLAR = _Currency("dollar", "dollars", "cent", "cents")
-_POUND = _Currency("pound", "pounds", "penny", "pence")
-_EURO = _Currency("euro", "euros", "cent", "cents")
-_YEN = _Currency("yen", "yen")
-_RUPEE = _Currency("rupee", "rupees", "paisa", "paise")
-_SIGNS = {"$": _DOLLAR, "£": _POUND, "€": _EURO, "¥": _YEN, "₩": _Currency("won", "won"), "₹": _RUPEE}
+_SIGNS = {sign: _Currency(*names.split()) for sign, names in word_table("currencies").items()}
 _COUNTRIES = word_table("dollar_countries")
-_CODES = {"EUR": _EURO, "GBP": _POUND, "JPY": _YEN, "INR": _RUPEE}
-_CODES |= {f"{code}D": _DOLLAR.of(_COUNTRIES[code]) for code in ("US", "CA", "AU")}
+_CODES = {code: _SIGNS[sign] for code, sign in (("EUR", "€"), ("GBP", "£"), ("JPY", "¥"), ("INR", "₹"))}
+_CODES |= {f"{code}D": _SIGNS["$"].of(_COUNTRIES[code]) for code in ("US", "CA", "AU")}
 _CODES["CHF"] = _Currency("swiss franc", "swiss francs", "centime", "centimes")
 _MAGNITUDES = word_table("magnitudes")
 _SIGN = "[$£€¥₩₹]"
 _LONGEST_FIRST = "|".join(sorted(_MAGNITUDES, key=len, reverse=True))
-_MAGNITUDE = (
-    rf"(?:(?:[\s-](?=[A-Za-z]{{2}}))?({_LONGEST_FIRST})(?![A-Za-z0-9]))?"  # a lone letter has no space before it
-)
+# A lone letter has no space before it.
+_MAGNITUDE = rf"(?:(?:[\s-](?=[A-Za-z]{{2}}))?({_LONGEST_FIRST})(?![A-Za-z0-9]))?"
 _AMOUNT = rf"({NUMBER}|\.[0-9]+)"
 _SIGNED = re.compile(
     rf"(?<![0-9A-Za-z])(-\s?)?(US|AU?|CA?|NZ|HK)?({_SIGN})\s?{_AMOUNT}(?:\s?-\s?({_SIGN})?{_AMOUNT})?{_MAGNITUDE}"
@@ -92,6 +86,6 @@ def read_money(text: str) -> str:
     text = _AFTER.sub(lambda match: _amount(match[1], match[2], _SIGNS[match[3]]), text)
     text = _CODE_BEFORE.sub(lambda match: _amount(match[2], match[3], _CODES[match[1].upper()]), text)
     text = _CODE_AFTER.sub(lambda match: _amount(match[1], match[2], _CODES[match[3]]), text)
-    text = _CENTS.sub(lambda match: _amount("0." + match[1].zfill(2), None, _DOLLAR), text)
-    text = _PENCE.sub(lambda match: _amount("0." + match[1].zfill(2), None, _POUND), text)
+    text = _CENTS.sub(lambda match: _amount("0." + match[1].zfill(2), None, _SIGNS["$"]), text)
+    text = _PENCE.sub(lambda match: _amount("0." + match[1].zfill(2), None, _SIGNS["£"]), text)
     return _BARE_MAGNITUDE.sub(lambda match: f"{number_words(match[1])} {_MAGNITUDES[match[2]]}", text)

@@ -119,13 +119,8 @@ _BARE = re.compile(
     r"(?<![\w'-])((?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})|M{1,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))(?![\w-]|'[a-rt-z])"
 )
 _LETTERS = frozenset({"IV", "XX", "XXX"})  # by themselves more often letters than numbers
-_PRONOUN_VERB = re.compile(
-    r"\s(?:am|have|do|will|would|shall|should|can|could|may|might|think|thought|know|knew|see|saw|want|need|love|like|"
-    r"hope|believe|just|really|mean|said|say|go|told)\b|'(?!s\b)"
-)
-_SPOKEN_TO = re.compile(
-    r"\b(?:tell|told|ask|asked|promised?|warned|assured|reminded|showed|gave|and)\s$", re.IGNORECASE
-)
+_PRONOUN_VERB = re.compile(rf"\s(?:{word_pattern('verbs_after_i')})\b|'(?!s\b)")
+_SPOKEN_TO = re.compile(rf"\b(?:{word_pattern('before_i')})\s$", re.IGNORECASE)
 
 
 def value(numeral: str) -> int:

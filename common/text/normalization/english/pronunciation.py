@@ -58,7 +58,6 @@ def is_spelled_in_lower_case(word: str) -> bool:
 
 
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9'.])([A-Z]{2,})(s\b|'s\b)?(?![A-Za-z0-9])(\.(?!\.|\w))?")
-_CAPITAL_WORD = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![A-Za-z])")
 _DOTTED = re.compile(r"(?<![A-Za-z.])((?:[A-Za-z]\.){2,}|(?:[A-Z]\.\s){2,}(?=[A-Z][a-z]))('s\b|s\b)?")
 _INITIAL = re.compile(rf"(?<![A-Za-z.'])([A-Z])\.(?=\s(?:[A-Z][a-z]|[A-Z]\.))(?!\s(?:{STARTERS})\b)")
 _AND_LETTERS = re.compile(r"\b([A-Z]{1,2})\s?&\s?([A-Z]{1,2})\b")

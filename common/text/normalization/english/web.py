@@ -4,20 +4,17 @@ import re
 
 from common.text.normalization.english.numbers import cardinal, digits
 from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
-from common.text.normalization.tables import word_table
+from common.text.normalization.tables import word_pattern, word_set, word_table
 
-_DOMAINS = "com|org|net|edu|gov|mil|info|biz|int|io|ai|tv|dev|app|co|uk|de|fr|eu|au|ca|jp|ch|nl|ie|nz|us"
-_FILES = (
-    "txt|pdf|py|jpg|jpeg|png|gif|mp3|mp4|wav|flac|html|htm|exe|zip|doc|docx|csv|json|xml|js|md|sh|xls|xlsx|ppt|tsv|cpp"
-)
-_SPELLED_DOMAINS = frozenset("tv ai uk de fr eu au ca jp ch nl ie nz us io".split())
+_DOMAINS = word_pattern("domains")
+_SPELLED_DOMAINS = word_set("spelled_domains")
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?"
 _PATH = r"(?::[0-9]+)?(?:[/?#](?:[^\s,;!?()\"']*[\w/])?)*"
 _EMAIL = re.compile(r"\b[A-Za-z0-9][\w.+-]*@[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]*[A-Za-z0-9])+")
 _URL = re.compile(
     rf"\b(?:(?:https?|ftp)://{_NAME}(?:\.{_NAME})*|www(?:\.{_NAME})+|(?:{_NAME}\.)+(?:{_DOMAINS})(?![\w@-])){_PATH}"
 )
-_FILE = re.compile(rf"(?<![\w.])[\w-]+\.(?:{_FILES})\b(?!\.\w)")
+_FILE = re.compile(rf"(?<![\w.])[\w-]+\.(?:{word_pattern('files')})\b(?!\.\w)")
 _SCHEME = re.compile(r"^(?:https?|ftp)://")
 _HASHTAG_ITSELF = re.compile(r"(?<![\w&])#(?=hashtag\b)", re.IGNORECASE)
 _HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")

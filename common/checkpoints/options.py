@@ -1,0 +1,43 @@
+"""Options that concern checkpoints, for the commands that open and convert them."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.options import add_options, option
+
+
+@dataclass(frozen=True)
+class EmaOptions:
+    """Which weights to infer with, as ``ema`` of `common.checkpoints.open_checkpoint`."""
+
+    ema: bool | None = option(
+        None,
+        "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the EMA "
+        "weights of each checkpoint that has them",
+    )
+
+
+def add_ema_argument(parser: argparse._ActionsContainer) -> None:
+    """Add ``--ema`` and ``--no-ema``."""
+    add_options(parser, EmaOptions)
+
+
+@dataclass(frozen=True)
+class ConversionOptions:
+    """What a file of another implementation does not say itself."""
+
+    config: Path | None = option(
+        None,
+        "the network's architecture, for a source that holds none: constructor arguments in JSON, config.json of "
+        "HiFi-GAN's authors, or Jasper's YAML",
+        metavar="FILE",
+    )
+    discriminators: Path | None = option(
+        None,
+        "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_",
+        metavar="FILE",
+    )
+    partial: bool = option(
+        False, "convert what fits: weights that SOURCE lacks are as in a new network, others are left out, each listed"
+    )

@@ -1,0 +1,48 @@
+"""Options of the data report, and the limits that they set."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import OptionError
+from common.options import option
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Whether a corpus is reported on, and what becomes of the report."""
+
+    report: bool = option(
+        False,
+        "say which clips extraction or training would refuse and which are suspicious; --symbol-set and "
+        "--text-cleaners are those that the voice will be trained with",
+    )
+    report_output: Path | None = option(
+        None,
+        "folder for report.html and report.json (default: data_report in the dataset's folder)",
+        names=("-o",),
+        writes=True,
+    )
+    report_strict: bool = option(False, "exit status 1 if anything at all is suspicious")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a clip becomes suspicious."""
+
+    report_outlier: float = option(
+        5.0,
+        "robust standard deviations (by the median absolute deviation) from the speaker's median at which speaking "
+        "rate, level and pitch are suspicious",
+        above=0,
+    )
+    report_min_seconds: float = option(0.25, "shorter clips are suspicious", least=0)
+    report_max_seconds: float = option(20.0, "longer clips are suspicious", above=0)
+    report_max_silence: float = option(0.75, "seconds of silence at either end", above=0)
+    report_max_pause: float = option(2.0, "seconds of silence between words", above=0)
+    report_max_clipping: float = option(0.0001, "share of samples in flat tops", least=0)
+    report_max_dc: float = option(0.01, "mean of the samples, as a part of full scale", above=0)
+    report_min_level: float = option(-45.0, "dBFS: a clip whose speech is quieter is near-silent")
+
+    def __post_init__(self) -> None:
+        if self.report_min_seconds >= self.report_max_seconds:
+            raise OptionError("--report-min-seconds must be smaller than --report-max-seconds")

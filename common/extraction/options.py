@@ -1,0 +1,207 @@
+"""Options of extract_mels.py: what to extract from recordings, and a generator's mels to fine-tune a vocoder on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.audio.pitch import KINDS, METHODS
+from common.config import TextConfig
+from common.errors import OptionError
+from common.options import group, option, option_of
+from common.precision import ComputingOptions
+from common.text.cleaners import CLEANERS, ENGLISH_V3
+from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+
+FRAME_PITCH = "pitch"  # folder of pitch in Hz, a value a frame, as a learned alignment trains on it
+PRIORS = "alignment_priors"  # folder
+_EMA = "use the EMA weights, or the raw ones (default: EMA weights where there are any)"
+HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
+
+
+def transcript_config(symbol_set: str | None, cleaners: tuple[str, ...] | None) -> TextConfig:
+    """How transcripts are read: as train.py does by default; a set of phones makes them phones."""
+    symbol_set = symbol_set or TextConfig().symbol_set
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    return TextConfig(symbol_set=symbol_set, cleaners=(ENGLISH_V3,) if cleaners is None else cleaners)
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The recordings and transcripts to read, and how many processes read them."""
+
+    dataset_path: Path = option(Path(), "folder that the lists' paths start from", names=("-d",))
+    wav_text_filelist: tuple[Path, ...] = option(
+        (),
+        "lists of wavs/a.wav|text[|speaker]; the first one's pitch statistics normalize them all",
+        required=True,
+        published=("--wav-text-filelists", "--wav-files"),
+    )
+    max_wav_value: float | None = option(
+        None, "refuse samples of another full scale: (2 ** bit depth) / 2, or 1 for float samples", above=0, most=2**31
+    )
+    num_workers: int | None = option(
+        None, "processes (default: one for each core)", least=1, most=1024, published=("--n-workers",)
+    )
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """What to extract from each recording."""
+
+    extract_mels: bool = option(False, "mel-spectrograms, into mels/")
+    extract_durations: bool = option(False, "durations of symbols, from a teacher's attention, into durations/")
+    extract_attentions: bool = option(False, "the teacher's attention, tensors (frames, symbols), into attentions/")
+    extract_mels_teacher: bool = option(False, "the teacher's mels under teacher forcing, into mels_teacher/")
+    extract_durs_from_textgrids: bool = option(False, "durations of the phones in TextGrid/a.TextGrid, into durations/")
+    extract_pitch_mel: bool = option(False, "pitch of each mel frame, into pitch_mel/ (in Hz: pitch_mel_hz/)")
+    extract_pitch_char: bool = option(False, "pitch of each symbol, into pitch_char/ (in Hz: pitch_char_hz/)")
+    extract_pitch_trichar: bool = option(False, "pitch of each third of a symbol, into pitch_trichar/, likewise")
+    extract_pitch: bool = option(
+        False, "pitch of each mel frame in Hz, into pitch/, to train with --learned-alignment without durations"
+    )
+    save_alignment_priors: bool = option(
+        False, "priors of alignments, of the symbols of a training without durations, into alignment_priors/"
+    )
+    output_meta_file: tuple[Path, ...] = option(
+        (),
+        "training lists to write, one for each --wav-text-filelist; their text is the phones of TextGrids, if these "
+        "give the durations",
+        published=("--mel-files",),
+        writes=True,
+    )
+    input_type: str = option(
+        "phone",
+        "what the intervals of TextGrids are: phones, or the transcript's characters",
+        choices=("phone", "char"),
+    )
+    pitch_method: str = option(METHODS[0], "what estimates pitch", choices=METHODS, published=("--f0-method",))
+    trim_silence: float | None = option(
+        None, "silence of TextGrids to keep at both ends; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
+    )
+    pitch_mean_std_file: Path | None = option(
+        None, "normalize pitch by these statistics, pitch_char_stats__<list>.json"
+    )
+    cuda: bool = option(False, "make the mel-spectrograms and run the teacher on the GPU")
+    resume: bool = option(False, "keep the complete files of an earlier run")
+
+
+@dataclass(frozen=True)
+class TeacherOptions:
+    """How the teacher reads, and the symbols of priors."""
+
+    ema: bool | None = option(None, _EMA)
+    symbol_set: str | None = option(None, "instead of the checkpoint's", choices=(*CHARACTER_SETS, *PHONE_SETS))
+    text_cleaners: tuple[str, ...] | None = option(None, "instead of the checkpoint's", choices=CLEANERS, empty=True)
+    unknown_symbols: str = option(
+        "drop", "drop symbols that it lacks, with a warning that counts, or refuse them", choices=("drop", "error")
+    )
+
+
+@dataclass(frozen=True)
+class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
+    """What to extract from a corpus."""
+
+    @property
+    def pitch(self) -> tuple[str, ...]:
+        """Kinds of pitch, each averaged and normalized."""
+        return tuple(kind for kind in KINDS if getattr(self, f"extract_{kind}"))
+
+    @property
+    def taught(self) -> tuple[str, ...]:
+        """Folders whose files a teacher makes."""
+        folders = ("durations", "attentions", "mels_teacher")
+        return tuple(folder for folder in folders if getattr(self, f"extract_{folder}"))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders that the run writes, in the dataset's folder."""
+        names = ["mels"] * self.extract_mels + ["durations"] * self.extract_durs_from_textgrids + [*self.taught]
+        names += [FRAME_PITCH] * self.extract_pitch + [PRIORS] * self.save_alignment_priors
+        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
+
+    @property
+    def reads_durations(self) -> bool:
+        """Whether the durations of an earlier run, or of other tools, are read from durations/."""
+        return "durations" not in self.folders and any(kind != "pitch_mel" for kind in self.pitch)
+
+    @property
+    def has_durations(self) -> bool:
+        """Whether there are durations, whatever they come from."""
+        return "durations" in self.folders or self.reads_durations
+
+    @property
+    def prior_text(self) -> TextConfig:
+        """How transcripts become the symbols of priors."""
+        return transcript_config(self.symbol_set, self.text_cleaners)
+
+    def check(self) -> None:
+        """Raise OptionError where options do not fit together."""
+        of_teacher = [option_of(f"extract_{folder}") for folder in self.taught]
+        grids, n_metas = "--extract-durs-from-textgrids", len(self.output_meta_file)
+        if not self.folders:
+            raise OptionError(
+                f"nothing to extract: give --extract-mels, --extract-durations, {grids} or ...-pitch-char"
+            )
+        if self.extract_durs_from_textgrids and self.extract_durations:
+            raise OptionError(f"--extract-durations and {grids}: give one of them")
+        if self.save_alignment_priors and (of_teacher or self.extract_durs_from_textgrids):
+            other = [*of_teacher, grids][0]
+            raise OptionError(f"--save-alignment-priors is for lists without durations: leave out {other}")
+        if self.trim_silence is not None and (of_teacher or not self.extract_durs_from_textgrids):
+            raise OptionError(f"--trim-silence needs {grids}, and no {[*of_teacher, 'teacher'][0]}")
+        if n_metas not in (0, len(self.wav_text_filelist)):
+            raise OptionError(f"--output-meta-file: {n_metas} files for {len(self.wav_text_filelist)} lists")
+        if self.pitch_mean_std_file is not None and len(self.pitch) != 1:
+            raise OptionError("--pitch-mean-std-file: needs exactly one --extract-pitch-..., whose statistics they are")
+
+
+@dataclass(frozen=True)
+class TeacherForcingOptions:
+    """The mels of a text-to-mel model to make under teacher forcing."""
+
+    checkpoint: Path | None = option(
+        None, "checkpoint of a text-to-mel model", required=True, published=("--checkpoint-path",)
+    )
+    dataset_path: Path = option(Path(), "folder that the lists start from", names=("-d",))
+    filelist: tuple[Path, ...] = option(
+        (), "lists as train.py reads them for that model", published=("--dataset-files",)
+    )
+    lists: Path | None = option(
+        None,
+        "instead of --filelist: the lists of that name for that model, as scripts/prepare_dataset.sh writes them",
+        metavar="FOLDER/NAME",
+    )
+    output: Path | None = option(None, "folder for the mels", names=("-o",), required=True, writes=True)
+    ema: bool | None = option(None, _EMA)
+    resume: bool = option(False, "keep the complete mels of an earlier run")
+    batch_size: int = option(32, "clips at once", least=1, names=("-bs",))
+    num_workers: int | None = option(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
+    computing: ComputingOptions = group(ComputingOptions, "computing")
+    unknown_symbols: str = "drop"  # an option of the voice's text front end
+
+    def __post_init__(self) -> None:
+        if bool(self.filelist) == (self.lists is not None):
+            raise OptionError("give one of --filelist and --lists")
+
+
+# Options of the originals that have gone, and what to do.
+REMOVED_EXTRACTION = {
+    **dict.fromkeys(("-b", "--batch-size"), "the batch size is fixed, and no result depends on it; leave it out"),
+    "--log-file": "the summary is printed, and statistics are written beside the features; leave it out",
+    "--n-speakers": "a third column of the lists holds the speaker; leave it out",
+    "--train-mode": "the teacher always runs as at inference; leave it out",
+}
+_REASONS = {
+    "the launcher says it, as torchrun --nproc-per-node N does; leave it out": "--world-size --rank --dist-url "
+    "--group-name --dist-backend",
+    "the checkpoint describes its mel-spectrograms; leave it out": "-sr --sampling-rate --filter-length --hop-length "
+    "--win-length --mel-fmin --mel-fmax --n-mel-channels",
+    "the checkpoint describes how its text is read; leave it out": "--prepend-space-to-text --append-space-to-text "
+    "--n-speakers",
+    "the checkpoint holds the architecture; leave it out": "--max-seq-len --n-symbols --padding-idx "
+    "--speaker-emb-weight",
+    "a pitch column in the lists says it; leave it out": "--load-pitch-from-disk",
+    "pitch comes from the lists or the dataset's pitch cache; leave it out": "--pitch-online-method --pitch-online-dir",
+    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
+}
+REMOVED_TEACHER_FORCING = {name: reason for reason, names in _REASONS.items() for name in names.split()}

@@ -1,0 +1,43 @@
+"""What a folder of durations or of mels says of the model that made them, and how that model read text."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from common.config import TextConfig, from_plain
+from common.files import read_json
+from common.text.cleaners import ENGLISH_V3
+
+TEACHER = "follower.json"  # beside features that a teacher made; else absent
+
+
+@dataclass(frozen=True)
+class StoredTeacher:
+    """The model that made a folder's features, as the file `TEACHER` has it."""
+
+    model: str
+    sha256: str  # of its checkpoint
+    text: TextConfig
+    ema: bool = False  # folders from before there was a choice hold what the raw weights made
+    unknown_symbols: str = "error"
+
+
+def read_teacher(path: Path) -> StoredTeacher:
+    """The teacher that such a file is of; raises InputError."""
+    teacher: StoredTeacher = from_plain(StoredTeacher, read_json(path), where=str(path))
+    return teacher
+
+
+def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
+    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
+    and what it did with unknown symbols.
+
+    None where ``text`` is neither the default nor the teacher's, and where the durations are from elsewhere.
+    """
+    path = durations / TEACHER
+    if not path.is_file():
+        return None
+    stored = read_teacher(path)
+    p_arpabet = 1.0 if stored.text.p_arpabet else 0.0  # a teacher reads every word as phones
+    taught: TextConfig = replace(stored.text, p_arpabet=p_arpabet, speakers=text.speakers)
+    is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
+    return (taught, stored.unknown_symbols) if is_default or text == taught else None
