@@ -229,6 +229,23 @@ def read_word(text: str, kind: type, known: Option) -> Any:
     return value
 
 
+def read_value(value: Any, hint: Any, known: Option) -> Any:
+    """The value that an option of the type ``hint`` has in a JSON file, as the words of a command line would give it.
+
+    Raises:
+        OptionError: it is none, or out of range.
+    """
+    kind, several = _type_of(hint)
+    if value is None:
+        return None
+    if several != isinstance(value, list) or value == []:
+        raise OptionError(f"{shown(value)}: expected {'a list' if several else known.range_of(kind)}")
+    items = value if several else [value]
+    words = [",".join(map(str, one)) if isinstance(one, list) else str(one) for one in items]
+    found = tuple(read_word(word, kind, known) for word in words)
+    return found if several else found[0]
+
+
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
     """The dataclass ``kind`` with the values of its options; ``others`` are those of fields that are none."""
     values = dict(others)

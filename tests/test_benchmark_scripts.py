@@ -21,7 +21,8 @@ from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
-from hifigan.model import PRESETS, Generator
+from hifigan.config import PRESETS
+from hifigan.model import Generator
 from scripts.benchmarks import largest_batch, random_models, train as benchmark_training, vocoder
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown

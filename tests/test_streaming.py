@@ -24,7 +24,8 @@ from common.precision import Precision
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
 from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
-from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.model import Generator, context_frames, to_torchscript
 from scripts.benchmarks import first_sound as first_sound_benchmark
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
 from waveglow.options import InferenceOptions

@@ -27,7 +27,8 @@ from common.logger import read_log
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
-from hifigan.model import Generator, ModelConfig, build_networks
+from hifigan.config import ModelConfig
+from hifigan.model import Generator, build_networks
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8, framing="aligned", peak=0.95)
 MODEL = ModelConfig(
