@@ -25,8 +25,8 @@ from common.errors import OptionError
 from common.nn.alignment_prior import interpolated_prior
 from common.precision import Precision
 from common.registry import get_model
+from common.serving import Limits
 from common.serving.arguments import build_parser
-from common.serving.limits import Limits
 from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
 from common.synthesis.padding import PaddedShapes
 from common.training import Engine, EngineOptions, Optimization, build_engine

@@ -1,8 +1,6 @@
 """Command-line options of ``serve.py``: models, limits, and where it listens."""
 
 import argparse
-import os
-from dataclasses import fields
 from pathlib import Path
 
 from common.checkpoints import open_checkpoint
@@ -11,17 +9,14 @@ from common.cli import (
     add_length_buckets,
     add_precision_arguments,
     non_negative_int,
-    positive_float,
-    positive_int,
     precision_from_args,
     seed_number,
-    values_of,
-    whole_number,
 )
 from common.errors import OptionError
+from common.options import add_options
 from common.recognition import load_recognizer
-from common.serving.limits import Limits
 from common.serving.models import ServedModels, model_name
+from common.serving.options import ServerOptions
 from common.synthesis import check_ema, with_shipped
 from common.synthesis.arguments import (
     add_speaking_arguments,
@@ -37,16 +32,6 @@ from common.synthesis.loading import SEED
 from common.synthesis.padding import LENGTHS
 from common.synthesis.synthesizer import FADE_OUT
 
-KEY_VARIABLE = "SPEECH_API_KEY"
-_LIMITS = {
-    "max_queue": (positive_int, "requests at once, waiting or in work; one more is refused (503)"),
-    "max_characters": (positive_int, "of a text, markup included, or symbols of a prosody table"),
-    "max_body": (positive_int, "bytes of a request"),
-    "deadline": (positive_float, "seconds from a request's beginning to the end of its answer, which is cut then"),
-    "max_audio_seconds": (positive_float, "of a recording to transcribe"),
-    "batch_size": (positive_int, "texts, or recordings, that the networks take at once"),
-}
-
 
 def build_parser() -> ArgumentParser:
     """All options of ``serve.py``."""
@@ -56,12 +41,7 @@ def build_parser() -> ArgumentParser:
         epilog="Exit status: 0 stopped by SIGTERM, SIGHUP or Ctrl-C, what was spoken then is finished; 1 bad input; "
         "2 wrong options.",
     )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one of this machine"
-    )
-    parser.add_argument("--port", type=whole_number(0, 65535), default=8080, help="to listen on; 0: any that is free")
-    text = f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)"
-    parser.add_argument("--api-key-env", metavar="NAME", help=text)
+    add_options(parser, ServerOptions)
     parser.add_argument(
         "--seed", type=seed_number, default=SEED, help="of everything random, the same for every request"
     )
@@ -81,36 +61,11 @@ def build_parser() -> ArgumentParser:
     group.add_argument("--cuda-graphs", action="store_true", help=text)
     add_length_buckets(group, LENGTHS)
     add_precision_arguments(group)
-    group = parser.add_argument_group("limits")
-    defaults = Limits()
-    for name, (kind, text) in _LIMITS.items():
-        group.add_argument(f"--{name.replace('_', '-')}", type=kind, default=getattr(defaults, name), help=text)
     group = parser.add_argument_group("speaking")
     text = "frames at the end of each utterance that fade to silence"
     group.add_argument("--fade-out", type=non_negative_int, default=FADE_OUT, help=text)
     add_speaking_arguments(parser, group)
     return parser
-
-
-def limits_from_args(args: argparse.Namespace) -> Limits:
-    """The limits of the options."""
-    return Limits(**values_of(args, Limits))
-
-
-def api_key_from_args(args: argparse.Namespace) -> str | None:
-    """The key that clients must send, from the environment; None: they need none.
-
-    Raises:
-        OptionError: the variable that is named is not set, or is empty.
-    """
-    name = args.api_key_env or KEY_VARIABLE
-    key = os.environ.get(name)
-    if key is None and args.api_key_env is None:
-        return None
-    if not key or key != key.strip():
-        wrong = "is not set" if key is None else "is empty" if not key else "has spaces around the key"
-        raise OptionError(f"--api-key-env {name}: the environment variable {wrong}; set it to the key")
-    return key
 
 
 def load_models(args: argparse.Namespace, parser: ArgumentParser) -> ServedModels:
@@ -148,6 +103,3 @@ def load_models(args: argparse.Namespace, parser: ArgumentParser) -> ServedModel
         recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
         recognizer_name=model_name(recognizer.path) if recognizer else "",
     )
-
-
-assert list(_LIMITS) == [field.name for field in fields(Limits)]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from common import errors
@@ -10,7 +12,7 @@ from common import errors
 _LONGEST_SHOWN = 80  # characters of what a client sent
 
 
-class ApiError(Exception):
+class ApiError(HTTPException):
     """A request that is answered by an error."""
 
     def __init__(
@@ -22,24 +24,23 @@ class ApiError(Exception):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.param = param  # the field that is wrong
+        """``param`` is the field that is wrong; by default the one that the message begins with, as ``speed: ...``."""
+        super().__init__(status, message, headers)
+        name, colon, _ = message.partition(":")
+        self.param = param or (name if colon and name.isidentifier() and status < 500 else None)
         self.code = code
-        self.headers = headers
 
 
 def error_body(error: ApiError) -> dict[str, Any]:
     """The error as JSON; its message is one line."""
-    kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    message = " ".join(error.message.split())
+    kind = "server_error" if error.status_code >= 500 else "invalid_request_error"
+    message = " ".join(error.detail.split())
     return {"error": {"message": message, "type": kind, "param": error.param, "code": error.code}}
 
 
 def error_response(error: ApiError) -> JSONResponse:
     """The answer to a request that failed."""
-    return JSONResponse(error_body(error), status_code=error.status, headers=dict(error.headers or {}))
+    return JSONResponse(error_body(error), status_code=error.status_code, headers=error.headers)
 
 
 def shown(value: Any) -> str:
@@ -47,7 +48,17 @@ def shown(value: Any) -> str:
     return errors.shown(value, longest=_LONGEST_SHOWN)
 
 
-def field_of(message: str) -> str | None:
-    """The field that a message of ours begins with, as in ``speed: ...``."""
-    name, colon, _ = message.partition(":")
-    return name if colon and name.isidentifier() else None
+def describe_invalid(error: RequestValidationError) -> ApiError:
+    """The first fault that pydantic found in a body."""
+    fault = error.errors()[0]
+    if fault["type"] == "value_error":  # a message of ours
+        return ApiError(400, fault["msg"].removeprefix("Value error, "))
+    place = ".".join(map(str, fault["loc"][1:]))  # after "body"
+    if fault["type"] == "json_invalid" or not place:
+        return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
+    if fault["type"] == "missing":
+        return ApiError(400, f"{place}: missing", param=place)
+    if fault["type"] == "extra_forbidden":
+        return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are", param=place)
+    message = fault["msg"][:1].lower() + fault["msg"][1:]
+    return ApiError(400, f"{place}: {message}, got {shown(fault['input'])}", param=place)

@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-OTHER = "other"  # the label of every path that this server does not have
 
 
 class Metrics:

@@ -48,7 +48,7 @@ class ServedModels:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
         if vocoder_pitch == "voice" and not voice.can_tell_pitch:
             message = f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out"
-            raise ApiError(400, message, param="vocoder_pitch")
+            raise ApiError(400, message)
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
     def warm_up(self) -> Speech | None:
@@ -66,7 +66,7 @@ class ServedModels:
 def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> None:
     """Refuse a model's name that is neither the one that is ``served`` nor one of OpenAI's for its job."""
     if name is not None and name != served and name not in aliases:
-        raise ApiError(404, f"model {shown(name)}: expected {served}", param="model", code="model_not_found")
+        raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
 def model_name(path: Path) -> str:

@@ -17,7 +17,7 @@ from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
-from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice
+from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
 from common.synthesis.prosody_table import parse_prosody
 from common.synthesis.speech import silences
 from common.text import Style
@@ -29,17 +29,6 @@ _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
 
 
-def speaker_of(name: str | None, models: ServedModels) -> str | None:
-    """The speaker that a request's ``voice`` names; None: the voice's first."""
-    speakers = models.voice.speakers
-    if name in speakers:
-        return name
-    if name is None or name == models.voice_name or name in VOICES:
-        return models.speaker
-    there = ", ".join((models.voice_name, *speakers))
-    raise ApiError(400, f"voice {shown(name)}: expected one of {there}", param="voice", code="voice_not_found")
-
-
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
     """The utterances that a request asks for, all of it checked, and what was left out; no network runs.
 
@@ -49,56 +38,62 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     voice = models.voice
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
-            raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out", param=name)
+            raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
     style = Style(rate=_factor(request.speed), pitch=_factor(request.pitch), volume=_factor(request.volume))
-    if request.prosody is not None:
-        table = parse_prosody(request.prosody, where="prosody")
-        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
-        _check_length(n_symbols, max_characters, field="prosody", unit="symbols")
-        # A table says who speaks, unless the request does.
-        speaker = None if request.voice is None else speaker_of(request.voice, models)
-        phrase = Phrase("prosody", PurePosixPath("speech.wav"))
-        return _checked(voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), voice), ""
     text = request.input or ""
-    _check_length(len(text), max_characters, field="input", unit="characters")
-    if request.ssml is not None and request.ssml != has_markup(text):
-        wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
-        raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
-    style = replace(style, speaker=speaker_of(request.voice, models))
-    phrase = Phrase("input", PurePosixPath("speech.wav"), text)
-    voice.front_end.dropped.clear()  # of a request that was refused
-    inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
-    return _checked(inputs, voice), voice.front_end.describe_dropped()
+    where = "input" if request.prosody is None else "prosody"
+    phrase = Phrase(where, PurePosixPath("speech.wav"), text)
+    if request.prosody is not None:
+        table = parse_prosody(request.prosody, where=where)
+        _check_length(sum(1 for one in table.utterances for _ in one.symbols), max_characters, f"{where}: symbols")
+        # A table says who speaks, unless the request does.
+        speaker = None if request.voice is None else _speaker(request.voice, models)
+        inputs, warning = voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), ""
+    else:
+        _check_length(len(text), max_characters, f"{where}: characters")
+        if request.ssml is not None and request.ssml != has_markup(text):
+            wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
+            raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
+        voice.front_end.dropped.clear()  # of a request that was refused
+        style = replace(style, speaker=_speaker(request.voice, models))
+        inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+        warning = voice.front_end.describe_dropped()
+    _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
+    return inputs, warning
 
 
 def _factor(value: float | None) -> float:
     return 1.0 if value is None else value
 
 
-def _check_length(length: int, most: int, *, field: str, unit: str) -> None:
+def _speaker(name: str | None, models: ServedModels) -> str | None:
+    """The speaker that a request's ``voice`` names; None: the voice's first."""
+    speakers = models.voice.speakers
+    if name in speakers:
+        return name
+    if name is None or name == models.voice_name or name in VOICES:
+        return models.speaker
+    raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
+
+
+def _check_length(length: int, most: int, what: str) -> None:
     if length > most:
-        message = f"{field}: {length} {unit}, and this server's limit is {most}"
-        raise ApiError(400, message, param=field, code="string_above_max_length")
+        message = f"{what}: {length}, and this server's limit is {most}"
+        raise ApiError(400, message, code="string_above_max_length")
 
 
-def _checked(items: list[SynthesisInput], voice: Voice) -> list[SynthesisInput]:
+def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
     """Refuse what would take all memory: sound whose length is asked for, of an utterance and in all."""
-    frame = voice.audio.hop_length / voice.sampling_rate  # s
-    total = 0.0
-    for item in items:
-        if item.styles is not None and float(item.styles.rate.min()) < _SLOWEST:
-            raise ApiError(
-                400, f"{item.phrase.where}: a rate below {_SLOWEST:g} of the usual one", param=item.phrase.where
-            )
-        seconds = 0.0 if item.durations is None else float(item.durations.sum()) * frame
-        if seconds > _LONGEST_UTTERANCE:
-            message = f"an utterance of {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
-            raise ApiError(400, f"{item.phrase.where}: {message}", param=item.phrase.where)
-        total += seconds + item.lead + item.pause
+    given = [0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame for item in items]
+    total = sum(given) + sum(item.lead + item.pause for item in items)  # s
+    slowest = min((float(item.styles.rate.min()) for item in items if item.styles is not None), default=1.0)
+    where = items[0].phrase.where
+    if slowest < _SLOWEST:
+        raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
+    if max(given) > _LONGEST_UTTERANCE:
+        raise InputError(f"{where}: an utterance of {max(given):.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}")
     if total > _LONGEST:
-        message = f"{total:.0f} s of pauses, and of symbols with given lengths; this server's limit is {_LONGEST:g}"
-        raise ApiError(400, f"{items[0].phrase.where}: {message}", param=items[0].phrase.where)
-    return items
+        raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 
 
 class Answer:
