@@ -13,8 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-import torch
-
 from common.errors import (
     FailedElsewhereError,
     InputError,
@@ -26,11 +24,11 @@ from common.errors import (
     wait_for_torchrun,
 )
 from common.files import LONGEST_NAME, check_apart, read_text, store_write_errors, write_error
-from common.precision import Precision, check_cuda, has_bfloat16
+from common.options import add_options, read_options
+from common.precision import ComputingOptions, Precision
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 Number = Callable[[str], Any]  # reads one
 LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
@@ -76,6 +74,16 @@ class _RemovedOption(argparse.Action):
         parser.error(f"{option_string}: {self.const}")
 
 
+class _VersionAction(argparse.Action):
+    """Prints the versions of the toolkit and of what it stands on, and exits."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from torch.version import __version__ as torch_version  # here, as PyTorch takes seconds to load
+
+        print(f"speech-toolkit {toolkit_version()}, PyTorch {torch_version}, Python {platform.python_version()}")
+        parser.exit()
+
+
 class _LocalRank(argparse.Action):
     """What ``python -m torch.distributed.launch`` gives each process besides the variable LOCAL_RANK."""
 
@@ -93,10 +101,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.register("type", Path, path_argument)
         self.register("type", None, text_argument)
         if self.add_help:
-            version = (
-                f"speech-toolkit {toolkit_version()}, PyTorch {torch.__version__}, Python {platform.python_version()}"
-            )
-            self.add_argument("--version", action="version", version=version, help="show the versions and exit")
+            self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self._defaults_readers: dict[str, DefaultsReader] = {}
 
     def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:
@@ -156,7 +161,8 @@ class ArgumentParser(argparse.ArgumentParser):
             value = getattr(namespace, dest, None)
             values = value if isinstance(value, list | tuple) else [value]
             paths = [one for one in values if isinstance(one, Path) and one != Path("-")]  # standard input and output
-            named[dest in _WRITTEN] += [("/".join(action.option_strings) or dest, path) for path in paths]
+            is_written = dest in _WRITTEN or getattr(getattr(action, "declared", None), "writes", False)
+            named[is_written] += [("/".join(action.option_strings) or dest, path) for path in paths]
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
@@ -291,19 +297,13 @@ def path_argument(text: str) -> Path:
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the options that choose device and precision, as `precision_from_args` reads them."""
-    device = parser.add_mutually_exclusive_group()
-    device.add_argument("--cuda", action="store_true", help="use the GPU, or GPUs under torchrun")
-    device.add_argument("--cpu", dest="cuda", action="store_false", default=argparse.SUPPRESS, help="as without --cuda")
-    parser.add_argument("--amp", action="store_true", help="mixed precision")
-    parser.add_argument(
-        "--amp-dtype",
-        choices=("auto", *_AMP_DTYPES),
-        default="auto",
-        help="auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
-    )
-    parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
-    parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
+    """Add `ComputingOptions`."""
+    add_options(parser, ComputingOptions)
+
+
+def precision_from_args(args: argparse.Namespace) -> Precision:
+    """Device and precision as `ComputingOptions` say."""
+    return read_options(args, ComputingOptions).precision()
 
 
 def add_length_buckets(parser: argparse._ActionsContainer, lengths: str) -> None:
@@ -313,35 +313,6 @@ def add_length_buckets(parser: argparse._ActionsContainer, lengths: str) -> None
         "0: up to their longest utterance"
     )
     parser.add_argument("--length-buckets", type=whole_number(0, 4096), default=0, metavar="N", help=text)
-
-
-def precision_from_args(args: argparse.Namespace) -> Precision:
-    """Device and precision as the options say.
-
-    Raises:
-        OptionError: an option has no effect without another, or there is no usable GPU for ``--cuda``.
-    """
-    if args.amp_dtype != "auto" and not args.amp:
-        raise OptionError(f"--amp-dtype {args.amp_dtype} chooses the precision of --amp; add --amp")
-    if args.cudnn_benchmark and not args.cuda:
-        raise OptionError("--cudnn-benchmark needs --cuda")
-    if args.cuda:
-        check_cuda()
-    dtype, note = _amp_dtype(args) if args.amp else (None, None)
-    return Precision(args.cuda, dtype, tf32=args.tf32, cudnn_benchmark=args.cudnn_benchmark, note=note)
-
-
-def _amp_dtype(args: argparse.Namespace) -> tuple[torch.dtype | None, str | None]:
-    """What ``--amp`` computes in, and the line that says so where it may surprise."""
-    lacking = "this processor has no bfloat16 instructions"
-    chosen = _AMP_DTYPES.get(args.amp_dtype)
-    if chosen is None and has_bfloat16(cuda=args.cuda):
-        return torch.bfloat16, None
-    if chosen is None:
-        return (torch.float16, None) if args.cuda else (None, f"note: --amp: {lacking}; computing in float32")
-    if chosen is torch.bfloat16 and not args.cuda and not has_bfloat16(cuda=False):
-        return chosen, f"warning: --amp-dtype bfloat16: {lacking}; emulating them is slower than float32"
-    return chosen, None
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

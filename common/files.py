@@ -14,12 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-import torch
-from torch import Tensor
-
 from common.errors import InputError, OptionError, OutputError, at, shown
 from common.parsing import parse_json, parse_yaml
-from common.torch_file import read_torch_file
 
 _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -27,11 +23,6 @@ _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
 LONGEST_NAME = 255  # bytes, of a file's name
-_LARGEST_TENSOR = 1 << 29  # bytes of a feature; a mel of five hours
-_DTYPES = frozenset(
-    {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
-    | {torch.int8, torch.int16, torch.int32, torch.int64}
-)
 
 
 @contextmanager
@@ -231,46 +222,6 @@ def _flush_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: bool = False) -> None:
-    """Write one tensor to ``path`` atomically, in torch's format; the others as for `write_atomically`."""
-    # a view would be saved together with everything it is a view of
-    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-    write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
-
-
-def load_tensor(path: Path, *, where: str = "") -> Tensor:
-    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    return _read_tensor(path, where=where, values=True)
-
-
-def tensor_problem(tensor: Tensor) -> str | None:
-    """Why a file's tensor cannot be computed with, if it cannot: without dense values, or not of usual numbers."""
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
-        return f"a tensor of layout {layout}, expected a dense one"
-    if tensor.is_meta:
-        return "a tensor without values (on the device meta)"
-    if tensor.dtype not in _DTYPES:
-        return f"of {str(tensor.dtype).removeprefix('torch.')}, expected real numbers of a usual type"
-    return None
-
-
-def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
-    """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    return tuple(_read_tensor(path, where=where, values=False).shape)
-
-
-def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    if (size := check_file(path, where=where)) > _LARGEST_TENSOR:
-        raise InputError(f"{path}: {size} bytes, expected a tensor of at most {_LARGEST_TENSOR}{at(where)}")
-    value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
-    if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    if values and (problem := tensor_problem(value)):
-        raise InputError(f"{path}: {problem}{at(where)}")
-    return value.detach()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,20 +1,70 @@
 """How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
+import lazy_loader
 
 from common.errors import OptionError, check_choice, shown
+from common.options import option
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = lazy_loader.load("torch")  # --help shows the options below without it
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
 _M_TRIM_THRESHOLD = -1  # glibc, malloc.h
 _M_MMAP_MAX = -4
+
+
+@dataclass(frozen=True)
+class ComputingOptions:
+    """The device and the numbers that a command computes on and in."""
+
+    cuda: bool = option(False, "use the GPU, or GPUs under torchrun", off=("--cpu",))
+    amp: bool = option(False, "mixed precision", variable="AMP")
+    amp_dtype: str = option(
+        "auto",
+        "auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
+        choices=("auto", "bfloat16", "float16"),
+    )
+    tf32: bool = option(True, "on GPUs that have it")
+    cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
+
+    def precision(self) -> Precision:
+        """Device and precision.
+
+        Raises:
+            OptionError: an option has no effect without another, or there is no usable GPU for ``--cuda``.
+        """
+        if self.amp_dtype != "auto" and not self.amp:
+            raise OptionError(f"--amp-dtype {self.amp_dtype} chooses the precision of --amp; add --amp")
+        if self.cudnn_benchmark and not self.cuda:
+            raise OptionError("--cudnn-benchmark needs --cuda")
+        if self.cuda:
+            check_cuda()
+        dtype, note = self._amp_dtype() if self.amp else (None, None)
+        return Precision(self.cuda, dtype, tf32=self.tf32, cudnn_benchmark=self.cudnn_benchmark, note=note)
+
+    def _amp_dtype(self) -> tuple[torch.dtype | None, str | None]:
+        """What ``--amp`` computes in, and the line that says so where it may surprise."""
+        lacking = "this processor has no bfloat16 instructions"
+        if self.amp_dtype == "float16" or (self.amp_dtype == "auto" and self.cuda and not has_bfloat16(cuda=True)):
+            return torch.float16, None
+        if self.cuda or has_bfloat16(cuda=False):
+            return torch.bfloat16, None
+        if self.amp_dtype == "auto":
+            return None, f"note: --amp: {lacking}; computing in float32"
+        return torch.bfloat16, f"warning: --amp-dtype bfloat16: {lacking}; emulating them is slower than float32"
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,19 @@ class ModelSpec:
         return self.name.lower().replace("-", "")
 
 
+class deferred:  # noqa: N801 (used as a function)
+    """The functions of a module, which is imported when one of them is called: a `ModelSpec` needs no PyTorch."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(importlib.import_module(self._module), name)(*args, **kwargs)
+
+        return call
+
+
 def available_models(role: str | None = None) -> list[str]:
     """Names of the models whose package is here; with ``role`` of those alone that have it."""
     names = [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is not None]

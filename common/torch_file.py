@@ -12,10 +12,17 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 
 from common.errors import InputError, at, shown
+from common.files import check_file, write_atomically
 
 _NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
+_LARGEST_TENSOR = 1 << 29  # bytes of a feature; a mel of five hours
+_DTYPES = frozenset(
+    {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
+    | {torch.int8, torch.int16, torch.int32, torch.int64}
+)
 _SENTENCE_END = re.compile(r"\. |\n")
 _REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
 
@@ -129,3 +136,43 @@ _PICKLE_MODULE = SimpleNamespace(
     Unpickler=_NetworkUnpickler,
     load=lambda file, **options: _NetworkUnpickler(file, **options).load(),
 )
+
+
+def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: bool = False) -> None:
+    """Write one tensor to ``path`` atomically, in torch's format; the others as for `write_atomically`."""
+    # a view would be saved together with everything it is a view of
+    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+    write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
+
+
+def load_tensor(path: Path, *, where: str = "") -> Tensor:
+    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
+    return _read_tensor(path, where=where, values=True)
+
+
+def tensor_problem(tensor: Tensor) -> str | None:
+    """Why a file's tensor cannot be computed with, if it cannot: without dense values, or not of usual numbers."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        return f"a tensor of layout {layout}, expected a dense one"
+    if tensor.is_meta:
+        return "a tensor without values (on the device meta)"
+    if tensor.dtype not in _DTYPES:
+        return f"of {str(tensor.dtype).removeprefix('torch.')}, expected real numbers of a usual type"
+    return None
+
+
+def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
+    """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
+    return tuple(_read_tensor(path, where=where, values=False).shape)
+
+
+def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
+    if (size := check_file(path, where=where)) > _LARGEST_TENSOR:
+        raise InputError(f"{path}: {size} bytes, expected a tensor of at most {_LARGEST_TENSOR}{at(where)}")
+    value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    if values and (problem := tensor_problem(value)):
+        raise InputError(f"{path}: {problem}{at(where)}")
+    return value.detach()

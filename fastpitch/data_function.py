@@ -29,7 +29,7 @@ from common.data import (
 )
 from common.distributed import Gather, Ranks, own_cores
 from common.errors import InputError
-from common.files import load_tensor
+from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.options import TrainingOptions

@@ -70,7 +70,7 @@ def options_of(command: str) -> list[Option]:
         _option(action, parser, "" if group.title in UNTITLED else group.title or "")
         for group in parser._action_groups
         for action in group._group_actions
-        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction | argparse._VersionAction)
+        if action.help != argparse.SUPPRESS and action.dest not in ("help", "version")
     ]
 
 

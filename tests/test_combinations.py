@@ -19,9 +19,10 @@ from common.audio.griffin_lim import griffin_lim
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError, OptionError
-from common.files import save_tensor, write_json
+from common.files import write_json
 from common.synthesis import Controls
 from common.text import TextFrontEnd
+from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan
 from tacotron2.model import Tacotron2

@@ -23,10 +23,11 @@ from common.audio import SOUND_FORMATS, save_wav
 from common.cli import run
 from common.errors import OutputError
 from common.extraction import features
-from common.files import OutputFile, check_output_file, make_folder, save_tensor, write_atomically, write_text
+from common.files import OutputFile, check_output_file, make_folder, write_atomically, write_text
 from common.logger import read_log
 from common.plots import save_png
 from common.synthesis import OutputFolder
+from common.torch_file import save_tensor
 from scripts import export_model
 
 FASTPITCH = MODELS[0]

@@ -10,7 +10,8 @@ import torch
 from common.audio import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
-from common.files import save_tensor, write_json, write_text
+from common.files import write_json, write_text
+from common.torch_file import save_tensor
 from fastpitch.data_function import FastPitchDataset, compute_statistics
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.training_list import read_list

@@ -18,8 +18,9 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
-from common.files import save_tensor, write_json, write_text
+from common.files import write_json, write_text
 from common.text.arguments import text_of_teacher
+from common.torch_file import save_tensor
 from fastpitch.aligner import padded_priors
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
 from fastpitch.model import FastPitch, ModelConfig

@@ -18,9 +18,9 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import FilelistEntry
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import load_tensor
 from common.synthesis import Controls
 from common.text import Speaker, TextFrontEnd
+from common.torch_file import load_tensor
 from fastpitch import arg_parser
 from fastpitch.arg_parser import model_config, parse_training
 from fastpitch.custom_transforms import energy_transform_custom

@@ -25,8 +25,8 @@ from common.config import AudioConfig, TextConfig
 from common.data import GlobalBatchSampler, build_loader, leave_to_the_parent, pad_rows, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
-from common.files import load_tensor, tensor_shape
 from common.registry import get_model
+from common.torch_file import load_tensor, tensor_shape
 from common.training.arguments import build_training_parser
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list

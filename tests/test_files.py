@@ -15,7 +15,8 @@ import torch
 from shell import ROOT
 
 from common.errors import InputError
-from common.files import load_tensor, read_json, save_tensor, write_atomically, write_json
+from common.files import read_json, write_atomically, write_json
+from common.torch_file import load_tensor, save_tensor
 
 
 def names(folder: Path) -> list[str]:
@@ -68,7 +69,7 @@ def test_readers_see_the_old_or_the_new_file_and_never_a_part(tmp_path: Path):
         import itertools, select, sys
         import torch
         from pathlib import Path
-        from common.files import save_tensor
+        from common.torch_file import save_tensor
         for i in itertools.count(1):
             save_tensor(Path({str(path)!r}), torch.full((100_000,), float(i)), durable=False)
             if select.select([sys.stdin], [], [], 0)[0]:  # the readers have seen enough

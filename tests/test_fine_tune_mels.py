@@ -22,10 +22,11 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.extraction import teacher_forcing
-from common.files import load_tensor, read_json, write_json
+from common.files import read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
 from common.synthesis import Controls
+from common.torch_file import load_tensor
 from hifigan.data_function import HifiganDataset
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options

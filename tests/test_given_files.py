@@ -15,11 +15,12 @@ from common.data import read_filelist
 from common.data.filelist import first_fields
 from common.errors import InputError
 from common.extraction.textgrid import read_alignment
-from common.files import load_tensor, read_json, read_text, read_yaml, tensor_shape
+from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
 from common.synthesis.prosody_table import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
+from common.torch_file import load_tensor, tensor_shape
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
 from scripts.datasets.download import fetch

@@ -10,9 +10,9 @@ from torch import Tensor
 
 import inference
 from common.audio import load_wav
-from common.files import save_tensor
 from common.synthesis import CudaGraphRecorder
 from common.synthesis.vocoder import NetworkVocoder
+from common.torch_file import save_tensor
 
 pytestmark = [
     pytest.mark.gpu,

@@ -19,8 +19,7 @@ from common.checkpoints import load_checkpoint, load_networks, open_checkpoint, 
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.extraction.textgrid import read_alignment
-from common.files import load_tensor, tensor_shape
-from common.torch_file import read_torch_file
+from common.torch_file import load_tensor, read_torch_file, tensor_shape
 
 CPU = torch.device("cpu")
 HUGE = struct.pack("<I", 0x7FFFFFFF)

@@ -18,10 +18,11 @@ from common.audio.griffin_lim import griffin_lim
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
-from common.files import read_json, save_tensor, write_json
+from common.files import read_json, write_json
 from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import EncodedText, TextFrontEnd
+from common.torch_file import save_tensor
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, ModelConfig, build_networks
 

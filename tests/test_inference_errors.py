@@ -19,8 +19,9 @@ import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import AudioError, CheckpointError, InputError, OptionError
-from common.files import save_tensor, write_json
+from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
+from common.torch_file import save_tensor
 from fastpitch.model import ModelConfig, build_networks
 
 MODEL = ModelConfig(

@@ -18,8 +18,9 @@ import extract_mels
 import inference
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
-from common.files import check_apart, read_standard_input, save_tensor, write_text
+from common.files import check_apart, read_standard_input, write_text
 from common.synthesis import load_voice
+from common.torch_file import save_tensor
 from scripts.datasets import describe_mels, make_corpus as make_corpus_script, make_filelists
 from scripts.demos import onnx_speaker
 

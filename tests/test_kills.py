@@ -15,8 +15,8 @@ from limits import Stopwatch, wait_at_most, wait_until
 from tiny_models import TinyModel, assert_same_state, of_every_model
 
 from common.checkpoints import load_checkpoint
-from common.files import load_tensor
 from common.logger import read_log
+from common.torch_file import load_tensor
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KILLS", "6"))  # of each model, and of extraction; they decide nothing but how long it takes

@@ -21,7 +21,8 @@ from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
 from common.config import AudioConfig, TextConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
-from common.files import load_tensor, read_json, write_json
+from common.files import read_json, write_json
+from common.torch_file import load_tensor
 from common.training.mel_kinds import mel_lines
 from hifigan.config import PUBLISHED_MELS
 from models import get_model

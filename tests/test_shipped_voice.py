@@ -12,9 +12,10 @@ from tiny_voice import AUDIO, save_vocoder, save_voice
 import inference
 from common.config import to_plain
 from common.errors import InputError, OptionError
-from common.files import save_tensor, write_json
+from common.files import write_json
 from common.serving.arguments import build_parser, load_models
 from common.synthesis import load_voice, shipped, shipped_vocoder
+from common.torch_file import save_tensor
 
 
 @pytest.fixture

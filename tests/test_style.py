@@ -254,7 +254,7 @@ ROOMS = [
     *"data text nn audio pages".split(),
 ]
 FLAT = [
-    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
+    *"errors cli options config files registry distributed precision logger progress signals timing plots".split(),
     *"published_options parsing torch_file".split(),
 ]
 

@@ -29,10 +29,11 @@ from common.audio.pitch import average_pitch, estimate_pitch
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import run
 from common.config import AudioConfig, TextConfig, to_plain
-from common.files import load_tensor, read_json
+from common.files import read_json
 from common.logger import read_log
 from common.synthesis import MelOutput
 from common.text import TextFrontEnd
+from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.model import Tacotron2, teach
 

@@ -11,9 +11,9 @@ from tiny import TINY_OPTIONS as TINY_FASTPITCH
 import extract_mels
 import train
 from common.checkpoints import load_checkpoint, load_networks
-from common.files import load_tensor
 from common.logger import read_log
 from common.nn import diagonality, focus_rate
+from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset
 
 N_CLIPS = 6

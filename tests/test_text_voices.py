@@ -16,9 +16,9 @@ from common.data import FilelistEntry
 from common.data.transcripts import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
-from common.files import load_tensor
 from common.synthesis import Controls, load_voice
 from common.text import Speaker, TextFrontEnd
+from common.torch_file import load_tensor
 from fastpitch.arg_parser import InferenceOptions, parse_training
 from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
 

@@ -21,9 +21,10 @@ from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import read_json, save_tensor, write_json
+from common.files import read_json, write_json
 from common.logger import read_log
 from common.synthesis.vocoder import AudioContract, NetworkVocoder
+from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan.model import Generator, ModelConfig, build_networks
 

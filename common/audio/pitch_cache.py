@@ -12,7 +12,8 @@ from torch import Tensor
 from common.audio.pitch import AT_FRAMES, METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
 from common.errors import InputError, check_choice
-from common.files import load_tensor, save_tensor, writing
+from common.files import writing
+from common.torch_file import load_tensor, save_tensor
 
 
 class PitchCache:

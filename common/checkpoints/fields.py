@@ -14,10 +14,10 @@ from common.checkpoints.weights import Weights, differences, refuse
 from common.cli import check_name
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
 from common.errors import CheckpointError, InputError, check_minimum, shown
-from common.files import tensor_problem
 from common.parsing import parse_json
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.text import get_cleaner, get_symbol_table
+from common.torch_file import tensor_problem
 
 _LARGEST, _SMALLEST = (getattr(torch.finfo(torch.float32), name) for name in ("max", "tiny"))
 

@@ -11,7 +11,7 @@ from common.audio.arguments import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at
-from common.files import load_tensor, tensor_shape
+from common.torch_file import load_tensor, tensor_shape
 
 
 def feature_name(path: str) -> str:

@@ -15,9 +15,10 @@ from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
-from common.files import load_tensor, save_tensor, writing
+from common.files import writing
 from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
+from common.torch_file import load_tensor, save_tensor
 
 FROM_TEXTGRIDS = "TextGrids"
 FROM_ATTENTION = "attention"  # of the plan's teacher

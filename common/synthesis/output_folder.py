@@ -7,10 +7,11 @@ from pathlib import Path, PurePosixPath
 from common.audio import save_wav
 from common.audio.arguments import SETTINGS
 from common.config import AudioConfig, to_plain
-from common.files import make_folder, save_tensor, write_json, writing
+from common.files import make_folder, write_json, writing
 from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import SynthesisResult
+from common.torch_file import save_tensor
 
 _HINT = "; choose another --output"
 Companions = dict[str, Callable[[Speech, Path], None]]  # by suffix: files beside the sound, "a.srt" of "a.wav"

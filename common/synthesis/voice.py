@@ -14,7 +14,6 @@ from common.audio import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, OptionError, shown
-from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.controls import MAX_FRAMES, VOCODER_PITCHES, Controls
@@ -40,6 +39,7 @@ from common.text import (
     split_utterances,
     utterance_draws,
 )
+from common.torch_file import load_tensor
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody

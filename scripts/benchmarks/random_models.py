@@ -21,8 +21,9 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import OptionError
-from common.files import save_tensor, write_json, write_text
+from common.files import write_json, write_text
 from common.registry import get_model
+from common.torch_file import save_tensor
 from scripts.benchmarks.subjects import configure, durations, make_corpus
 
 # The option of train.py that chooses a vocoder's kind, and the published ones.

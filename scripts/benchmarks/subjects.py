@@ -13,8 +13,9 @@ from common.audio import save_wav
 from common.cli import positive_float, positive_int
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.files import save_tensor, write_json, write_text
+from common.files import write_json, write_text
 from common.registry import available_models, get_model
+from common.torch_file import save_tensor
 from common.training import Engine, EngineOptions, build_engine
 from common.training.arguments import build_training_parser
 

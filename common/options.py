@@ -1,0 +1,255 @@
+"""Options declared once, as fields of frozen dataclasses in the rooms and packages that act on them.
+
+What is to be known of an option beside its name, type and default stands in its `option`: the command line, variables
+of scripts, checks of values from files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md come from it. PyTorch is not
+imported here, nor by modules that declare options: ``--help`` answers at once.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from common.errors import InputError, OptionError, shown
+
+LARGEST_INT = 2**31 - 1  # that libraries written in C take
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is to be known of an option; ranges are of numbers, and of each one of several."""
+
+    help: str
+    names: tuple[str, ...] = ()  # further ones, such as -bs
+    published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are read as this one
+    variable: str | None = None  # of the scripts
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    odd: bool = False
+    choices: Collection[str] | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)  # words that stand for values, such as all for None
+    metavar: str | None = None
+    const: Any = None  # value where the option is given without one
+    negatable: bool = False  # a switch has its --no-..., as those have that are on by default
+    off: tuple[str, ...] = ()  # further names of --no-...
+    empty: bool = False  # several values may also be none
+    required: bool = False
+    writes: bool = False  # the path is of a file or folder to write
+    read: Callable[[str], Any] | None = None  # reads a word, where the type does not say how; raises InputError
+
+    def problem(self, value: Any) -> str | None:
+        """What is expected in place of ``value``, None if it is in the range."""
+        if value is None or value in self.words.values():
+            return None
+        if self.choices is not None and value not in self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        most = LARGEST_INT if self.most is None and isinstance(value, int) else self.most
+        fits = (
+            (self.least is None or value >= self.least)
+            and (most is None or value <= most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+            and not (self.odd and value % 2 == 0)
+            and (isinstance(value, int) or math.isfinite(value))
+        )
+        return None if fits else self.range_of(type(value))
+
+    def range_of(self, kind: type) -> str:
+        """Numbers of ``kind`` that are in the range, in words."""
+        text = f"{'an odd' if self.odd else 'a whole' if kind is int else 'a'} number"
+        if self.least is not None and self.most is not None:
+            return f"{text} from {self.least:g} to {self.most:g}"
+        bounds = (("of at least", self.least), ("above", self.above), ("at most", self.most), ("below", self.below))
+        parts = [f"{words} {bound:g}" for words, bound in bounds if bound is not None]
+        return " and ".join([f"{text} {parts[0]}", *parts[1:]]) if parts else text
+
+
+def option(default: Any, help: str, **known: Any) -> Any:
+    """A field of a dataclass that is an option; ``known`` are fields of `Option`."""
+    return field(default=default, metadata={"option": Option(help, **known)})
+
+
+def group(kind: type, title: str, about: str | None = None) -> Any:
+    """A field that holds a dataclass of further options, which have a ``title`` of their own in ``--help``."""
+    return field(default_factory=kind, metadata={"group": (title, about)})
+
+
+def declared(one: Field) -> Option | None:
+    """The option that a dataclass's field is, if it is one."""
+    return one.metadata.get("option")
+
+
+def option_of(name: str) -> str:
+    """The option that sets the field ``name``: ``batch_size`` -> ``--batch-size``."""
+    return "--" + name.replace("_", "-")
+
+
+def add_options(
+    parser: argparse._ActionsContainer,
+    kind: type,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    without: Collection[str] = (),
+) -> None:
+    """Add the options of a dataclass, those of its groups below their titles.
+
+    ``defaults`` are values in place of the declared ones, by the names of fields; fields ``without`` are left out.
+    """
+    hints, defaults = get_type_hints(kind), defaults or {}
+    for one in fields(kind):
+        if one.name in without:
+            continue
+        if "group" in one.metadata:
+            title, about = one.metadata["group"]
+            nested = parser.add_argument_group(title, about)
+            add_options(nested, hints[one.name], defaults=defaults, without=without)
+        elif (known := declared(one)) is not None:
+            _add_option(parser, one.name, hints[one.name], known, defaults.get(one.name, one.default))
+
+
+def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known: Option, default: Any) -> None:
+    kind, several = _type_of(hint)
+    given: dict[str, Any] = {"help": known.help, "dest": name, "default": default}
+    if known.required or default is MISSING:
+        given |= {"required": True, "default": None}
+    if kind is bool:
+        alone = default is False and not known.negatable
+        given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
+    else:
+        given |= {"type": lambda text: _read_for_argparse(text, kind, known), "metavar": known.metavar}
+        if known.choices is not None and not known.words:
+            given["choices"] = known.choices
+        if several:
+            given["nargs"] = "*" if known.empty else "+"
+        elif known.const is not None:
+            given |= {"nargs": "?", "const": known.const}
+    action = parser.add_argument(
+        *(one for one in known.names if one[1] != "-"),
+        option_of(name),
+        *(one for one in known.names if one[1] == "-"),
+        **given,
+    )
+    action.declared = known  # type: ignore[attr-defined]
+    for published in known.published:
+        if published.startswith("-"):
+            parser._option_string_actions.setdefault(published, action)
+    if known.off:
+        off: dict[str, Any] = {"action": "store_false", "default": argparse.SUPPRESS}
+        parser.add_argument(*known.off, dest=name, help=f"without {option_of(name)}", **off)
+
+
+def _type_of(hint: Any) -> tuple[type, bool]:
+    """The type of one value of a field, and whether it holds several: ``tuple[int, ...] | None`` -> int, True."""
+    choices = [one for one in get_args(hint) if one is not NoneType]
+    if NoneType in get_args(hint):
+        return _type_of(choices[0])
+    return (choices[0], True) if choices else (hint, False)
+
+
+def _read_for_argparse(text: str, kind: type, known: Option) -> Any:
+    try:
+        return read_word(text, kind, known)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def read_word(text: str, kind: type, known: Option) -> Any:
+    """The value that a word of a command line or of a variable stands for.
+
+    Raises:
+        OptionError: it is none, or out of range.
+    """
+    if text in known.words:
+        return known.words[text]
+    if known.read is not None:
+        return known.read(text)
+    if not text or "\0" in text or "\udc80" <= max(text) <= "\udfff":
+        raise OptionError(f"{shown(text)}: expected text in UTF-8 that is not empty")
+    try:
+        value = kind(text)
+    except ValueError:
+        value, wanted = None, known.range_of(kind)
+    else:
+        wanted = known.problem(value) or ""
+    if wanted:
+        others = "".join(f", or {word}" for word in known.words)
+        raise OptionError(
+            f"{text if text.isprintable() and len(text) < 100 else shown(text)}: expected {wanted}{others}"
+        )
+    return value
+
+
+def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
+    """The dataclass ``kind`` with the values of its options; ``others`` are those of fields that are none."""
+    values, hints = dict(others), get_type_hints(kind)
+    for one in fields(kind):
+        if one.name in others:
+            continue
+        if "group" in one.metadata:
+            values[one.name] = read_options(args, hints[one.name])
+        elif declared(one) is not None and hasattr(args, one.name):
+            value = getattr(args, one.name)
+            values[one.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
+
+
+def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
+    """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
+
+    Raises:
+        OptionError: names the variable whose value is none of its option.
+    """
+    words = []
+    for action in parser._actions:
+        known = getattr(action, "declared", None)
+        if known is None:
+            continue
+        for name in (known.variable, *(one for one in known.published if one[0] != "-")):
+            if name and (value := environ.get(name, "")):
+                words += _words_of_variable(name, value, action, known)
+    return words
+
+
+def _words_of_variable(name: str, value: str, action: argparse.Action, known: Option) -> list[str]:
+    spelled = next(one for one in action.option_strings if one.startswith("--"))
+    if action.nargs == 0:
+        if value not in ("true", "false"):
+            raise OptionError(f"{name}={shown(value)[1:-1]}: expected true or false")
+        negated = [one for one in (*action.option_strings, *known.off) if one.startswith("--no-")]
+        return [spelled] if value == "true" else negated[:1]
+    values = value.split() if action.nargs in ("+", "*") else [value]
+    for one in values:
+        try:
+            action.type(one)  # type: ignore[misc, operator]  # set by add_options
+        except argparse.ArgumentTypeError as error:
+            raise OptionError(f"{name}={error}") from error
+    return [spelled, *values]
+
+
+def check_options(values: Any) -> None:
+    """Check the values of a dataclass's options, whatever they come from.
+
+    Raises:
+        InputError: one is out of range; names its field.
+    """
+    for one in fields(values):
+        known, value = declared(one), getattr(values, one.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if known is not None and (wanted := known.problem(item)):
+                raise InputError(f"{one.name} {shown(item)}: expected {wanted}")
+
+
+def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
+    """Name, type and `Option` of each option of a dataclass and of its groups."""
+    hints = get_type_hints(kind)
+    for one in fields(kind):
+        if "group" in one.metadata:
+            yield from options_of(hints[one.name])
+        elif (known := declared(one)) is not None:
+            yield one.name, hints[one.name], known
