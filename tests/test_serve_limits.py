@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -138,56 +138,32 @@ def test_an_answer_that_runs_out_of_time_is_cut_and_its_client_sees_that(models)
         wait_until(lambda: set(statuses(one.gate)) == {"504"})
 
 
-def hang_up(one: SimpleNamespace, *, after: Callable[[socket.socket], None]) -> None:
-    """Send a request by hand, and close the connection."""
-    host, port = one.address.removeprefix("http://").split(":")
-    body = b'{"input": "a longer sentence"}'
-    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(head.encode() + b"\r\n\r\n" + body)
-        after(connection)
+HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n"
+BODY = b'{"input": "a longer sentence"}'
 
 
-def test_a_client_that_hangs_up_while_it_waits_ends_its_work(models):
+@pytest.mark.parametrize("moment", ["while it sends", "while it waits", "while it hears"])
+def test_a_client_that_hangs_up_ends_its_work_and_frees_its_place(models, moment: str):
     with held(models) as one:
-        hang_up(one, after=lambda _: wait_until(lambda: one.gate.active == 1))
-        wait_until(lambda: one.gate.active == 0)
-        one.vocoder.let()
-        assert ask(one).status_code == 200
-        made = one.vocoder.made
-        assert ask(one).status_code == 200
-        # Of the first at most one piece was made, which had begun.
-        assert made - 1 <= one.vocoder.made - made
-        assert statuses(one.gate)["499"] == 1
-
-
-def test_a_client_that_hangs_up_while_it_hears_ends_its_work(models):
-    with held(models) as one:
-        one.vocoder.let(2)
-
-        def hear(connection: socket.socket) -> None:
-            received = b""
-            while len(received) < 700:  # the head, the header of the WAV and a frame
-                received += connection.recv(4096)
-            wait_until(lambda: one.vocoder.made == 2)
-
-        hang_up(one, after=hear)
-        wait_until(lambda: one.gate.active == 0)
-        one.vocoder.let()
-        assert ask(one).status_code == 200
-        made = one.vocoder.made
-        assert ask(one).status_code == 200
-        assert made - 3 <= one.vocoder.made - made
-
-
-def test_a_client_that_hangs_up_while_it_sends_frees_its_place(models):
-    with held(models) as one:
+        n_heard = 2 if moment == "while it hears" else 0
+        one.vocoder.let(n_heard)
         host, port = one.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as connection:
-            connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n")
-            connection.sendall(b"Content-Length: 100\r\n\r\n{")
+            connection.sendall(HEAD + (BODY[:1] if moment == "while it sends" else BODY))
             wait_until(lambda: one.gate.active == 1)
+            received = b""
+            while n_heard and len(received) < 700:  # the head, the header of the WAV and a frame
+                received += connection.recv(4096)
+            wait_until(lambda: one.vocoder.made == n_heard)
         wait_until(lambda: one.gate.active == 0)
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+        made = one.vocoder.made - n_heard
+        assert ask(one).status_code == 200
+        # Of the first at most one further piece was made, which had begun.
+        assert made - 1 <= one.vocoder.made - n_heard - made
+        if moment != "while it sends":
+            assert statuses(one.gate)["499"] == 1
 
 
 def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_size(models):
@@ -273,27 +249,6 @@ def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(mode
         assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
 
 
-def test_a_server_that_is_asked_to_stop_refuses_new_work_and_finishes_what_it_speaks(models):
-    vocoder = HeldVocoder(models.voice.audio)
-    service = Service(replace(models, voice=replace(models.voice, vocoder=vocoder)), limits=Limits(deadline=HANG_LIMIT))
-    with (
-        ThreadPoolExecutor(1) as pool,
-        tiny_served.serving(service) as address,
-        httpx.Client(base_url=address, timeout=HANG_LIMIT) as http,
-    ):
-        one = SimpleNamespace(http=http)
-        spoken = pool.submit(httpx.post, address + "/v1/audio/speech", json={"input": "go on"}, timeout=HANG_LIMIT)
-        wait_until(lambda: service.gate.active == 1)
-        tiny_served.ask_to_stop(service)
-        wait_until(lambda: service.gate.draining)
-        refused = ask(one)
-        assert (refused.status_code, code_of(refused)) == (503, "stopping")
-        assert http.get("/readyz").status_code == 503
-        assert http.get("/healthz").status_code == 200
-        vocoder.let()
-        assert spoken.result(HANG_LIMIT).status_code == 200
-
-
 def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
     folder = make_once("served_alone", tiny_served.make_checkpoints)
     # Griffin-Lim takes its time for each sentence, so that the signal comes amid them.
@@ -342,7 +297,7 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
 def test_a_signal_stops_the_server(stop: signal.Signals, models):
     server = Server(Service(models, limits=Limits()), deadline=1, on_start=lambda: signal.raise_signal(stop))
     with bind("127.0.0.1", 0) as bound:
-        asyncio.run(server.serve_until_asked(bound))
+        server.run(sockets=[bound])
     assert server.should_exit and not server.force_exit
 
 

@@ -16,6 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from common.cli import toolkit_version
 from common.errors import InputError
@@ -61,13 +62,13 @@ class Service:
             version=toolkit_version(),
             docs_url=None,  # FastAPI's own page loads its script from another host
             redoc_url=None,
-            max_body_size=limits.max_body,
             lifespan=self._work,
         )
-        self.gate = Gate(self._app, limits=limits, api_key=api_key)
-        self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
         self._add_paths()
         self._add_error_handlers()
+        paths = [route.path for route in self._app.routes if isinstance(route, Route)]
+        self.gate = Gate(self._app, limits=limits, paths=paths, api_key=api_key)
+        self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
 
     def warm_up(self) -> None:
         """Run every network once, in this thread; before the application starts."""
@@ -109,11 +110,7 @@ class Service:
         if isinstance(error, ApiError):
             return error_response(error)
         what = f"{request.method} {shown(request.url.path)}"
-        messages = {
-            404: f"{what}: no such path; /docs has them all",
-            405: f"{what}: the path has another method",
-            413: f"the body has more than {self._limits.max_body} bytes, this server's limit",
-        }
+        messages = {404: f"{what}: no such path; /docs has them all", 405: f"{what}: the path has another method"}
         message = messages.get(error.status_code, error.detail)
         return error_response(ApiError(error.status_code, message, headers=error.headers))
 

@@ -51,14 +51,13 @@ def shown(value: Any) -> str:
 def describe_invalid(error: RequestValidationError) -> ApiError:
     """The first fault that pydantic found in a body."""
     fault = error.errors()[0]
-    if fault["type"] == "value_error":  # a message of ours
-        return ApiError(400, fault["msg"].removeprefix("Value error, "))
-    place = ".".join(map(str, fault["loc"][1:]))  # after "body"
-    if fault["type"] == "json_invalid" or not place:
+    place, message = ".".join(map(str, fault["loc"][1:])), fault["msg"].removeprefix("Value error, ")
+    if not place and fault["type"] == "value_error":  # a message of ours
+        return ApiError(400, message)
+    if not place or fault["type"] == "json_invalid":
         return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
     if fault["type"] == "missing":
-        return ApiError(400, f"{place}: missing", param=place)
+        return ApiError(400, f"{place}: missing")
     if fault["type"] == "extra_forbidden":
         return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are", param=place)
-    message = fault["msg"][:1].lower() + fault["msg"][1:]
-    return ApiError(400, f"{place}: {message}, got {shown(fault['input'])}", param=place)
+    return ApiError(400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", param=place)

@@ -3,7 +3,7 @@
 import hmac
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -22,12 +22,13 @@ _RETRY = {"Retry-After": "2"}  # s
 class Gate:
     """An ASGI application around another one, whose work on paths below ``/v1/audio/`` is bounded."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, api_key: str | None) -> None:
-        """With ``api_key``, ``/v1/`` and ``/metrics`` ask for it."""
+    def __init__(self, app: ASGIApp, *, limits: Limits, paths: Collection[str], api_key: str | None) -> None:
+        """``paths`` are the application's; with ``api_key``, ``/v1/`` and ``/metrics`` ask for it."""
         self.active = 0  # requests for work
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
         self._limits = limits
+        self._paths = frozenset(paths)
         self._key = None if api_key is None else api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +45,7 @@ class Gate:
         except Exception:  # whatever it is, the server goes on; the client was told of an internal error
             logger.exception("error: %s %s", scope["method"], scope["path"])
             answer.status = 500
-        endpoint = scope["route"].path if "route" in scope else "other"
+        endpoint = scope["path"] if scope["path"] in self._paths else "other"
         self.metrics.requests.labels(endpoint, str(answer.status)).inc()
         self.metrics.seconds.labels(endpoint).observe(time.monotonic() - answer.began)
         if answer.first_byte is not None:
@@ -78,10 +79,22 @@ class Gate:
             self.active -= 1
 
     async def _work(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
-        """Let the application answer, until the deadline."""
-        deadline = self._limits.deadline  # s
+        """Let the application read a body of bounded size, and answer until the deadline."""
+        deadline, max_body = self._limits.deadline, self._limits.max_body  # s, bytes
+        n_bytes = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal n_bytes
+            received = await receive()
+            n_bytes += len(received.get("body", b""))
+            if n_bytes > max_body:
+                raise ApiError(
+                    413, f"the body has more than {max_body} bytes, this server's limit", code="body_too_large"
+                )
+            return received
+
         with anyio.move_on_after(deadline) as time_limit:
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, receive_bounded, answer.send)
         if time_limit.cancelled_caught and not answer.status:
             raise ApiError(504, f"not done within {deadline:g} s, this server's limit", code="deadline")
         if not answer.is_complete:  # the client sees that

@@ -45,12 +45,13 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     phrase = Phrase(where, PurePosixPath("speech.wav"), text)
     if request.prosody is not None:
         table = parse_prosody(request.prosody, where=where)
-        _check_length(sum(1 for one in table.utterances for _ in one.symbols), max_characters, f"{where}: symbols")
+        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
+        _check_length(f"{where}: {n_symbols} symbols", n_symbols, max_characters)
         # A table says who speaks, unless the request does.
         speaker = None if request.voice is None else _speaker(request.voice, models)
         inputs, warning = voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), ""
     else:
-        _check_length(len(text), max_characters, f"{where}: characters")
+        _check_length(f"{where}: {len(text)} characters", len(text), max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
@@ -76,10 +77,9 @@ def _speaker(name: str | None, models: ServedModels) -> str | None:
     raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
 
 
-def _check_length(length: int, most: int, what: str) -> None:
+def _check_length(what: str, length: int, most: int) -> None:
     if length > most:
-        message = f"{what}: {length}, and this server's limit is {most}"
-        raise ApiError(400, message, code="string_above_max_length")
+        raise ApiError(400, f"{what}, this server's limit is {most}", code="string_above_max_length")
 
 
 def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
