@@ -3,11 +3,20 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from common.synthesis import Controls
-from fastpitch import arg_parser, data_function, export, fine_tuning, loss_function, model, published_checkpoints
+from fastpitch import (
+    arg_parser,
+    config,
+    data_function,
+    export,
+    fine_tuning,
+    loss_function,
+    model,
+    published_checkpoints,
+)
 
 MODEL = ModelSpec(
     name="FastPitch",
-    config=model.ModelConfig,
+    config=config.ModelConfig,
     build_networks=model.build_networks,
     training=TrainingSpec(
         recipe=arg_parser.RECIPE,
@@ -36,5 +45,5 @@ MODEL = ModelSpec(
     published_audio=AudioConfig(),
     exports=export.exports,
     signatures=export.signatures,
-    from_exported=export.from_exported,
+    from_exported=export.ExportedFastPitch,
 )

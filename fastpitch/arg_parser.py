@@ -32,9 +32,10 @@ from common.text.arguments import (
     written_options,
 )
 from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
 from fastpitch.prosody_transforms import EXAMPLES, EnergyTransform, PitchTransform, load_custom_transform
 from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names

@@ -3,16 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
 from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
+    ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
@@ -25,15 +26,17 @@ from common.data import (
     load_fractions,
     loader_processes,
     pad_rows,
+    raise_errors,
     shape_error,
 )
 from common.distributed import Gather, Ranks, own_cores
 from common.errors import InputError
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
-from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.options import TrainingOptions
-from fastpitch.training_list import RECORDINGS_WITH_PITCH, has_durations, read_list, speaker_id
+from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 
@@ -251,7 +254,7 @@ def teacher_forced_dataset(
 
     Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
     """
-    learned = config.learned_alignment and not has_durations(filelist)
+    learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     dataset = FastPitchDataset(
         dataset_path, entries, audio=audio, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
@@ -267,17 +270,16 @@ _MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
 _CHUNK = 16  # utterances a task of a worker
 
 
-class _Moments(Dataset):
-    """The pitch moments of each utterance, or the error of one that cannot be read, for loader processes."""
+class _Moments:
+    """The pitch moments of each utterance, for loader processes."""
+
+    collate = staticmethod(list)
 
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source
 
-    def __getitem__(self, index: int) -> PitchMoments | InputError:
-        try:
-            return moments(self._source.mel_and_pitch(index)[1].double().numpy())
-        except InputError as error:
-            return error
+    def __getitem__(self, index: int) -> PitchMoments:
+        return moments(self._source.mel_and_pitch(index)[1].double().numpy())
 
 
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int | None) -> None:
@@ -294,13 +296,10 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
 
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
         n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
-        dataset = _Moments(source)
-        loader = DataLoader(dataset, _CHUNK, sampler=indices, collate_fn=list, **loader_processes(n_loaders))
-        for items in loader:
-            for item in items:
-                if isinstance(item, InputError):
-                    raise item
-                yield item
+        safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
+        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_loaders))
+        for chunk in raise_errors(loader):
+            yield from cast(list[PitchMoments], chunk)
 
     measured = gather(len(source.speakers), compute, description="measuring pitch")
     overall = statistics(measured)

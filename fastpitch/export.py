@@ -13,7 +13,8 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.onnx_layers import with_onnx_convolutions
 from fastpitch.prosody import whole_frames
 from fastpitch.speakers import SpeakerPitch
@@ -164,18 +165,13 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "not_given": "NaN in durations, pitch or energy: what the network predicts",
     }
 
-    def module_of(network: FastPitch) -> nn.Module:
-        module: nn.Module = ExportableFastPitch(network)
-        if config.n_speakers > 1 and not config.energy_conditioning:
-            module = _WithoutEnergy(module)
-        return module.eval()
-
     def onnx_form(quantized: bool) -> OnnxForm:
-        return OnnxForm(module_of(with_onnx_convolutions(network, as_products=quantized)), tuple(inputs))
+        network_of_form = with_onnx_convolutions(network, as_products=quantized)
+        return OnnxForm(ExportableFastPitch(network_of_form).eval(), tuple(inputs))
 
     part = Part(
         "",
-        module_of(network),
+        ExportableFastPitch(network).eval(),
         signature,
         examples,
         scriptable=True,
@@ -190,27 +186,6 @@ def _example_pitch(network: FastPitch, normalized: Tensor) -> Tensor:
     return normalized * std[0] + mean[0]
 
 
-class _WithoutEnergy(nn.Module):
-    """The inputs of a voice of several speakers that predicts no energy, which are given by position."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor,
-        pace: Tensor,
-        max_duration: Tensor,
-        durations: Tensor,
-        pitch: Tensor,
-        speaker: Tensor,
-    ) -> Outputs:
-        """Run `ExportableFastPitch` without an energy input."""
-        return self.network(tokens, lengths, pace, max_duration, durations, pitch, None, speaker)
-
-
 class ExportedFastPitch(SpeakerPitch):
     """An exported FastPitch, which speaks as the network does."""
 
@@ -219,7 +194,6 @@ class ExportedFastPitch(SpeakerPitch):
         self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
-        self.check_weights()
         mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
         self._graph = _GraphPitch(mean, std, config.n_speakers)
 
@@ -231,8 +205,6 @@ class ExportedFastPitch(SpeakerPitch):
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""
         controls = Controls() if controls is None else controls
-        if isinstance(controls.pace, float | int) and not controls.pace > 0:
-            raise InputError(f"pace {controls.pace}: expected a number above 0")
         if "energy" not in self._inputs and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
         speakers, shape = self.speaker_ids(controls.speaker, tokens), tokens.shape[:2]
@@ -290,8 +262,3 @@ class _GraphPitch(SpeakerPitch):
 
     def __init__(self, mean: Tensor, std: Tensor, n_speakers: int) -> None:
         self.pitch_mean, self.pitch_std, self.n_speakers = mean, std, n_speakers
-
-
-def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
-    """The network of an exported file."""
-    return ExportedFastPitch(run, config, description, device)

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.data import TextMelBatch
-from common.errors import InputError, OptionError
-from common.nn import check_architecture, mask_from_lengths
+from common.errors import InputError
+from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention
+from fastpitch.config import ModelConfig
 from fastpitch.prosody import (
     TemporalPredictor,
     durations_from_logs,
@@ -28,69 +29,6 @@ from fastpitch.prosody import (
 )
 from fastpitch.speakers import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """FastPitch's architecture; the names are those of the published checkpoints' configurations.
-
-    The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
-    """
-
-    n_mel_channels: int = 80
-    symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
-    n_symbols: int = 148  # symbols, or features in a vector
-    padding_idx: int = 0
-    symbols_embedding_dim: int = 384  # channels of encoder and decoder
-    in_fft_n_layers: int = 6
-    in_fft_n_heads: int = 1
-    in_fft_d_head: int = 64
-    in_fft_conv1d_kernel_size: int = 3
-    in_fft_conv1d_filter_size: int = 1536
-    in_fft_output_size: int = 384
-    p_in_fft_dropout: float = 0.1
-    p_in_fft_dropatt: float = 0.1
-    p_in_fft_dropemb: float = 0.0
-    out_fft_n_layers: int = 6
-    out_fft_n_heads: int = 1
-    out_fft_d_head: int = 64
-    out_fft_conv1d_kernel_size: int = 3
-    out_fft_conv1d_filter_size: int = 1536
-    out_fft_output_size: int = 384
-    p_out_fft_dropout: float = 0.1
-    p_out_fft_dropatt: float = 0.1
-    p_out_fft_dropemb: float = 0.0
-    dur_predictor_kernel_size: int = 3
-    dur_predictor_filter_size: int = 256
-    p_dur_predictor_dropout: float = 0.1
-    dur_predictor_n_layers: int = 2
-    pitch_predictor_kernel_size: int = 3
-    pitch_predictor_filter_size: int = 256
-    p_pitch_predictor_dropout: float = 0.1
-    pitch_predictor_n_layers: int = 2
-    pitch_embedding_kernel_size: int = 3
-    learned_alignment: bool = False  # durations from the model's own alignment of mels and text
-    energy_conditioning: bool = False  # predicts each token's energy, and decodes with it
-    energy_predictor_kernel_size: int = 3
-    energy_predictor_filter_size: int = 256
-    p_energy_predictor_dropout: float = 0.1
-    energy_predictor_n_layers: int = 2
-    energy_embedding_kernel_size: int = 3
-    n_speakers: int = 1
-    speaker_emb_weight: float = 1.0
-    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation
-    mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
-
-    def __post_init__(self) -> None:
-        check_architecture(self)
-        width = self.symbols_embedding_dim
-        if self.in_fft_output_size != width or self.out_fft_output_size != width:
-            raise OptionError(
-                f"--symbols-embedding-dim {width}, --in-fft-output-size {self.in_fft_output_size}, "
-                f"--out-fft-output-size {self.out_fft_output_size}: expected three equal numbers"
-            )
-        if width % 2:
-            raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
 
 
 @dataclass(frozen=True)
@@ -256,8 +194,6 @@ class FastPitch(SpeakerPitch, nn.Module):
                 where it has none.
         """
         controls = Controls() if controls is None else controls
-        if isinstance(controls.pace, float | int) and not controls.pace > 0:
-            raise InputError(f"pace {controls.pace}: expected a number above 0")
         speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
         if controls.pitch_hz is not None:

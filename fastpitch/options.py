@@ -7,7 +7,7 @@ from pathlib import Path
 from common.checkpoints import Checkpoint
 from common.config import TextConfig
 from common.data import FilelistEntry
-from fastpitch.model import ModelConfig
+from fastpitch.config import ModelConfig
 
 
 @dataclass(frozen=True)

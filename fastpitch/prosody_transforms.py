@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from common.errors import InputError, OptionError
+from common.errors import InputError, shown
 from common.files import check_file
 from common.nn import mask_from_lengths
 from fastpitch import custom_transforms
@@ -37,13 +37,11 @@ class CustomTransform:
             changed = self.function(values.clone(), lengths.clone())
         except Exception as error:  # it may raise anything
             raise InputError(_failure(error, self.path, self.name)) from error
-        if not isinstance(changed, Tensor) or changed.shape != values.shape:
-            got = f"shape {tuple(changed.shape)}" if isinstance(changed, Tensor) else f"a {type(changed).__name__}"
-            raise InputError(
-                f"{self.path}: {self.name} returned {got}, expected a tensor of shape {tuple(values.shape)}"
-            )
-        if not torch.isfinite(changed[mask_from_lengths(lengths, values.size(1))]).all():
-            raise InputError(f"{self.path}: {self.name} returned values that are not finite")
+        valid = mask_from_lengths(lengths, values.size(1))
+        fits = isinstance(changed, Tensor) and changed.shape == values.shape
+        if not fits or not torch.isfinite(changed[valid]).all():
+            wanted = f"expected finite values in a tensor of shape {tuple(values.shape)}"
+            raise InputError(f"{self.path}: {self.name} returned {shown(changed)}, {wanted}")
         return changed.to(values)
 
 
@@ -54,10 +52,7 @@ def load_custom_transform(path: Path, quantity: str) -> CustomTransform:
         InputError: the file cannot be read or run, or has no such function.
     """
     name = f"{quantity}_transform_custom"
-    try:
-        check_file(path)
-    except InputError as error:
-        raise InputError(f"{error}; --{quantity}-transform-custom takes a Python file with {name}") from error
+    check_file(path)
     loader = SourceFileLoader(path.stem, str(path))
     spec = spec_from_file_location(path.stem, path, loader=loader)
     assert spec is not None, "a loader is given"
@@ -93,11 +88,6 @@ class _Transform:
     custom: Callable[[Tensor, Tensor], Tensor] | None = None  # instead of all the others
 
     quantity: ClassVar[str]  # in the options' names
-
-    def __post_init__(self) -> None:
-        for name, value in (("amplify", self.amplify), ("shift", self.shift)):
-            if value is not None and not abs(value) < float("inf"):
-                raise OptionError(f"--{self.quantity}-transform-{name} {value}: expected a finite number")
 
     def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor) -> Tensor:
         """values (B, L) around ``mean``, lengths (B,) -> values (B, L)."""

@@ -1,6 +1,6 @@
 """FastPitch's published checkpoints."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
-from common.errors import CheckpointError, reason
+from common.errors import CheckpointError
 from common.text import CHARACTER_SETS, get_symbol_table
 from common.text.cleaners import cleaners_of_1_1
 from common.text.symbols import EXPANDED_1_1
-from fastpitch.model import ModelConfig
+from fastpitch.config import ModelConfig
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
@@ -34,7 +34,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     a file of another layout, by its keys.
 
     Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment. Raises
-    CheckpointError where a part is missing or damaged.
+    CheckpointError where there is no configuration.
     """
     given = payload.get("state_dict")
     if not isinstance(given, dict):
@@ -42,51 +42,29 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     state = published_state(given)
     if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
         return None
-    if not isinstance(payload.get("config"), dict):
+    if payload.get("config") is None:
         raise CheckpointError(
             f"{path}: FastPitch's weights without their configuration; give it as JSON: "
             "bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
         )
-    try:
-        with naming_fields("", error=CheckpointError):
-            return _read(payload, state, path=path, training=training)
-    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: a damaged checkpoint of FastPitch ({reason(error)})") from error
-
-
-@dataclass(frozen=True)
-class _TrainSetup:
-    """What is read of the options that version 1.1 stores with its weights."""
-
-    symbol_set: str | None = None
-    text_cleaners: tuple[str, ...] = ()
-    p_arpabet: float = 0.0
-    prepend_space_to_text: bool = False
-    append_space_to_text: bool = False
-
-
-def _read(payload: dict[str, Any], state: dict[str, Tensor], *, path: Path, training: bool) -> Checkpoint:
     config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read characters alone
     config["learned_alignment"] = any(key.startswith("attention.") for key in state)
-    from_plain(ModelConfig, config, where=f"{path}: config")
-    setup = payload.get("train_setup") or {}
-    known = {key: setup[key] for key in setup if key in _SETUP_FIELDS} if isinstance(setup, dict) else setup
-    where = f"{path}: train_setup"
-    ema = payload.get("ema_state_dict")
-    options = from_plain(_TrainSetup, known, where=where)
-    with naming_fields(where):
-        text = _text_of_setup(options, n_symbols=config["n_symbols"])
+    setup, ema = payload.get("train_setup") or {}, payload.get("ema_state_dict")
+    text = _text_of_setup(setup, n_symbols=config["n_symbols"])
     text = text or _text_config(config["symbol_type"], config["n_symbols"])
     if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
         text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
+    with naming_fields("", error=CheckpointError):
+        from_plain(ModelConfig, config, where=f"{path}: config")
+        audio = from_plain(
+            AudioConfig,
+            {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup},
+            where=f"{path}: train_setup",
+        )
     return Checkpoint(
         model="FastPitch",
         config=config,
-        audio=from_plain(
-            AudioConfig,
-            {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup},
-            where=where,
-        ),
+        audio=audio,
         text=text,
         layout=f"FastPitch {'1.1' if setup or config['learned_alignment'] else '1.0'}",
         networks={"fastpitch": state},
@@ -95,25 +73,22 @@ def _read(payload: dict[str, Any], state: dict[str, Tensor], *, path: Path, trai
     )
 
 
-_SETUP_FIELDS = tuple(field.name for field in fields(_TrainSetup))
-
-
-def _text_of_setup(setup: _TrainSetup, *, n_symbols: int) -> TextConfig | None:
+def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | None:
     """The text front end that FastPitch 1.1 stores with its weights; None where it stores none, or one of other size.
 
     Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
     """
-    name = setup.symbol_set
+    name = setup.get("symbol_set")
     if name == "english_expanded" and n_symbols == get_symbol_table(EXPANDED_1_1).n_symbols:
         name = EXPANDED_1_1
-    elif name is None or name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
+    elif name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
         return None
     return TextConfig(
         symbol_set=name,
-        cleaners=setup.text_cleaners,
-        p_arpabet=setup.p_arpabet,
-        prepend_space=setup.prepend_space_to_text,
-        append_space=setup.append_space_to_text,
+        cleaners=tuple(setup.get("text_cleaners", ())),
+        p_arpabet=setup.get("p_arpabet", 0.0),
+        prepend_space=setup.get("prepend_space_to_text", False),
+        append_space=setup.get("append_space_to_text", False),
     )
 
 

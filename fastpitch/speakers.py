@@ -1,7 +1,5 @@
 """Speakers of a FastPitch, and their pitch in Hz: the same for a network and for its exported files."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -34,18 +32,6 @@ class SpeakerPitch:
             raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
         normalized = (pitch_hz.double() - mean) / std
         return torch.where(pitch_hz == 0, 0.0, normalized).float()
-
-    @torch.jit.unused
-    def check_weights(self) -> None:
-        """Raise InputError for pitch statistics that no speakers have, or of another number of speakers."""
-        mean, std = self.pitch_mean, self.pitch_std
-        if len(mean) != len(std) or len(mean) not in (1, self.n_speakers):
-            raise InputError(f"pitch_mean of {len(mean)} speakers, pitch_std of {len(std)}: expected {self.n_speakers}")
-        for speaker, (low, spread) in enumerate(zip(mean.tolist(), std.tolist())):
-            known = 0 < low < math.inf and 0 < spread < math.inf
-            if not known and (low, spread) != (0, 0):
-                wanted = "expected two numbers above 0, or 0 and 0 where they are not known"
-                raise InputError(f"pitch_mean[{speaker}] {low:g} Hz, pitch_std[{speaker}] {spread:g} Hz: {wanted}")
 
     @torch.jit.unused
     def pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:

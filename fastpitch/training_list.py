@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import check_name
 from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError
@@ -13,6 +12,7 @@ WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
 RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")
+_LEARNED = (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)  # with a learned alignment
 FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # where extract_mels.py writes a column
 
 
@@ -27,7 +27,11 @@ def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bo
     """
     entries: list[FilelistEntry] = []
     for path in paths_of(filelists):
-        columns = _columns(path, learned_alignment=learned_alignment)
+        columns, fitting = columns_of(path), _LEARNED if learned_alignment else (WITH_DURATIONS, RECORDINGS)
+        if columns not in fitting:
+            wanted = " or ".join("|".join(kind) for kind in fitting)
+            advice = "" if learned_alignment else "; without durations, add --learned-alignment"
+            raise InputError(f"{path}: has the columns {'|'.join(columns)}, expected {wanted}{advice}")
         more = read_filelist(path, columns=columns, optional=("speaker",))
         if columns == RECORDINGS and not learned_alignment:
             more = [_with_features(entry, dataset_path) for entry in more]
@@ -38,24 +42,13 @@ def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bo
     return entries
 
 
-def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
-    """The columns of a list, by its first line."""
-    first, *others = first_fields(filelist)
-    n_features = sum(field.endswith(".pt") for field in (first, *others[:2]))
-    kinds = ["|".join(kind) for kind in (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)]
-    expected = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-    if learned_alignment and n_features == 3:
-        raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
-    if not learned_alignment and lists_recordings(filelist) and n_features > 0:
-        raise InputError(
-            f"{filelist}: lists {first} with pitch, expected {'|'.join(WITH_DURATIONS)}, as extract_mels.py "
-            f"--output-meta-file writes it, or {kinds[0]}; without durations, add --learned-alignment"
-        )
-    if not learned_alignment:
-        return RECORDINGS if lists_recordings(filelist) else WITH_DURATIONS
-    if n_features == 0:
-        return RECORDINGS
-    return FEATURES if first.endswith(".pt") else RECORDINGS_WITH_PITCH
+def columns_of(filelist: Path) -> tuple[str, ...]:
+    """The columns of a list but for that of speakers, by the first line."""
+    fields = first_fields(filelist)[:3]
+    n_features = sum(field.endswith(".pt") for field in fields)
+    if not fields[0].endswith(".pt"):
+        return RECORDINGS_WITH_PITCH if n_features else RECORDINGS
+    return WITH_DURATIONS if n_features == 3 else FEATURES
 
 
 def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
@@ -71,14 +64,8 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
 
 
 def lists_recordings(filelist: Path) -> bool:
-    """Whether a list names recordings first, and not their mels, by its first line."""
-    first = first_fields(filelist)[0]
-    return bool(first) and not first.endswith(".pt")
-
-
-def has_durations(filelist: Path) -> bool:
-    """Whether a list has the columns of `WITH_DURATIONS`, by its first line."""
-    return sum(field.endswith(".pt") for field in first_fields(filelist)[:3]) == 3
+    """Whether a list names recordings first, and not their mels."""
+    return columns_of(filelist)[0] == "wav"
 
 
 def speaker_names(
@@ -88,13 +75,9 @@ def speaker_names(
 
     ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
     number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
-    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``,
-    or a name that no option and no list takes.
+    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``.
     """
-    first = {entry.fields["speaker"]: entry.where for entry in reversed(entries) if "speaker" in entry.fields}
-    for value, where in first.items() if n_speakers != 1 else ():
-        check_name(f"{where}: speaker", value)
-    values = set(first)
+    values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):
         return ()
     new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))

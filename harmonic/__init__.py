@@ -26,5 +26,5 @@ MODEL = ModelSpec(
     ),
     exports=export.exports,
     signatures=export.signatures,
-    from_exported=export.from_exported,
+    from_exported=export.ExportedHarmonic,
 )

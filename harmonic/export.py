@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
 from common.config import AudioConfig, from_plain
 from common.errors import OptionError
 from common.nn import SeededNoise
@@ -106,13 +106,7 @@ class ExportableHarmonic(nn.Module):
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """The signature of the one part."""
-    inputs: dict[str, Shape] = {
-        "mel": ("batch", config.n_mel_channels, "frames"),
-        "noise": ("batch", "noise_samples"),
-        "lengths": ("batch",),
-    }
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length, {"noise": ("batch", "noise_samples")})}
 
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
@@ -143,9 +137,10 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
 class ExportedHarmonic:
     """An exported harmonic vocoder, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, audio: AudioConfig, corrections: int) -> None:
-        self._run, self._audio, self._corrections = run, audio, corrections
-        self._noise = SeededNoise(audio.hop_length)
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self._corrections = run, description["mel_corrections"]
+        self._audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
+        self._noise = SeededNoise(self._audio.hop_length)
 
     def settings_of(self, settings: VocoderSettings) -> VocoderSettings:
         """The settings of whole utterances, as the file finds pitch and phase itself.
@@ -164,9 +159,3 @@ class ExportedHarmonic:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
         noise = draw_noise(self._noise, seed, mel, self._audio, first_frame=0)
         return self._run({"mel": mel.float(), "noise": noise.contiguous(), "lengths": lengths})["wave"]
-
-
-def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
-    """The network of an exported file."""
-    audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-    return ExportedHarmonic(run, audio, description["mel_corrections"])

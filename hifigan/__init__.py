@@ -22,5 +22,5 @@ MODEL = ModelSpec(
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
     exports=export.exports,
     signatures=export.signatures,
-    from_exported=export.from_exported,
+    from_exported=export.ExportedGenerator,
 )

@@ -6,45 +6,32 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
 from common.config import AudioConfig
 from hifigan.model import Generator, ModelConfig
 from hifigan.onnx_graph import of_batches
 
 
 class ExportableGenerator(nn.Module):
-    """The generator with lengths that are always given."""
+    """The generator, whose ``forward`` infers."""
 
     def __init__(self, network: Generator) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), each utterance as if it were alone."""
         return self.network.infer(mel, lengths)
 
 
-class _Alone(nn.Module):
-    """The generator without lengths, of utterances of one length."""
-
-    def __init__(self, network: Generator) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, mel: Tensor) -> Tensor:
-        """mel (B, n_mels, F) -> wave (B, F * hop)."""
-        return self.network.infer(mel)
-
-
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
-    inputs: dict[str, Shape] = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length)}
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
+    module = ExportableGenerator(network).eval()
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
@@ -52,11 +39,11 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
 
     def onnx_form(quantized: bool) -> OnnxForm:
         complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
-        return OnnxForm(_Alone(network).eval(), ("mel",), complete)
+        return OnnxForm(module, ("mel",), complete)
 
     part = Part(
         "",
-        ExportableGenerator(network).eval(),
+        module,
         signatures(config, audio)[""],
         examples,
         scriptable=True,
@@ -69,7 +56,7 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
 class ExportedGenerator:
     """An exported HiFi-GAN, which makes the sound that the network does."""
 
-    def __init__(self, run: Runner) -> None:
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run = run
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -77,8 +64,3 @@ class ExportedGenerator:
         if lengths is None:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
         return self._run({"mel": mel.float(), "lengths": lengths})["wave"]
-
-
-def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
-    """The network of an exported file."""
-    return ExportedGenerator(run)

@@ -1,7 +1,6 @@
 """HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them in their folder."""
 
 import re
-from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ from torch import Tensor
 
 from common.checkpoints import Checkpoint, PartialFileError, optimizer_by_name, published_state, read_payload
 from common.config import AudioConfig, from_plain, naming_fields
-from common.errors import CheckpointError, InputError, reason, shown
+from common.errors import CheckpointError
 from common.files import read_json
 from common.nn import split_weights
 from hifigan.config import PUBLISHED_MELS, ModelConfig
 from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]
-_LARGEST_CONFIG = 100_000  # bytes; larger JSON files of a folder are not searched for a configuration
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
 _DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # by the prefix of the generator's
 _GENERATOR_FILE = {theirs: own for own, theirs in _DISCRIMINATORS_FILE.items()}
@@ -38,19 +36,19 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     None for a file of another layout.
 
     Raises:
-        CheckpointError: there is no configuration, or it does not fit; the discriminators' file is damaged, or given
-            in place of the generator's.
+        CheckpointError: there is no configuration, or the discriminators' file is given in place of the generator's.
     """
     weights = _generator_state(payload)
     if weights is None:
-        if isinstance(payload.get("mpd"), dict) and isinstance(payload.get("msd"), dict):
+        if "mpd" in payload and "msd" in payload:
             generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
             raise PartialFileError(
                 f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}", main=generator
             )
         return None
-    owner, config, audio, assumed = _description(payload, weights, path=path)
+    first = weights.get("conv_pre.weight_v", weights.get("conv_pre.weight"))
+    owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
     n_kernels = len(config["resblock_kernel_sizes"])
     networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
     if payload.get("gen_ema") is not None:
@@ -59,15 +57,12 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     source = path if "mpd" in payload else _partner(path, _DISCRIMINATORS_FILE)
     if training and source is not None:
         discriminators = payload if source == path else read_payload(source)
-        try:
-            for name in ("mpd", "msd"):
-                networks[name] = published_state(discriminators[name])
-                if discriminators.get(f"{name}_ema") is not None:
-                    ema[name] = published_state(discriminators[f"{name}_ema"])
-            config |= _discriminator_config(networks["mpd"], networks["msd"])
-            state = _training_state(discriminators, networks)
-        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{source}: damaged discriminators of HiFi-GAN ({reason(error)})") from error
+        for name in ("mpd", "msd"):
+            networks[name] = published_state(discriminators[name])
+            if discriminators.get(f"{name}_ema") is not None:
+                ema[name] = published_state(discriminators[f"{name}_ema"])
+        config |= _discriminator_config(networks["mpd"], networks["msd"])
+        state = _training_state(discriminators, networks)
     return Checkpoint(
         model="HiFi-GAN",
         config=config,
@@ -86,7 +81,7 @@ def _generator_state(payload: dict[str, Any]) -> State | None:
     for state in (payload.get("generator"), payload.get("state_dict"), payload):
         if isinstance(state, dict):
             named = published_state(state)
-            if "conv_pre.bias" in named and "conv_post.bias" in named and any(key.startswith("ups.") for key in named):
+            if {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= named.keys():
                 return named
     return None
 
@@ -101,83 +96,39 @@ def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
 
 
 def _description(
-    payload: dict[str, Any], weights: State, *, path: Path
+    payload: dict[str, Any], *, n_mels: int, path: Path
 ) -> tuple[str, dict[str, Any], AudioConfig, tuple[str, ...]]:
     """Whose the file is, the generator's part of ModelConfig, its mels, and the fields of these that are assumed.
 
     They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
     recipe, or from the authors' ``config.json``, which is in the folder of theirs or given as ``config``.
     """
-    values = payload.get("config")
-    owner = "NVIDIA's" if isinstance(values, dict) and _missing_keys(values) else "the authors'"
-    if isinstance(values, dict) and owner == "NVIDIA's":
-        source = path
-        missing = [key for key in _NETWORK if key not in values]
-        if missing:
-            raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
-        config = _network_config(values, weights, source=path, path=path) | {"msd_pooling_padding": 1}
+    values, source = payload.get("config"), path
+    if values is None:
+        source = path.with_name("config.json")
+        if not source.is_file():
+            raise CheckpointError(
+                f"{path}: a HiFi-GAN generator without its configuration; copy the config.json it was trained with to "
+                f"{source}"
+            )
+        values = read_json(source)
+    is_nvidias = source == path and any(key not in values for key in AUDIO_KEYS.values())
+    if missing := [key for key in (*_NETWORK, *(() if is_nvidias else AUDIO_KEYS.values())) if key not in values]:
+        raise CheckpointError(f"{source}: its configuration of HiFi-GAN lacks {', '.join(missing)}")
+    config = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
+    with naming_fields("", error=CheckpointError):
+        from_plain(ModelConfig, config, where=str(source))
+    if is_nvidias:
         setup = payload.get("train_setup") or {}
-        if not isinstance(setup, dict):
-            raise CheckpointError(f"{path}: train_setup {shown(setup)}: expected keys with values")
         recorded = {field: setup[key] for field, key in _NVIDIA_KEYS.items() if key in setup}
-        known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
+        known = {"n_mels": n_mels, "hop_length": prod(config["upsample_rates"])} | recorded
     else:
-        source, values = _authors_config(path) if values is None else (path, values)
-        config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
         known = {field: values[key] for field, key in AUDIO_KEYS.items()}
     with naming_fields(f"{source}: its audio", error=CheckpointError):
         audio = from_plain(AudioConfig, known | PUBLISHED_MELS, where="")
+    config |= {"n_mel_channels": n_mels, "msd_pooling_padding": 1 if is_nvidias else 2}
+    owner = "NVIDIA's" if is_nvidias else "the authors'"
     return owner, config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)
-
-
-def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
-    """The configuration in a generator's folder: config.json, or the one JSON file of such a form."""
-    expected = path.with_name("config.json")
-    if expected.is_file():
-        try:
-            values = read_json(expected)
-        except InputError as error:
-            raise CheckpointError(f"{error}; it describes {path.name}") from error
-        if missing := _missing_keys(values):
-            raise CheckpointError(f"{expected}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
-        return expected, values
-    fitting = {}
-    for file in sorted(path.parent.glob("*.json")):
-        if file.is_file() and file.stat().st_size <= _LARGEST_CONFIG:
-            with suppress(InputError):
-                fitting[file] = read_json(file)
-    fitting = {file: values for file, values in fitting.items() if not _missing_keys(values)}
-    if len(fitting) == 1:
-        return next(iter(fitting.items()))
-    names = ", ".join(file.name for file in fitting)
-    problem = f"each of {names} could describe it" if fitting else "a HiFi-GAN generator without its configuration"
-    wanted = "the right one" if fitting else "the config.json it was trained with"
-    raise CheckpointError(f"{path}: {problem}; copy {wanted} to {expected}")
-
-
-def _missing_keys(values: Any) -> list[str]:
-    return [key for key in (*_NETWORK, *AUDIO_KEYS.values()) if not isinstance(values, dict) or key not in values]
-
-
-def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
-    """The generator's fields of ModelConfig, compared with the weights where these show them."""
-    network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
-    with naming_fields("", error=CheckpointError):
-        from_plain(ModelConfig, network, where=str(source))
-    shapes = {key.removesuffix("_v"): value.shape for key, value in weights.items()}
-    n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
-    in_weights = {
-        "resblock": "1" if any(".convs1." in key for key in weights) else "2",
-        "upsample_initial_channel": shapes["conv_pre.weight"][0],
-        "upsample_kernel_sizes": [shapes[f"ups.{index}.weight"][2] for index in range(n_ups)],
-    }
-    differing = [
-        f"{key} is {network[key]}, in the weights {value}" for key, value in in_weights.items() if network[key] != value
-    ]
-    if differing:
-        name = "its configuration" if source == path else str(source)
-        raise CheckpointError(f"{path}: does not fit {name}: {'; '.join(differing)}")
-    return network | {"n_mel_channels": shapes["conv_pre.weight"][1]}
 
 
 def _with_our_names(published: State, *, n_kernels: int) -> State:

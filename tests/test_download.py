@@ -22,7 +22,7 @@ from shell import ROOT, run_bash
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from fastpitch.model import ModelConfig
+from fastpitch.config import ModelConfig
 from scripts.datasets.download import fetch, unpack
 from scripts.download_models import PUBLISHED, main as download_models
 

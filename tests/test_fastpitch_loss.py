@@ -11,8 +11,9 @@ from torch import Tensor
 
 from common.audio import PitchStatistics
 from common.nn import mask_from_lengths
+from fastpitch.config import ModelConfig
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
-from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig
+from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
 
 PHASE = "fastpitch"

@@ -18,10 +18,11 @@ from common.registry import available_models, get_model
 from common.synthesis import Controls
 from common.training.arguments import build_training_parser
 from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference, parse_training
+from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)

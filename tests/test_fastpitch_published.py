@@ -1,5 +1,6 @@
-"""Published checkpoint layouts: read with the numbers they were stored for, or named in an error."""
+"""Published checkpoints of FastPitch 1.0 and 1.1: they speak as stored, say how they were trained, and train on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,123 +8,155 @@ import torch
 from golden_files import checkpoint_layouts
 from safetensors.torch import load_file
 
-from common.checkpoints import load_checkpoint, load_networks
+from common.checkpoints import load_checkpoint, load_networks, save_checkpoint
+from common.config import AudioConfig
+from common.distributed import Ranks
 from common.errors import CheckpointError
-from common.training.optim import build_optimizer, load_state_by_name
+from common.text import TextFrontEnd
+from common.training import Engine, EngineOptions
+from common.training.optim import build_optimizer
+from fastpitch.aligner import padded_priors
+from fastpitch.loss_function import FastPitchObjective
+from fastpitch.model import FastPitchBatch
 from fastpitch.published_checkpoints import read_published
 
-CPU = torch.device("cpu")
-LAYOUTS = checkpoint_layouts("fastpitch_1_0")
+CPU, PATH = torch.device("cpu"), Path("voice.pt")
+OLD, NEW = checkpoint_layouts("fastpitch_1_0"), checkpoint_layouts("fastpitch_1_1")
+LAYOUTS = {f"fastpitch_1_0/{name}": layout for name, layout in OLD.items()}
+LAYOUTS |= {f"fastpitch_1_1/{name}": layout for name, layout in NEW.items()}
 WITH_EMA = next((name for name, layout in LAYOUTS.items() if layout["ema_state_dict"]), "")
-WITHOUT_EMA = next((name for name, layout in LAYOUTS.items() if not layout["ema_state_dict"]), "")
+WITHOUT_EMA = next((name for name, layout in LAYOUTS.items() if not layout.get("ema_state_dict", True)), "")
+FIRST_1_1 = f"fastpitch_1_1/{next(iter(NEW), '')}"
+WEIGHTS = [
+    (name, key)
+    for name, layout in LAYOUTS.items()
+    for key in ("state_dict", "ema_state_dict")
+    if key in layout["top_level_keys"] and layout.get(key, True)
+]
 
 
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_0"
-
-
-def _assert_speaks_as_stored(folder: Path, name: str, weights: str) -> None:
-    checkpoint = load_checkpoint(folder / f"{name}.pt")
-    expected = load_file(folder / f"{name}_expected.safetensors")
-    networks, _ = load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
-    text = expected["in.text"]
-    out = networks["fastpitch"].infer(text, torch.tensor([text.size(1)]))
-    assert torch.equal(out.lengths, expected[f"{weights}.dec_lens"])
-    torch.testing.assert_close(out.mel, expected[f"{weights}.mel_out"], atol=1e-5, rtol=0)
-    torch.testing.assert_close(out.pitch, expected[f"{weights}.pitch_pred"], atol=1e-5, rtol=0)
-    torch.testing.assert_close(out.durations, expected[f"{weights}.dur_pred"], atol=2e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "weights"),
-    [(name, key) for name in LAYOUTS for key in ("state_dict", "ema_state_dict") if LAYOUTS[name].get(key, True)],
-)
-def test_a_published_fastpitch_checkpoint_speaks_as_its_authors_code(folder: Path, name: str, weights: str):
-    _assert_speaks_as_stored(folder, name, weights)
-
-
-def test_a_published_checkpoint_says_how_its_text_and_audio_are_made(folder: Path):
-    checkpoint = load_checkpoint(folder / f"{WITH_EMA}.pt")
-    assert checkpoint.model == "FastPitch"
-    assert checkpoint.text.symbol_set == "english_basic"
-    assert checkpoint.text.cleaners == ("english_cleaners",)
-    assert checkpoint.audio.n_mels == LAYOUTS[WITH_EMA]["config"]["n_mel_channels"]
+@pytest.mark.parametrize(("name", "weights"), WEIGHTS)
+def test_a_published_checkpoint_speaks_as_its_authors_code(goldens: Path, tmp_path: Path, name: str, weights: str):
+    expected = load_file(goldens / f"{name}_expected.safetensors")
+    published = load_checkpoint(goldens / f"{name}.pt")
+    save_checkpoint(tmp_path / "ours.pt", published)
+    for checkpoint in (published, load_checkpoint(tmp_path / "ours.pt")):
+        networks, _ = load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
+        text = expected["in.text"]
+        out = networks["fastpitch"].infer(text, torch.tensor([text.size(1)]))
+        assert torch.equal(out.lengths, expected[f"{weights}.dec_lens"])
+        torch.testing.assert_close(out.mel, expected[f"{weights}.mel_out"], atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.pitch, expected[f"{weights}.pitch_pred"].flatten(1), atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.durations, expected[f"{weights}.dur_pred"], atol=2e-5, rtol=1e-5)
+        if published.config.get("energy_conditioning"):
+            torch.testing.assert_close(out.energy, expected[f"{weights}.energy_pred"], atol=1e-5, rtol=0)
+        else:
+            assert out.energy is None
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_optimizer_state_of_a_published_checkpoint_goes_to_the_parameters_it_was_of(folder: Path, name: str):
-    layout = LAYOUTS[name]
-    payload = torch.load(folder / f"{name}.pt", weights_only=True)
-    training = load_checkpoint(folder / f"{name}.pt").training
-    states = training["optimizers"]["fastpitch"]["states"]
-    assert (training["epoch"], training["iteration"]) == (layout["epoch"], layout["iteration"])
-    assert list(states) == [f"fastpitch.{key}" for key in layout["optimizer_param_order"]]
-    for index, state in enumerate(states.values()):
-        assert torch.equal(state["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
+def test_a_published_checkpoint_says_how_its_text_and_audio_are_made(goldens: Path, name: str):
+    checkpoint, layout = load_checkpoint(goldens / f"{name}.pt"), LAYOUTS[name]["config"]
+    is_new = name.startswith("fastpitch_1_1")
+    assert (checkpoint.model, checkpoint.config["learned_alignment"]) == ("FastPitch", is_new)
+    assert checkpoint.config["symbol_type"] == layout.get("symbol_type", "char")
+    assert checkpoint.audio.n_mels == layout["n_mel_channels"]
+    if checkpoint.text.input_type == "char":
+        assert checkpoint.text.cleaners == (("english_cleaners_v2_1_1",) if is_new else ("english_cleaners",))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_training_can_go_on_from_a_published_checkpoint(folder: Path, name: str):
-    optimizer = "lamb" if "trust_ratio" in LAYOUTS[name]["optimizer"]["state_entry_0"] else "adam"
-    checkpoint = load_checkpoint(folder / f"{name}.pt")
-    networks, _ = load_networks(checkpoint, device=CPU)
-    named = {f"fastpitch.{key}": value for key, value in networks["fastpitch"].named_parameters()}
-    own = build_optimizer(optimizer, named.values(), learning_rate=0.1, weight_decay=0.0)
-    load_state_by_name(own, checkpoint.training["optimizers"]["fastpitch"], named, where=name)
-    before = named["fastpitch.proj.weight"].clone()
-    for parameter in named.values():
-        parameter.grad = torch.ones_like(parameter)
-    own.step()
-    assert (
-        own.state[named["fastpitch.proj.weight"]]["step"]
-        == checkpoint.training["optimizers"]["fastpitch"]["states"]["fastpitch.proj.weight"]["step"] + 1
+def test_a_checkpoint_of_1_1_says_how_its_mels_were_made(goldens: Path):
+    payload, audio = (
+        torch.load(goldens / f"{FIRST_1_1}.pt", weights_only=True),
+        load_checkpoint(goldens / f"{FIRST_1_1}.pt").audio,
     )
-    assert not torch.equal(before, named["fastpitch.proj.weight"])
+    payload["train_setup"] |= {"sampling_rate": 44100, "hop_length": 512, "mel_fmax": 16000.0}
+    found = read_published(payload, path=PATH, training=True).audio
+    assert found == replace(audio, sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
+    del payload["train_setup"]
+    assert read_published(payload, path=PATH, training=True).audio == AudioConfig(n_mels=audio.n_mels)
 
 
-def test_ema_weights_that_are_absent_are_an_error_when_asked_for(folder: Path):
-    checkpoint = load_checkpoint(folder / f"{WITHOUT_EMA}.pt")
+def test_a_checkpoint_of_1_1_says_how_it_reads(goldens: Path):
+    payload = torch.load(goldens / f"{FIRST_1_1}.pt", weights_only=True)
+    payload["train_setup"] |= {"text_cleaners": ["english_cleaners_v2"], "symbol_set": "english_basic"}
+    text = read_published(payload, path=PATH, training=False).text
+    assert (text.cleaners, text.symbol_set) == (("english_cleaners_v2_1_1",), "english_basic")
+    assert TextFrontEnd(text).clean("Größe") == "groesse"
+    payload["config"]["n_symbols"] = 175
+    payload["train_setup"]["symbol_set"] = "english_expanded"
+    text = read_published(payload, path=PATH, training=False).text
+    assert TextFrontEnd(text).n_symbols == 175
+    del payload["train_setup"]
+    text = read_published(payload, path=PATH, training=False).text
+    assert (text.cleaners, text.symbol_set) == (("english_cleaners_1_1",), "english_expanded_1_1")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
+    layout, checkpoint = LAYOUTS[name], load_checkpoint(goldens / f"{name}.pt")
+    payload = torch.load(goldens / f"{name}.pt", weights_only=True)
+    states = checkpoint.training["optimizers"]["fastpitch"]["states"]
+    assert (checkpoint.training["epoch"], checkpoint.training["iteration"]) == (layout["epoch"], layout["iteration"])
+    without = layout["optimizer"].get("params_without_state", [])
+    order = [f"fastpitch.{key}" for key in layout["optimizer_param_order"]]
+    assert list(states) == [key for index, key in enumerate(order) if index not in without]
+    for index, key in enumerate(order):
+        if index not in without:
+            assert torch.equal(states[key]["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
+    networks, config = load_networks(checkpoint, device=CPU)
+    network = networks["fastpitch"].train()
+    kind = "lamb" if "trust_ratio" in layout["optimizer"].get("state_entry_0", {}) else "adam"
+    engine = Engine(
+        networks,
+        FastPitchObjective(energy=config.energy_conditioning, alignment=config.learned_alignment),
+        {"fastpitch": build_optimizer(kind, network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
+        schedules={"fastpitch": lambda iteration, epoch: 1e-3},
+        ranks=Ranks(),
+        options=EngineOptions(),
+    )
+    engine.load_state(checkpoint.training, where="voice.pt")
+    generator = torch.Generator().manual_seed(0)
+    learned = {"pitch_frames": torch.randn(2, 30, generator=generator), "prior": padded_priors([30, 22], [9, 5])}
+    durations = torch.tensor([[3, 3, 3, 3, 3, 3, 4, 4, 4], [4, 4, 4, 5, 5, 0, 0, 0, 0]])
+    given = {"durations": durations, "pitch": torch.randn(2, 9, generator=generator)}
+    batch = FastPitchBatch(
+        names=("a", "b"),
+        tokens=torch.randint(1, config.n_symbols, (2, 9), generator=generator),
+        token_lengths=torch.tensor([9, 5]),
+        mels=torch.randn(2, config.n_mel_channels, 30, generator=generator),
+        mel_lengths=torch.tensor([30, 22]),
+        speakers=torch.tensor([0, 1]) if config.n_speakers > 1 else None,
+        **(learned if config.learned_alignment else given),
+    )
+    before = {key: value.clone() for key, value in network.named_parameters()}
+    assert engine.step([batch], epoch=layout["epoch"] + 1).skipped == ()
+    assert engine.iteration == layout["iteration"] + 1
+    still = [key for key, value in network.named_parameters() if torch.equal(value, before[key])]
+    assert all(key.startswith("attention.attn_proj") for key in still)
+    saved = engine.state()["optimizers"]["fastpitch"]["states"]
+    assert float(saved["fastpitch.proj.bias"]["step"]) == float(states["fastpitch.proj.bias"]["step"]) + 1
+
+
+def test_ema_weights_that_are_absent_are_an_error_when_asked_for(goldens: Path):
     with pytest.raises(CheckpointError, match="holds no EMA weights; leave out --ema"):
-        load_networks(checkpoint, ema=True, device=CPU, where="voice.pt")
+        load_networks(load_checkpoint(goldens / f"{WITHOUT_EMA}.pt"), ema=True, device=CPU, where="voice.pt")
 
 
-def test_only_a_prefix_is_stripped_from_keys(folder: Path):
-    payload = torch.load(folder / f"{WITHOUT_EMA}.pt", weights_only=True)
-    del payload["optimizer"]
-    payload["state_dict"]["encoder.module.weight"] = torch.zeros(1)
-    with pytest.raises(CheckpointError, match=r"unexpected encoder\.module\.weight"):
-        load_networks(read_published(payload, path=Path("voice.pt"), training=True), device=CPU)
-
-
-def test_weights_that_do_not_fit_are_listed(folder: Path):
-    payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
+def test_weights_that_do_not_fit_are_listed_and_only_a_prefix_is_stripped(goldens: Path):
+    payload = torch.load(goldens / f"{WITH_EMA}.pt", weights_only=True)
     weights, prefix = payload["state_dict"], LAYOUTS[WITH_EMA]["state_dict_first_keys"][0].removesuffix("pitch_mean")
     shape = tuple(weights[f"{prefix}pitch_emb.bias"].shape)
     del payload["optimizer"], weights[f"{prefix}proj.bias"]
-    weights[f"{prefix}pitch_emb.bias"] = torch.zeros(7)
+    weights |= {f"{prefix}pitch_emb.bias": torch.zeros(7), "encoder.module.weight": torch.zeros(1)}
     with pytest.raises(CheckpointError) as caught:
-        load_networks(read_published(payload, path=Path("voice.pt"), training=True), device=CPU, where="voice.pt")
+        load_networks(read_published(payload, path=PATH, training=True), device=CPU, where="voice.pt")
     assert str(caught.value) == (
-        f"voice.pt: its weights do not fit the model: missing proj.bias; pitch_emb.bias is (7,), expected {shape}"
+        "voice.pt: its weights do not fit the model: missing proj.bias; unexpected encoder.module.weight; "
+        f"pitch_emb.bias is (7,), expected {shape}"
     )
 
 
-def test_a_checkpoint_without_an_input_type_reads_characters(folder: Path):
-    payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
-    del payload["config"]["symbol_type"]
-    assert read_published(payload, path=Path("voice.pt"), training=True).config["symbol_type"] == "char"
-
-
 def test_an_unknown_layout_is_left_to_the_caller():
-    assert read_published({"weights": {}}, path=Path("x.pt"), training=True) is None
-    assert read_published({"state_dict": {"layer.weight": torch.zeros(1)}}, path=Path("x.pt"), training=True) is None
-
-
-def test_a_damaged_published_checkpoint_is_one_clear_line(folder: Path):
-    payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
-    del payload["config"]["n_symbols"]
-    with pytest.raises(
-        CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError: 'n_symbols'\)$"
-    ):
-        read_published(payload, path=Path("voice.pt"), training=True)
+    assert read_published({"weights": {}}, path=PATH, training=True) is None
+    assert read_published({"state_dict": {"layer.weight": torch.zeros(1)}}, path=PATH, training=True) is None

@@ -22,8 +22,9 @@ from common.files import write_json, write_text
 from common.text.arguments import text_of_teacher
 from common.torch_file import save_tensor
 from fastpitch.aligner import padded_priors
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.options import LossScales, TrainingOptions
 
 RATE = 22050

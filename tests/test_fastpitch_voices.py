@@ -23,9 +23,10 @@ from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch import arg_parser
 from fastpitch.arg_parser import model_config, parse_training
+from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
 from fastpitch.fine_tuning import read_voice, start_from
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 from fastpitch.training_list import speaker_names
 from scripts.datasets.make_corpus import make_corpus

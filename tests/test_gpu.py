@@ -16,7 +16,8 @@ from common.distributed import Ranks
 from common.logger import read_log
 from common.synthesis import Controls
 from common.training import Networks
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.config import ModelConfig
+from fastpitch.model import build_networks
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_vocoder
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_weights, save_checkpoint
 from common.config import AudioConfig, from_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from common.training.optim import build_optimizer, load_state_by_name
 from hifigan.model import PRESETS, ModelConfig, build_networks
 
@@ -132,19 +132,6 @@ def test_pooling_is_padded_as_the_layout_was_trained(folder: Path, file: str, pa
     assert load_checkpoint(folder / file).config["msd_pooling_padding"] == padding
 
 
-def test_widths_of_discriminators_come_from_their_shapes(folder: Path):
-    config = from_plain(ModelConfig, load_checkpoint(folder / AUTHORS).config, where="checkpoint")
-    mpd, msd = (
-        group(_payload(folder / AUTHORS_DISCRIMINATORS)[name], "discriminators.1.convs") for name in ("mpd", "msd")
-    )
-    assert config.mpd_periods == ModelConfig().mpd_periods
-    assert config.mpd_channels == tuple(len(mpd[f"{layer}.bias"]) for layer in range(len(mpd) // 3))
-    assert config.msd_channels == tuple(len(msd[f"{layer}.bias"]) for layer in range(len(msd) // 3))
-    inputs = (1, *config.msd_channels)
-    groups = tuple(n // msd[f"{layer}.weight_v"].size(1) for layer, n in enumerate(inputs[:-1]))
-    assert config.msd_groups == groups
-
-
 def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
     authors, nvidia = load_checkpoint(folder / AUTHORS_FULL), load_checkpoint(folder / NVIDIA_FULL)
     assert from_plain(ModelConfig, authors.config, where="authors") in PRESETS.values()
@@ -163,18 +150,6 @@ def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
             shapes = {f"{name}.{key}": p.shape for name in names for key, p in networks[name].named_parameters()}
             states = checkpoint.training["optimizers"][phase]["states"]
             assert {key: state["exp_avg"].shape for key, state in states.items()} == shapes
-
-
-def test_full_size_generators_load_and_speak(folder: Path):
-    base = read_golden(folder.parent / "checkpoints.json", "full_shapes_base")
-    for file in (AUTHORS_FULL, NVIDIA_FULL):
-        checkpoint = load_checkpoint(folder / file, training=False)
-        generator = _networks(checkpoint)["generator"]
-        values = {key: value.flatten()[0].item() for key, value in generator.state_dict().items()}
-        assert values == pytest.approx({key: base + 1e-4 * index for index, key in enumerate(values)}, rel=1e-5)
-        with torch.no_grad():
-            wave = generator(torch.zeros(1, checkpoint.audio.n_mels, 2))
-        assert wave.shape == (1, 1, 2 * checkpoint.audio.hop_length) and wave.isfinite().all()
 
 
 def recorded_audio(folder: Path, file: str) -> AudioConfig:
@@ -303,13 +278,6 @@ def test_loss_scales_of_mixed_precision_are_kept(folder: Path, tmp_path: Path):
     assert scaler == {"scales": {"generator": 1024.0}, "finite_since": {"generator": 7}}
 
 
-@pytest.mark.parametrize("file", [NVIDIA_ALONE, NVIDIA_OLD])
-def test_a_generator_alone_holds_no_training_state(folder: Path, file: str):
-    checkpoint = load_checkpoint(folder / file)
-    assert set(checkpoint.networks) == {"generator"}
-    assert checkpoint.training is None
-
-
 @pytest.mark.parametrize("case", GENERATORS)
 @pytest.mark.parametrize("naming", ["nvidia", "jik876"])
 @torch.no_grad()
@@ -360,56 +328,29 @@ def test_only_a_prefix_is_stripped(folder: Path, tmp_path: Path):
         _networks(load_checkpoint(tmp_path / "a.pt"))
 
 
-def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path, expected, tmp_path: Path):
-    path = _copy(folder / AUTHORS, tmp_path / "generator_v1")
-    (tmp_path / "metrics.json").write_text("{}\n{}")
-    (tmp_path / "audio.json").write_text('{"sampling_rate": 22050}')
-    _copy(folder / "jik876/config.json", tmp_path / "config_v1.json")
-    _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
-    _copy(folder / "jik876/config.json", tmp_path / "config_v2.json")
-    with pytest.raises(CheckpointError, match=r"each of config_v1\.json, config_v2\.json could describe it"):
-        load_checkpoint(path)
-    _copy(folder / "jik876/config.json", tmp_path / "config.json")
-    _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
-        ("{", r"config\.json:1: not JSON .*; it describes g_1"),
-        ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_initial_channel"),
-        ({"hop_size": None}, r"config\.json: its audio: "),
-        ({"sampling_rate": "fast"}, r"config\.json: its audio: "),
+        ("{", r"config\.json:1: not JSON "),
+        ("{}", r"config\.json: its configuration of HiFi-GAN lacks resblock, upsample_initial_channel"),
         ({"fmin": 9000}, r"config\.json: its audio: mel_fmin 9000"),
-        ({"fmax": "high"}, r"config\.json: its audio: "),
         ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes 3: expected a list$"),
         (
-            {"upsample_initial_channel": 512, "resblock": "other"},
-            r"g_1: does not fit \S+config\.json: resblock is \d, in the weights \d; "
-            r"upsample_initial_channel is 512, in the weights \d+$",
+            {"upsample_initial_channel": 512},
+            r"its weights do not fit the model: conv_pre\.bias is \(16,\), expected \(512,\)",
         ),
     ],
 )
 def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_path: Path, change, message: str):
     path = _copy(folder / AUTHORS, tmp_path / "g_1")
     if isinstance(change, dict):
-        values = read_golden(folder / "jik876/config.json")
-        other = {"resblock": "2" if values["resblock"] == "1" else "1"} if "resblock" in change else {}
-        change = json.dumps(values | change | other)
+        change = json.dumps(read_golden(folder / "jik876/config.json") | change)
     if change is not None:
         (tmp_path / "config.json").write_text(change)
-    with pytest.raises(CheckpointError, match=message) as caught:
-        load_checkpoint(path)
+    with pytest.raises(InputError, match=message) as caught:
+        _networks(load_checkpoint(path))
     assert "\n" not in str(caught.value)
-
-
-def test_a_configuration_within_the_file_that_lacks_something_is_named(folder: Path, tmp_path: Path):
-    payload = _payload(folder / NVIDIA)
-    del payload["config"]["upsample_rates"], payload["config"]["resblock"]
-    torch.save(payload, tmp_path / "a.pt")
-    with pytest.raises(CheckpointError, match=r"a\.pt: its configuration lacks resblock, upsample_rates$"):
-        load_checkpoint(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize(("file", "generator"), DISCRIMINATORS.items())
@@ -434,25 +375,16 @@ class _Harmful:
         return os.mkdir, (os.environ["HARM"],)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda path: path.write_bytes(path.read_bytes()[:-400]), "damaged or truncated"),
-        (lambda path: path.write_bytes(b"not a checkpoint"), "expected a checkpoint of torch.save"),
-        (lambda path: torch.save(_payload(path) | {"x": _Harmful()}, path), "loading them could run code"),
-    ],
-)
 @pytest.mark.parametrize("file", [NVIDIA, NVIDIA_DISCRIMINATORS])
-def test_damaged_and_hostile_files_are_one_clear_line(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, spoil, message: str
-):
+def test_a_file_that_could_run_code_does_not(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str):
     monkeypatch.setenv("HARM", str(tmp_path / "harm"))
     for name in (NVIDIA, NVIDIA_DISCRIMINATORS):
         _copy(folder / name, tmp_path / Path(name).name)
-    spoil(tmp_path / Path(file).name)
-    with pytest.raises(CheckpointError, match=message) as caught:
+    path = tmp_path / Path(file).name
+    torch.save(_payload(path) | {"x": _Harmful()}, path)
+    with pytest.raises(CheckpointError, match="loading them could run code") as caught:
         load_checkpoint(tmp_path / Path(NVIDIA).name)
-    assert str(caught.value).startswith(str(tmp_path / Path(file).name)) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
     assert not (tmp_path / "harm").exists()
 
 
@@ -462,35 +394,6 @@ def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
     checkpoint = load_checkpoint(path, training=False)
     assert set(checkpoint.networks) == {"generator"} and checkpoint.training is None
     _assert_speaks(checkpoint, expected, "nvidia_generator")
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("optim_d", rf"{NVIDIA_PAIR}: damaged discriminators of HiFi-GAN \(KeyError: 'optim_d'\)"),
-        ("msd", rf"{NVIDIA_PAIR}: damaged discriminators of HiFi-GAN \(KeyError: 'msd'\)"),
-    ],
-)
-def test_discriminators_that_lack_a_part_are_named(folder: Path, tmp_path: Path, part: str, message: str):
-    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
-    del discriminators[part]
-    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
-    with pytest.raises(CheckpointError, match=message):
-        load_checkpoint(path)
-
-
-def test_another_number_of_periods_or_parameters_is_refused(folder: Path, tmp_path: Path):
-    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
-    shorter = {key: value for key, value in discriminators["mpd"].items() if not key.startswith("discriminators.4.")}
-    torch.save(discriminators | {"mpd": shorter}, tmp_path / NVIDIA_PAIR)
-    with pytest.raises(CheckpointError, match="4 multi-period discriminators, expected 5"):
-        load_checkpoint(path)
-    sizes = [len(discriminators[name]["state"]) for name in ("optim_d", "optim_g")]
-    torch.save(discriminators | {"optim_g": discriminators["optim_d"]}, tmp_path / NVIDIA_PAIR)
-    with pytest.raises(CheckpointError, match="optimizer state of {} parameters, expected {}".format(*sizes)):
-        load_checkpoint(path)
 
 
 @pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])

@@ -23,8 +23,9 @@ from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import EncodedText, TextFrontEnd
 from common.torch_file import save_tensor
+from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
-from fastpitch.model import FastPitch, ModelConfig, build_networks
+from fastpitch.model import FastPitch, build_networks
 
 AUDIO = AudioConfig(hop_length=200, n_mels=40)
 TEXT = TextConfig(speakers=("ann", "bob", "cy"))

@@ -22,7 +22,8 @@ from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
 from common.torch_file import save_tensor
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.config import ModelConfig
+from fastpitch.model import build_networks
 
 MODEL = ModelConfig(
     symbols_embedding_dim=16,

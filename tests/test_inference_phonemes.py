@@ -12,7 +12,8 @@ import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text import TextFrontEnd
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.config import ModelConfig
+from fastpitch.model import build_networks
 from tacotron2.data_function import Tacotron2Dataset
 
 MODEL = ModelConfig(

@@ -30,9 +30,10 @@ from common.serving.arguments import build_parser
 from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
 from common.synthesis.padding import PaddedShapes
 from common.training import Engine, EngineOptions, Optimization, build_engine
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 
 VARYING = [model for model in MODELS if model.name in ("FastPitch", "Tacotron2", "Jasper")]
 of_varying_models = pytest.mark.parametrize("model", VARYING, ids=lambda model: model.name)

@@ -22,7 +22,8 @@ from common.errors import CheckpointError, InputError, OptionError, one_line, sh
 from common.files import read_json, read_yaml, write_json
 from common.logger import read_log
 from common.training.optim import build_optimizer, load_state_by_name, state_by_name
-from fastpitch.model import ModelConfig as FastPitchConfig, build_networks
+from fastpitch.config import ModelConfig as FastPitchConfig
+from fastpitch.model import build_networks
 from hifigan.json_config import read_json_config
 from scripts import inspect_checkpoint
 

@@ -20,8 +20,9 @@ from common.checkpoints import (
     strip_checkpoint,
 )
 from common.errors import CheckpointError, OptionError
+from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import read_voice, start_from
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 from scripts.strip_checkpoint import main as strip
 
 CPU = torch.device("cpu")

@@ -15,7 +15,8 @@ from tiny_waveglow import SMALL
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text import TextFrontEnd
-from fastpitch.model import ModelConfig as FastPitchConfig, build_networks as build_fastpitch
+from fastpitch.config import ModelConfig as FastPitchConfig
+from fastpitch.model import build_networks as build_fastpitch
 from hifigan.model import build_networks as build_hifigan
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig as JasperConfig
 from jasper.model import build_networks as build_jasper

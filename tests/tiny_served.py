@@ -15,7 +15,8 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
 from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import build_parser, load_models
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.config import ModelConfig
+from fastpitch.model import build_networks
 
 AUDIO = tiny_vocoder.ALIGNED
 TEXT = TextConfig(cleaners=("basic_cleaners",), speakers=("ann", "bob"))

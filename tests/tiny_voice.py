@@ -10,7 +10,8 @@ import hifigan.model
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text import TextFrontEnd
-from fastpitch.model import ModelConfig, build_networks
+from fastpitch.config import ModelConfig
+from fastpitch.model import build_networks
 
 AUDIO = AudioConfig(n_mels=16)
 TEXT = TextConfig(speakers=("ann", "bob"))

@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature
+from common.checkpoints import Exports, Part, Runner, Shape, Signature, vocoder_signature
 from common.config import AudioConfig, from_plain
 from common.nn import SeededNoise, mask_from_lengths
 from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
@@ -52,13 +52,8 @@ class ExportableWaveGlow(nn.Module):
 
 def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of WaveGlow's only exported part, by its empty name."""
-    inputs: dict[str, Shape] = {
-        "mel": ("batch", config.n_mel_channels, "frames"),
-        "noise": ("batch", config.n_group, "positions"),
-        "lengths": ("batch",),
-    }
-    multiples = {"samples": ("frames", audio.hop_length)}
-    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+    noise: dict[str, Shape] = {"noise": ("batch", config.n_group, "positions")}
+    return {"": vocoder_signature(config.n_mel_channels, audio.hop_length, noise)}
 
 
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:

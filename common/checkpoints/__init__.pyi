@@ -41,6 +41,6 @@ from .loading import (
     read_model as read_model,
 )
 from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
-from .running import Runner as Runner, Shape as Shape, Signature as Signature
+from .running import Runner as Runner, Shape as Shape, Signature as Signature, vocoder_signature as vocoder_signature
 from .stripping import DTYPES as DTYPES, strip_checkpoint as strip_checkpoint
 from .weights import Weights as Weights, check_weights as check_weights

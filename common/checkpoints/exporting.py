@@ -45,7 +45,7 @@ def write_onnx(
         warnings.simplefilter("ignore")  # of the exporter, about itself
         torch.onnx.export(
             form.module,
-            tuple(given[name] for name in form.inputs),
+            ({name: given[name] for name in form.inputs},),
             str(path),
             input_names=list(form.inputs),
             output_names=list(part.outputs),
@@ -91,7 +91,7 @@ def _differences(run: Runner, part: Part, shape: tuple[int, int]) -> Iterator[fl
     inputs = part.examples(*shape, torch.Generator().manual_seed(_SEED + shape[1]))
     made = run(dict(zip(part.inputs, inputs)))
     with torch.no_grad():
-        expected = part.module(*(value.clone() for value in inputs))
+        expected = part.module(**{name: value.clone() for name, value in zip(part.inputs, inputs)})
     expected = expected if isinstance(expected, tuple) else (expected,)
     for name, value in zip(part.outputs, (value for value in expected if value is not None)):
         yield _difference(name, made[name], value, shape)

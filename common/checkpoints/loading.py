@@ -210,11 +210,8 @@ def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:
     """Load each network's state dict; every key, shape, kind of number and value must be as expected.
 
     Raises:
-        CheckpointError: as `check_weights`, or values that the network itself refuses by its ``check_weights``.
+        CheckpointError: as `check_weights`.
     """
     check_weights({name: network.state_dict() for name, network in networks.items()}, weights, where=where)
     for name, network in networks.items():
         network.load_state_dict(weights[name])
-        if (check := getattr(network, "check_weights", None)) is not None:
-            with naming_fields(where, error=CheckpointError):
-                check()

@@ -101,7 +101,7 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
     distances = []
     for example in examples:
         with torch.no_grad():
-            values = part.module(*example.values())
+            values = part.module(**example)
         values = values if isinstance(values, tuple) else (values,)
         expected = dict(zip(part.outputs, (value for value in values if value is not None)))
         pair = (run(example), expected)

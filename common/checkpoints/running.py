@@ -64,6 +64,12 @@ class Signature:
         return None
 
 
+def vocoder_signature(n_mels: int, hop_length: int, noise: dict[str, Shape] | None = None) -> Signature:
+    """What a vocoder's exported file takes and gives; ``noise`` is its further input, if it takes its noise."""
+    inputs: dict[str, Shape] = {"mel": ("batch", n_mels, "frames"), **(noise or {}), "lengths": ("batch",)}
+    return Signature(inputs, {"wave": ("batch", "samples")}, multiples={"samples": ("frames", hop_length)})
+
+
 def _described(value: Any) -> str:
     shape = getattr(value, "shape", None)
     return type(value).__name__ if shape is None else f"{shown(str(value.dtype))} of {len(shape)} dimensions"

@@ -27,8 +27,9 @@ from common.data import Batch, GlobalBatchSampler, bucketed, build_loader, raise
 from common.distributed import Ranks
 from common.files import write_json
 from fastpitch.aligner import padded_priors
+from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch
 from fastpitch.training_list import read_list
 from scripts.benchmarks.machine import choose_device, machine
 from scripts.benchmarks.subjects import FRAMES, LIST, make_corpus

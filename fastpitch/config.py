@@ -1,0 +1,75 @@
+"""FastPitch's architecture in numbers, and the options that set it."""
+
+from dataclasses import dataclass
+
+from common.errors import OptionError
+from common.options import check_options, option
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """FastPitch's architecture; the names are those of the published checkpoints' configurations.
+
+    The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
+
+    Raises:
+        InputError: a value is out of range.
+        OptionError: the widths of encoder and decoder differ, or are odd.
+    """
+
+    n_mel_channels: int = 80
+    symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
+    n_symbols: int = 148  # symbols, or features in a vector
+    padding_idx: int = 0
+    symbols_embedding_dim: int = option(384, "channels of encoder and decoder", least=1)
+    in_fft_n_layers: int = option(6, "Transformer blocks of the encoder", least=1)
+    in_fft_n_heads: int = option(1, "attention heads of the encoder", least=1)
+    in_fft_d_head: int = option(64, "channels of an attention head of the encoder", least=1)
+    in_fft_conv1d_kernel_size: int = option(3, "kernel size of the encoder's convolutions", least=1, odd=True)
+    in_fft_conv1d_filter_size: int = option(1536, "filters between the encoder's convolutions", least=1)
+    in_fft_output_size: int = option(384, "output channels of the encoder; as --symbols-embedding-dim", least=1)
+    p_in_fft_dropout: float = option(0.1, "dropout in the encoder", least=0, below=1)
+    p_in_fft_dropatt: float = option(0.1, "dropout of the encoder's attention", least=0, below=1)
+    p_in_fft_dropemb: float = option(0.0, "dropout of the encoder's input", least=0, below=1)
+    out_fft_n_layers: int = option(6, "Transformer blocks of the decoder", least=1)
+    out_fft_n_heads: int = option(1, "attention heads of the decoder", least=1)
+    out_fft_d_head: int = option(64, "channels of an attention head of the decoder", least=1)
+    out_fft_conv1d_kernel_size: int = option(3, "kernel size of the decoder's convolutions", least=1, odd=True)
+    out_fft_conv1d_filter_size: int = option(1536, "filters between the decoder's convolutions", least=1)
+    out_fft_output_size: int = option(384, "output channels of the decoder; as --symbols-embedding-dim", least=1)
+    p_out_fft_dropout: float = option(0.1, "dropout in the decoder", least=0, below=1)
+    p_out_fft_dropatt: float = option(0.1, "dropout of the decoder's attention", least=0, below=1)
+    p_out_fft_dropemb: float = option(0.0, "dropout of the decoder's input", least=0, below=1)
+    dur_predictor_kernel_size: int = option(3, "kernel size of the duration predictor", least=1, odd=True)
+    dur_predictor_filter_size: int = option(256, "filters of the duration predictor", least=1)
+    p_dur_predictor_dropout: float = option(0.1, "dropout of the duration predictor", least=0, below=1)
+    dur_predictor_n_layers: int = option(2, "convolutions of the duration predictor", least=1)
+    pitch_predictor_kernel_size: int = option(3, "kernel size of the pitch predictor", least=1, odd=True)
+    pitch_predictor_filter_size: int = option(256, "filters of the pitch predictor", least=1)
+    p_pitch_predictor_dropout: float = option(0.1, "dropout of the pitch predictor", least=0, below=1)
+    pitch_predictor_n_layers: int = option(2, "convolutions of the pitch predictor", least=1)
+    pitch_embedding_kernel_size: int = option(3, "kernel size of the pitch embedding", least=1, odd=True)
+    learned_alignment: bool = option(
+        False, "learn the durations, from recordings (or their features) and transcripts alone", negatable=True
+    )
+    energy_conditioning: bool = option(False, "predict the energy of each symbol, and speak with it", negatable=True)
+    energy_predictor_kernel_size: int = option(3, "kernel size of the energy predictor", least=1, odd=True)
+    energy_predictor_filter_size: int = option(256, "filters of the energy predictor", least=1)
+    p_energy_predictor_dropout: float = option(0.1, "dropout of the energy predictor", least=0, below=1)
+    energy_predictor_n_layers: int = option(2, "convolutions of the energy predictor", least=1)
+    energy_embedding_kernel_size: int = option(3, "kernel size of the energy embedding", least=1, odd=True)
+    n_speakers: int = 1
+    speaker_emb_weight: float = option(1.0, "scale of the speaker embedding", least=-1e6, most=1e6)
+    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation
+    mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        width = self.symbols_embedding_dim
+        if self.in_fft_output_size != width or self.out_fft_output_size != width:
+            raise OptionError(
+                f"--symbols-embedding-dim {width}, --in-fft-output-size {self.in_fft_output_size}, "
+                f"--out-fft-output-size {self.out_fft_output_size}: expected three equal numbers"
+            )
+        if width % 2:
+            raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
