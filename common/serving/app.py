@@ -21,7 +21,7 @@ from starlette.routing import Route
 from common.cli import toolkit_version
 from common.errors import InputError
 from common.serving import speaking
-from common.serving.errors import ApiError, describe_invalid, error_response, shown
+from common.serving.errors import ApiError, describe_invalid, error_response
 from common.serving.gate import HUNG_UP, Gate
 from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
 from common.serving.options import Limits
@@ -100,19 +100,9 @@ class Service:
         add = self._app.add_exception_handler
         add(RequestValidationError, lambda _, error: error_response(describe_invalid(error)))
         add(InputError, lambda _, error: error_response(ApiError(400, str(error))))
-        add(HTTPException, self._http_error)
+        add(HTTPException, lambda _, error: error_response(error))
         add(ClientDisconnect, lambda *_: Response(status_code=HUNG_UP))
         add(Exception, lambda *_: error_response(ApiError(500, "an internal error, which the server's log has")))
-
-    async def _http_error(self, request: Request, error: Exception) -> JSONResponse:
-        """The errors of FastAPI in the form of ours."""
-        assert isinstance(error, HTTPException)
-        if isinstance(error, ApiError):
-            return error_response(error)
-        what = f"{request.method} {shown(request.url.path)}"
-        messages = {404: f"{what}: no such path; /docs has them all", 405: f"{what}: the path has another method"}
-        message = messages.get(error.status_code, error.detail)
-        return error_response(ApiError(error.status_code, message, headers=error.headers))
 
     async def _speak(self, wanted: SpeechRequest, request: Request, ending: Ending) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""

@@ -7,9 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from common import errors
-
-_LONGEST_SHOWN = 80  # characters of what a client sent
+from common.errors import shown
 
 
 class ApiError(HTTPException):
@@ -38,14 +36,11 @@ def error_body(error: ApiError) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": error.param, "code": error.code}}
 
 
-def error_response(error: ApiError) -> JSONResponse:
-    """The answer to a request that failed."""
+def error_response(error: HTTPException) -> JSONResponse:
+    """The answer to a request that failed, by us or by FastAPI."""
+    if not isinstance(error, ApiError):
+        error = ApiError(error.status_code, error.detail, headers=error.headers)
     return JSONResponse(error_body(error), status_code=error.status_code, headers=error.headers)
-
-
-def shown(value: Any) -> str:
-    """What a client sent, as messages show it: cut where it is long."""
-    return errors.shown(value, longest=_LONGEST_SHOWN)
 
 
 def describe_invalid(error: RequestValidationError) -> ApiError:

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.recognition import Recognizer
-from common.serving.errors import ApiError, shown
+from common.serving.errors import ApiError
 from common.synthesis import Speech, Voice
 from common.text import RandomNumbers, Style, utterance_draws
 

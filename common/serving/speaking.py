@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import InputError
-from common.serving.errors import ApiError, error_body, shown
+from common.config import AudioConfig
+from common.errors import InputError, shown
+from common.serving.errors import ApiError, error_body
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
@@ -100,10 +101,10 @@ class Answer:
     """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
 
     def __init__(self, job: SpeechJob) -> None:
-        self.n_symbols = sum(item.length for item in job.inputs)
-        self.n_frames = 0
-        self._leads = iter([*(silences(item, job.voice.audio)[0] for item in job.inputs), 0])  # frames
+        self._n_symbols = sum(item.length for item in job.inputs)
+        self._n_frames = 0
         self._job = job
+        self._waves = self._make_waves()
         self._first: Tensor | None = None
 
     async def start(self) -> None:
@@ -112,40 +113,30 @@ class Answer:
         Raises:
             Exception: what the work failed with.
         """
-        self._first = await anext(self._results(), None)
+        self._first = await anext(self._waves, None)
 
-    async def waves(self) -> AsyncIterator[Tensor]:
+    async def _make_waves(self) -> AsyncIterator[Tensor]:
         """The pieces (T_i,) of the sound, pauses among them."""
-        for silence in self._silence(next(self._leads)):
-            yield silence
-        if self._first is not None:
-            yield self._first
-        async for piece in self._results():
-            yield piece
-
-    async def _results(self) -> AsyncIterator[Tensor]:
+        audio, pause = self._job.voice.audio, 0
         while (result := await self._job.take()) is not None:
             if isinstance(result, Tensor):
                 yield result
                 continue
-            self.n_frames += result.mel.size(1)
-            _, pause = silences(result.item, self._job.voice.audio)
-            for silence in self._silence(pause + next(self._leads)):
+            lead, next_pause = silences(result.item, audio)
+            for silence in _silence(pause + lead, audio):
                 yield silence
-
-    def _silence(self, n_frames: int) -> Iterator[Tensor]:
-        """So many frames of silence in pieces."""
-        audio = self._job.voice.audio
-        self.n_frames += n_frames
-        samples = torch.zeros(n_frames * audio.hop_length)
-        return iter(samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ())
+            self._n_frames += lead + result.mel.size(1) + next_pause
+            pause = next_pause
+        for silence in _silence(pause, audio):
+            yield silence
 
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""
-        async for wave in self.waves():
-            data = encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave)
-            if data:
+        wave = self._first
+        while wave is not None:
+            if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
                 yield data
+            wave = await anext(self._waves, None)
         if data := encoder.finish():
             yield data
 
@@ -153,12 +144,18 @@ class Answer:
         """Speech as server-sent events in OpenAI's form; an error after the first event is an event too."""
         try:
             async for data in self.encoded(encoder):
-                yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode("ascii")})
+                yield _event({"type": "speech.audio.delta", "audio": _base64(data)})
         except InputError as error:
             yield _event({"type": "error", **error_body(ApiError(500, str(error)))})
             return
-        usage = {"input_tokens": self.n_symbols, "output_tokens": self.n_frames}
+        usage = {"input_tokens": self._n_symbols, "output_tokens": self._n_frames}
         yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
+
+
+def _silence(n_frames: int, audio: AudioConfig) -> Iterable[Tensor]:
+    """So many frames of silence in pieces (T_i,)."""
+    samples = torch.zeros(n_frames * audio.hop_length)
+    return samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ()
 
 
 def _event(data: dict[str, Any]) -> bytes:
@@ -171,15 +168,13 @@ async def whole_speech(job: SpeechJob) -> Speech:
     Raises:
         Exception: what the work failed with.
     """
-    parts: list[SynthesisResult] = []
-    pieces: list[Tensor] = []
+    parts: list[tuple[SynthesisResult, list[Tensor]]] = []
     while (result := await job.take()) is not None:
         if isinstance(result, Tensor):
-            pieces.append(result)
+            parts[-1][1].append(result)
         else:
-            parts.append(replace(result, wave=torch.cat(pieces)))
-            pieces = []
-    return job.voice.join(parts)
+            parts.append((result, []))
+    return job.voice.join([replace(result, wave=torch.cat(pieces)) for result, pieces in parts])
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:

@@ -6,18 +6,20 @@ that came, or too many would all be late together. A step of a network is never 
 because its client hung up or its time is over, ends before the next one.
 """
 
+import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count, cycle, islice
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.recognition import Recognizer, Transcription
-from common.serving.jobs import Job
 from common.serving.metrics import Metrics
 from common.synthesis import SynthesisInput, SynthesisResult, Voice
 
@@ -26,10 +28,72 @@ _AHEAD = 5.0  # s of a request's sound that wait for its client, before the work
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; differences of less are of no importance
 Step = Callable[[], None]
+Result = TypeVar("Result")
+
+
+class Job(Generic[Result]):
+    """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
+
+    def __init__(self, *, capacity: float = 1.0) -> None:
+        """``capacity`` bounds the size of all results that wait to be taken; the last one may go beyond it."""
+        self.is_over = False  # done, failed or canceled: there is no more work to do
+        self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
+        self._loop = asyncio.get_running_loop()
+        self._arrived = asyncio.Event()
+        self._results: deque[tuple[Result | Exception | None, float]] = deque()
+        self._waiting = 0.0  # size of what is in _results, or on its way there
+        self._capacity = capacity
+        self._lock = threading.Lock()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the worker has to wait for the client to take what there is."""
+        return self._waiting >= self._capacity
+
+    def put(self, result: Result, *, size: float = 0.0) -> None:
+        """Hand over a result; called by the worker's thread."""
+        with self._lock:
+            self._waiting += size
+        self._send(result, size)
+
+    def end(self, error: Exception | None = None) -> None:
+        """Say that all is done, or what went wrong; called by the worker's thread."""
+        self.is_over = True
+        self._send(error, 0.0)
+
+    def cancel(self) -> None:
+        """Let the worker drop what is left to do; without effect on a job that is over."""
+        self.is_over = True
+        self.on_change()
+
+    async def take(self) -> Result | None:
+        """The next result, or None after the last one.
+
+        Raises:
+            Exception: what the work failed with.
+        """
+        while not self._results:
+            self._arrived.clear()
+            await self._arrived.wait()
+        result, size = self._results.popleft()
+        if isinstance(result, Exception):
+            raise result
+        with self._lock:
+            self._waiting -= size
+        self.on_change()
+        return result
+
+    def _send(self, result: Result | Exception | None, size: float) -> None:
+        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+            self._loop.call_soon_threadsafe(self._add, result, size)
+
+    def _add(self, result: Result | Exception | None, size: float) -> None:
+        self._results.append((result, size))
+        self._arrived.set()
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,) and then its result."""
+    """A text to speak. Its results are, for each utterance, its mel and then the pieces of its wave (T_i,)."""
 
     def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
         super().__init__(capacity=_AHEAD)
@@ -154,6 +218,7 @@ class Worker:
             job.inputs.popleft()
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             job.n_left = mel.mel.size(1) * job.voice.audio.hop_length
+            job.put(mel)
         for noted in (synthesizer.unfinished, synthesizer.silent):
             noted.clear()  # the log has their warnings; kept, they would grow with every text
 
@@ -168,12 +233,10 @@ class Worker:
         self._metrics.audio.inc(seconds)
         job.put(piece, size=seconds)
         job.n_left -= len(piece)
-        if job.n_left > 0:
-            return
-        job.put(job.mel)
-        job.mel = None
-        if not job.inputs:
-            job.end()
+        if job.n_left <= 0:
+            job.mel = None
+            if not job.inputs:
+                job.end()
 
     def _transcribe(self, jobs: Sequence[TranscriptionJob]) -> None:
         assert self._recognizer is not None
