@@ -439,8 +439,8 @@ def test_work_that_ends_after_the_server_is_for_nobody():
     [
         ("", {}, "no voice to speak with; give one of --fastpitch, --tacotron2"),
         ("--fastpitch a --tacotron2 b", {}, "--fastpitch and --tacotron2 do the same job"),
-        ("--fastpitch a --api-key-env NOT_SET", {}, "NOT_SET: the environment variable is not set"),
-        ("--fastpitch a", {"SPEECH_API_KEY": ""}, "SPEECH_API_KEY: the environment variable is empty"),
+        ("--fastpitch a --api-key-env NOT_SET", {}, "NOT_SET: the environment variable is not set, or empty"),
+        ("--fastpitch a", {"SPEECH_API_KEY": ""}, "SPEECH_API_KEY: the environment variable is not set, or empty"),
         ("--fastpitch voice.pt --hifigan vocoder.pt --sigma-infer 1", {}, "--sigma-infer is for WaveGlow"),
         ("--fastpitch a --cuda-graphs", {}, "--cuda-graphs needs --cuda"),
         ("--fastpitch voice.pt --denoising-strength 0.1", {}, "--denoising-strength is for a vocoder's network"),

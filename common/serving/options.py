@@ -40,13 +40,12 @@ class ServerOptions:
         """The key that clients must send, from the environment; None: they need none.
 
         Raises:
-            OptionError: the variable that is named is not set, or is empty.
+            OptionError: the variable is empty, or is named and not set.
         """
         name = self.api_key_env or KEY_VARIABLE
-        key = os.environ.get(name)
-        if key is None and self.api_key_env is None:
+        if self.api_key_env is None and name not in os.environ:
             return None
-        if not key or key != key.strip():
-            wrong = "is not set" if key is None else "is empty" if not key else "has spaces around the key"
-            raise OptionError(f"--api-key-env {name}: the environment variable {wrong}; set it to the key")
+        key = os.environ.get(name, "").strip()
+        if not key:
+            raise OptionError(f"--api-key-env {name}: the environment variable is not set, or empty; set it to the key")
         return key

@@ -39,8 +39,7 @@ class Job(Generic[Result]):
         self.is_over = False  # done, failed or canceled: there is no more work to do
         self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
         self._loop = asyncio.get_running_loop()
-        self._arrived = asyncio.Event()
-        self._results: deque[tuple[Result | Exception | None, float]] = deque()
+        self._results: asyncio.Queue[tuple[Result | Exception | None, float]] = asyncio.Queue()
         self._waiting = 0.0  # size of what is in _results, or on its way there
         self._capacity = capacity
         self._lock = threading.Lock()
@@ -72,10 +71,7 @@ class Job(Generic[Result]):
         Raises:
             Exception: what the work failed with.
         """
-        while not self._results:
-            self._arrived.clear()
-            await self._arrived.wait()
-        result, size = self._results.popleft()
+        result, size = await self._results.get()
         if isinstance(result, Exception):
             raise result
         with self._lock:
@@ -85,11 +81,7 @@ class Job(Generic[Result]):
 
     def _send(self, result: Result | Exception | None, size: float) -> None:
         with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
-            self._loop.call_soon_threadsafe(self._add, result, size)
-
-    def _add(self, result: Result | Exception | None, size: float) -> None:
-        self._results.append((result, size))
-        self._arrived.set()
+            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, size))
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
@@ -151,9 +143,8 @@ class Worker:
 
     def stop(self) -> None:
         """End after the step in work; jobs that are not done stay so."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
+        self._stopped = True
+        self._wake()
         self._thread.join()
 
     def add(self, job: SpeechJob | TranscriptionJob) -> None:
@@ -161,7 +152,7 @@ class Worker:
         job.on_change = self._wake
         with self._changed:
             (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
-            self._changed.notify()
+        self._wake()
 
     def _wake(self) -> None:
         with self._changed:
