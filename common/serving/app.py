@@ -93,8 +93,8 @@ class Service:
         add("/healthz", self._health, tags=["operation"])
         add("/readyz", self._ready, tags=["operation"])
         add("/metrics", self._metrics, tags=["operation"], response_class=Response)
-        add("/docs", self._docs, include_in_schema=False)
-        add("/", self._studio, include_in_schema=False)
+        add("/docs", lambda: reference_page(self._app.openapi()), response_class=HTMLResponse, include_in_schema=False)
+        add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
 
     def _add_error_handlers(self) -> None:
         add = self._app.add_exception_handler
@@ -177,12 +177,6 @@ class Service:
     async def _metrics(self) -> Response:
         """Figures for Prometheus."""
         return Response(self.gate.metrics.text(), media_type=CONTENT_TYPE_LATEST)
-
-    async def _docs(self) -> HTMLResponse:
-        return HTMLResponse(reference_page(self._app.openapi()))
-
-    async def _studio(self) -> HTMLResponse:
-        return HTMLResponse(studio_page())
 
 
 async def _unless_hung_up(request: Request, work: Awaitable[Result]) -> Result:

@@ -13,8 +13,6 @@ from common.errors import InputError
 from common.serving.app import Service
 from common.signals import heeded
 
-_BACKLOG = 1024  # connections that the system keeps until they are accepted
-
 
 def bind(host: str, port: int) -> socket.socket:
     """A socket that has the address, and does not accept connections yet.
@@ -56,10 +54,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
                 access_log=False,
-                server_header=False,
-                backlog=_BACKLOG,
                 http="h11",
-                ws="none",
                 timeout_graceful_shutdown=math.ceil(deadline),
             )
         )
