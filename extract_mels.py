@@ -9,6 +9,7 @@ from common import distributed
 from common.audio import read_pitch_statistics
 from common.audio.arguments import corpus_config, corpus_note
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints.command_line import check_ema
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
@@ -27,10 +28,11 @@ from common.extraction.arguments import (
     wants_teacher_forcing,
 )
 from common.extraction.summary import table, teacher_forced_table
+from common.options import read_options
 from common.registry import GeneratorSpec
 from common.signals import ended_by
-from common.synthesis import check_ema
-from common.synthesis.arguments import with_text_options
+from common.synthesis.loading import with_front_end
+from common.synthesis.options import FrontEndOptions
 
 
 def build_parser() -> ArgumentParser:
@@ -125,7 +127,8 @@ def extract_teacher_forced(argv: Sequence[str] | None) -> int:
     if args.ema:
         check_ema([loaded])
     options = teacher_forcing_from_args(args, loaded)
-    report = make_teacher_forced_mels(with_text_options(loaded, args), options, precision)
+    loaded = with_front_end(loaded, read_options(args, FrontEndOptions))
+    report = make_teacher_forced_mels(loaded, options, precision)
     print(teacher_forced_table(report))
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")

@@ -7,18 +7,17 @@ from functools import partial
 
 from common.cli import run
 from common.options import read_options
-from common.serving import Server, ServerOptions, Service, address_of, bind, is_loopback
-from common.serving.arguments import build_parser, load_models
-from common.serving.options import KEY_VARIABLE
+from common.serving.arguments import load_models, parse_args
+from common.serving.options import KEY_VARIABLE, ServerOptions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    options = read_options(args, ServerOptions)
+    options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    from common.serving import Server, Service, address_of, bind, is_loopback  # --help needs no PyTorch
+
     bound = bind(options.host, options.port)  # before the models are loaded, which may take long
     with bound:
         if key is None and not is_loopback(bound):
@@ -28,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "must send",
                 file=sys.stderr,
             )
-        service = Service(load_models(args, parser), limits=options.limits, api_key=key)
+        service = Service(load_models(argv), limits=options.limits, api_key=key)
         service.warm_up()
         line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
         server = Server(service, deadline=options.limits.deadline, on_start=partial(print, line, flush=True))

@@ -127,6 +127,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given["choices"] = known.choices
         if several:
             given["nargs"] = "*" if known.empty else "+"
+            if not default:  # given twice, it has the values of both
+                given |= {"action": "extend", "default": None if default is None else []}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     action = parser.add_argument(

@@ -83,50 +83,6 @@ TRAINING = {
     "--dali-device": "recordings are read by --num-workers processes, not by DALI; leave it out",
 }
 
-INFERENCE = {
-    **_HARDWARE,
-    "-s": "--sigma-infer",
-    "--waveglow-sigma-infer": "--sigma-infer",
-    "-d": "--denoising-strength",
-    **_each("-sr --sampling-rate --hop-length --stft-hop-length --win-length", _AUDIO),
-    "--max-wav-value": _SCALE,
-    "--n-speakers": _TEXT,
-    **_each(
-        "--max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows --groups "
-        "--early-every --early-size",
-        _ARCHITECTURE,
-    ),
-    **_each("--segment-length --sigma", "it is an option of training; leave it out"),
-    "--fp16": "half precision is --amp, in bfloat16 where there is hardware for it, or --amp --amp-dtype float16",
-    "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
-    **_each(
-        "--torch-tensorrt --trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
-        "TensorRT is not supported; --compile or --cuda-graphs make inference faster",
-    ),
-    "--report-mel-loss": "scripts/evaluate_voice.sh compares speech with recordings; leave it out",
-    "--suffix": "the list names the files: lines of output.wav|text; leave it out",
-    **_each(
-        "-m --model-name --model --synth-data --bench-class",
-        "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
-    ),
-}
-
-RECOGNITION = {
-    "--dataset-dir": "--dataset-path",
-    "--val-manifests": "--input",
-    "--save-predictions": "--output",
-    "--fp16": "--amp",
-    "--output-dir": "--output",
-    "--steps": "--iterations",
-    "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
-    "--seed": "transcribing draws no random numbers; leave it out",
-    "--dali-device": "recordings are read without DALI; leave it out",
-    **_each(
-        "--torchscript --torchscript-export",
-        "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint, and leave it out",
-    ),
-}
-
 EXTRACTION = {
     "--wav-text-filelists": "--wav-text-filelist",
     "--wav-files": "--wav-text-filelist",

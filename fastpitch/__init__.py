@@ -2,15 +2,16 @@
 
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
-from common.synthesis import Controls
 from fastpitch import (
     arg_parser,
     config,
     data_function,
     export,
     fine_tuning,
+    inference_options,
     loss_function,
     model,
+    prosody_transforms,
     published_checkpoints,
 )
 
@@ -31,10 +32,8 @@ MODEL = ModelSpec(
         starts_from_checkpoint=True,
     ),
     inference=GeneratorSpec(
-        add_arguments=arg_parser.add_inference_arguments,
-        parse=arg_parser.parse_inference,
-        default_options=arg_parser.InferenceOptions(Controls(), pitch_statistics=None),
-        controls=arg_parser.controls,
+        options=inference_options.InferenceOptions,
+        controls=prosody_transforms.controls,
         to_torchscript=model.to_torchscript,
         n_speakers=lambda config: config.n_speakers,
         phrase_columns=("pitch", "duration"),

@@ -1,12 +1,11 @@
-"""FastPitch's options on the command line, of training and of inference."""
+"""FastPitch's training options on the command line."""
 
 import argparse
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.pitch import METHODS
 from common.checkpoints.arguments import MelSource, stored_mels, training_audio_from_args
 from common.cli import (
@@ -21,9 +20,8 @@ from common.cli import (
 )
 from common.config import AudioConfig, TextConfig
 from common.data import FilelistEntry
-from common.errors import InputError, OptionError
-from common.synthesis import MAX_FRAMES, Controls
-from common.text import LIMITS, TextFrontEnd
+from common.errors import OptionError
+from common.text import TextFrontEnd
 from common.text.arguments import (
     add_text_arguments,
     options_of_text,
@@ -35,9 +33,7 @@ from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_sc
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
-from fastpitch.model import FastPitch
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
-from fastpitch.prosody_transforms import EXAMPLES, EnergyTransform, PitchTransform, load_custom_transform
 from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
 
 RECIPE = Recipe(
@@ -50,8 +46,6 @@ RECIPE = Recipe(
     epochs_per_checkpoint=50,
 )
 _RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
-_AMPLIFICATIONS = (-10.0, 10.0)
-_ENERGY_SHIFTS = (-100.0, 100.0)
 _LOSSES = {  # field of LossScales -> help
     "pitch_predictor_loss_scale": "weight of the pitch loss",
     "energy_predictor_loss_scale": "weight of the energy loss",
@@ -60,7 +54,6 @@ _LOSSES = {  # field of LossScales -> help
     "kl_loss_start_epoch": "epoch after which that loss begins",
     "kl_loss_warmup_epochs": "epochs in which its weight rises",
 }
-Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
@@ -254,82 +247,3 @@ def model_config(
     if base is None:
         return options.architecture
     return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add pace, longest duration, and the changes of pitch and energy."""
-    group = parser.add_argument_group("speaking with FastPitch")
-    group.add_argument("--pace", type=real_number(*LIMITS["rate"]), default=1.0, help="2 speaks twice as fast")
-    group.add_argument(
-        "--max-duration", type=real_number(1, MAX_FRAMES), default=75.0, help="longest symbol, in frames at pace 1"
-    )
-    group.add_argument(
-        "--pitch-mean-std-file", type=Path, help="pitch statistics (JSON, Hz) of a voice whose checkpoint has none"
-    )
-    energy_shift = "add to the energy, log(1 + norm of a log-mel frame): less is louder"
-    for name, mean, unit, shift, shifts in (
-        ("pitch", "its mean", "HZ", "raise or lower the pitch", LIMITS["pitch_shift"]),
-        ("energy", "each phrase's mean", "NUMBER", energy_shift, _ENERGY_SHIFTS),
-    ):
-        option = f"--{name}-transform"
-        group.add_argument(f"{option}-flatten", action="store_true", help=f"flatten the {name} to {mean}")
-        group.add_argument(f"{option}-invert", action="store_true", help=f"mirror the {name} at {mean}")
-        amplify = f"scale the {name}'s distance from {mean}"
-        group.add_argument(f"{option}-amplify", type=real_number(*_AMPLIFICATIONS), metavar="FACTOR", help=amplify)
-        group.add_argument(f"{option}-shift", type=real_number(*shifts), metavar=unit, help=shift)
-        custom = (
-            f"apply {name}_transform_custom of your Python FILE, which is run; without FILE that of {EXAMPLES.name}"
-        )
-        group.add_argument(f"{option}-custom", nargs="?", type=Path, const=EXAMPLES, metavar="FILE", help=custom)
-
-
-@dataclass(frozen=True)
-class InferenceOptions:
-    """Options of inference."""
-
-    controls: Controls
-    pitch_statistics: PitchStatistics | None  # instead of the checkpoint's
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """Options of inference.
-
-    Raises:
-        OptionError: a transform that is not finite, or a custom one with another.
-        InputError: the file of pitch statistics, or that of a custom transform, cannot be read.
-    """
-    pitch, energy = _transform(args, PitchTransform), _transform(args, EnergyTransform)
-    return InferenceOptions(
-        Controls(pace=args.pace, max_duration=args.max_duration, pitch_transform=pitch, energy_transform=energy),
-        pitch_statistics=args.pitch_mean_std_file and read_pitch_statistics(args.pitch_mean_std_file),
-    )
-
-
-def _transform(args: argparse.Namespace, kind: type[Transform]) -> Transform | None:
-    """The transform of the ``--pitch-transform-*`` or ``--energy-transform-*`` options; None where none is given."""
-    option = f"--{kind.quantity}-transform"
-    values = {field.name: getattr(args, f"{kind.quantity}_transform_{field.name}") for field in fields(kind)}
-    given = [name for name, value in values.items() if value is not None and value is not False]
-    if not given:
-        return None
-    if values["custom"] is not None:
-        if given != ["custom"]:
-            raise OptionError(f"{option}-custom is applied alone; leave out {option}-{given[0]}, or do it in there")
-        values["custom"] = load_custom_transform(values["custom"], kind.quantity)
-    return kind(**values)
-
-
-def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:
-    """How to speak with the checkpoint in ``where``; the ``network`` takes the pitch statistics that are given.
-
-    Raises:
-        InputError: a transform that the checkpoint has no statistics or no energy predictor for.
-    """
-    if options.pitch_statistics is not None:
-        network.set_pitch_statistics(options.pitch_statistics)
-    pitch, energy = options.controls.pitch_transform, options.controls.energy_transform
-    if isinstance(pitch, PitchTransform) and pitch.needs_statistics and not (network.pitch_std > 0).all():
-        raise InputError(f"{where}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
-    if energy is not None and not config.energy_conditioning:
-        raise InputError(f"{where}: predicts no energy to transform; it was trained without --energy-conditioning")
-    return options.controls

@@ -1,7 +1,7 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, data_function, export, loss_function, model
+from harmonic import arg_parser, data_function, export, loss_function, model, options
 
 MODEL = ModelSpec(
     name="Harmonic",
@@ -16,9 +16,8 @@ MODEL = ModelSpec(
         build_objective=loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=arg_parser.inference_settings,
-        parse=arg_parser.parse_inference,
-        add_arguments=arg_parser.add_inference_arguments,
+        settings=model.vocoder_settings,
+        options=options.InferenceOptions,
         to_torchscript=model.to_torchscript,
         has_noise=False,
         takes_pitch=True,

@@ -1,4 +1,4 @@
-"""The harmonic vocoder's options of training and inference on the command line, and its recipe."""
+"""The harmonic vocoder's training options on the command line, and its recipe."""
 
 import argparse
 import math
@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints.arguments import add_voice_argument, training_audio_from_args
-from common.cli import ArgumentParser, option_of, positive_int, values_of, whole_number
+from common.cli import ArgumentParser, option_of, positive_int, values_of
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import DiscriminatorConfig
-from common.synthesis import VocoderSettings
 from common.training import EpochPolicy, Optimization, Recipe, Schedule, TrainingSetup
 from common.training.arguments import add_discriminator_arguments
-from harmonic.config import MEL_CORRECTIONS, OPTIONS, ModelConfig
+from harmonic.config import OPTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 _WARM_UP = 50  # updates
-_MOST_CORRECTIONS = 100
 RECIPE = Recipe(
     epochs=400,
     batch_size=8,
@@ -44,13 +42,6 @@ class TrainingOptions:
     architecture: Mapping[str, Any]  # the fields of ModelConfig that were given
     adversarial: bool
     discriminators: Mapping[str, Any]  # the fields of DiscriminatorConfig that were given
-
-
-@dataclass(frozen=True)
-class InferenceOptions:
-    """The harmonic vocoder's own options of inference."""
-
-    mel_corrections: int = MEL_CORRECTIONS
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
@@ -124,24 +115,3 @@ def model_config(
         discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)
         config = replace(config, discriminators=discriminators)
     return config
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of inference."""
-    add = parser.add_argument_group("speaking with Harmonic").add_argument
-    text = "rounds that bring the mel of the sound nearer to the one it is made of; many bring back Griffin-Lim's noise"
-    add("--mel-corrections", type=whole_number(0, _MOST_CORRECTIONS), default=MEL_CORRECTIONS, help=text)
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options of inference."""
-    return InferenceOptions(mel_corrections=args.mel_corrections)
-
-
-def inference_settings(
-    options: InferenceOptions | None, config: ModelConfig, *, seed: int, where: Path
-) -> VocoderSettings:
-    """Settings of ``HarmonicVocoder.infer``; without ``options``, the defaults."""
-    corrections = (options or InferenceOptions()).mel_corrections
-    infer = {"corrections": corrections, "seed": seed}
-    return VocoderSettings(infer=infer, positional=True, tracked=True, windows=corrections)

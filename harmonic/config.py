@@ -11,7 +11,6 @@ OPTIONS = {
     "n_layers": ("--layers", "ConvNeXt blocks of the filter network"),
     "pitch_channels": ("--pitch-channels", "channels of the network that finds pitch and voicing"),
 }
-MEL_CORRECTIONS = 2  # at inference
 N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 _LARGEST = 2**14  # far above any network
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, build_discriminators, mask_from_lengths
-from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
+from common.synthesis import VocoderSettings
+from harmonic.config import N_PITCHES, ModelConfig
+from harmonic.options import MEL_CORRECTIONS, InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
 __all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]
@@ -348,3 +351,9 @@ def build_networks(
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)
     return networks
+
+
+def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
+    """Settings of ``HarmonicVocoder.infer``."""
+    infer = {"corrections": options.mel_corrections, "seed": seed}
+    return VocoderSettings(infer=infer, positional=True, tracked=True, windows=options.mel_corrections)

@@ -1,45 +1,10 @@
 """Jasper: speech to text by convolutions and connectionist temporal classification (arXiv:1904.03288)."""
 
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-
-from torch import Tensor
-
-from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
-from jasper import arg_parser, data_function, export, loss_function
-from jasper.arg_parser import InferenceOptions, check_described
-from jasper.manifest import select_entries
-from jasper.model import ModelConfig, Transcriber, build_networks
+from jasper import arg_parser, data_function, export, loss_function, transcribing
+from jasper.model import ModelConfig, build_networks
+from jasper.options import InferenceOptions
 from jasper.published_checkpoints import read_published
-from jasper.waveform import load_recording, voiced_part
-
-
-def _open_speech(
-    options: InferenceOptions, network: Transcriber, *, sources: Sequence[Path], folder: Path
-) -> list[SpeechItem]:
-    if options.described is not None:
-        check_described(network.config, options.described)
-    labels, rate, settings = network.config.labels, network.config.features.sample_rate, options.dataset
-    load = partial(load_recording, sampling_rate=rate, trim=settings.trim_silence)
-    return [
-        SpeechItem(
-            name=str(entry.paths[0]),
-            duration=entry.duration,
-            reference=entry.normalized(settings, labels),
-            load=partial(load, entry.paths[0], where=entry.where),
-        )
-        for entry in select_entries(sources, folder=folder, settings=settings)
-    ]
-
-
-def _transcribe(
-    network: Transcriber, waves: Tensor, lengths: Tensor, options: InferenceOptions
-) -> tuple[list[str], list[Tensor]]:
-    out = network.infer_waves(waves, lengths, pad_leading=options.pad_leading)
-    return network.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
-
 
 MODEL = ModelSpec(
     name="Jasper",
@@ -55,12 +20,11 @@ MODEL = ModelSpec(
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),
     inference=RecognizerSpec(
-        parse=arg_parser.parse_inference,
-        add_arguments=arg_parser.add_inference_arguments,
-        default_options=InferenceOptions(),
-        open_speech=_open_speech,
-        prepare=lambda wave, options: wave[voiced_part(wave)] if options.dataset.trim_silence else wave,
-        transcribe=_transcribe,
+        options=InferenceOptions,
+        settings=transcribing.settings,
+        open_speech=transcribing.open_speech,
+        prepare=transcribing.prepare,
+        transcribe=transcribing.transcribe,
     ),
     read_published=read_published,
     exports=export.exports,

@@ -9,17 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser, run
 from common.files import write_text
-from common.published_options import EXTRACTION, INFERENCE, RECOGNITION, TEACHER_FORCING, TRAINING
+from common.options import option_of, options_of
+from common.published_options import EXTRACTION, TEACHER_FORCING, TRAINING
+from common.recognition.options import REMOVED as REMOVED_RECOGNITION, BatchOptions, SpeechOptions
+from common.synthesis.options import REMOVED as REMOVED_INFERENCE, SpeakingOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "MIGRATING.md"
 VARIABLES = ROOT / "scripts" / "lib" / "originals.sh"
+
+
+def published_names(kind: type) -> dict[str, str]:
+    """Options of the originals -> options of a dataclass that they are read as."""
+    return {old: option_of(name) for name, _, known in options_of(kind) for old in known.published if old[0] == "-"}
+
+
+_SPEAKING = [SpeakingOptions, *(spec.inference.options for spec in models_with("generator", "vocoder"))]
 COMMANDS = {
     "train.py": TRAINING,
-    "inference.py": INFERENCE,
-    "inference.py --jasper": RECOGNITION,
+    "inference.py": {old: new for kind in _SPEAKING for old, new in published_names(kind).items()} | REMOVED_INFERENCE,
+    "inference.py --jasper": published_names(SpeechOptions) | published_names(BatchOptions) | REMOVED_RECOGNITION,
     "extract_mels.py": EXTRACTION,
     "extract_mels.py --checkpoint": TEACHER_FORCING,
 }

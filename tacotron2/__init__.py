@@ -2,12 +2,13 @@
 
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
-from common.synthesis import Controls
 from tacotron2 import arg_parser, export
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
+from tacotron2.inference import controls
 from tacotron2.loss_function import build_objective
 from tacotron2.model import build_networks, teach
+from tacotron2.options import InferenceOptions
 from tacotron2.published_checkpoints import read_published
 
 MODEL = ModelSpec(
@@ -25,10 +26,8 @@ MODEL = ModelSpec(
         sees_padding=arg_parser.sees_padding,
     ),
     inference=GeneratorSpec(
-        parse=arg_parser.parse_inference,
-        default_options=Controls(),
-        controls=arg_parser.controls,
-        add_arguments=arg_parser.add_inference_arguments,
+        options=InferenceOptions,
+        controls=controls,
         not_compilable="Tacotron2's decoder, one frame after the other, cannot be compiled",
         teacher=teach,
         teacher_forced_dataset=teacher_forced_dataset,

@@ -1,4 +1,4 @@
-"""Tacotron 2's options on the command line, for training and for inference."""
+"""Tacotron 2's training options on the command line."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,6 @@ from common.cli import (
     values_of,
 )
 from common.config import AudioConfig, TextConfig
-from common.synthesis import Controls
 from common.text import TextFrontEnd
 from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
 from common.training import Optimization, Recipe, Schedule, TrainingSetup
@@ -167,21 +166,3 @@ def set_up_networks(
             if isinstance(module, nn.BatchNorm1d):
                 nn.init.uniform_(module.weight)
     return []
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of decoding."""
-    group = parser.add_argument_group("speaking with Tacotron 2", "the defaults are those of the checkpoint")
-    longest = "frames after which a phrase is cut that the model has not ended; a warning names it"
-    group.add_argument("--max-decoder-steps", type=positive_int, help=longest)
-    group.add_argument("--gate-threshold", type=_THRESHOLD, help="probability, below 1, at which a phrase ends")
-
-
-def parse_inference(args: argparse.Namespace) -> Controls:
-    """How to decode; None: as the checkpoint."""
-    return Controls(max_decoder_steps=args.max_decoder_steps, gate_threshold=args.gate_threshold)
-
-
-def controls(options: Controls, network: nn.Module, config: ModelConfig, *, where: Path) -> Controls:
-    """The options are controls, whatever the checkpoint."""
-    return options

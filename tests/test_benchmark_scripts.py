@@ -19,7 +19,7 @@ import inference
 from common.data import read_filelist
 from common.errors import InputError, OptionError
 from common.logger import Logger
-from common.recognition.arguments import parse_recognition_args
+from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
 from hifigan.model import PRESETS, Generator
 from scripts.benchmarks import largest_batch, random_models, train as benchmark_training, vocoder
@@ -305,7 +305,7 @@ def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path:
     found = []
     for words in lines:
         if "inference.py" in words:
-            args = parse_recognition_args(words[2:], get_model("Jasper"))
+            args = recognition_parser(get_model("Jasper")).parse_args(words[2:])
             assert (args.iterations, args.warmup_steps, args.pad_to_max_duration, args.trim_silence) == (
                 9,
                 2,

@@ -17,7 +17,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis import load_vocoder, load_voice
-from harmonic.arg_parser import InferenceOptions
+from harmonic.options import InferenceOptions
 from scripts.inspect_checkpoint import main as inspect
 from scripts.strip_checkpoint import main as strip
 

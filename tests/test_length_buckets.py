@@ -26,7 +26,7 @@ from common.nn.alignment_prior import interpolated_prior
 from common.precision import Precision
 from common.registry import get_model
 from common.serving import Limits
-from common.serving.arguments import build_parser
+from common.serving.arguments import parse_args
 from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
 from common.synthesis.padding import PaddedShapes
 from common.training import Engine, EngineOptions, Optimization, build_engine
@@ -315,5 +315,5 @@ def test_options_of_inference_pad_and_compile_for_the_buckets(
         waves.append(load_wav(tmp_path / f"{name}.wav", sampling_rate=AUDIO.sampling_rate))
     torch.testing.assert_close(*waves, rtol=0, atol=2 / 32768)
     assert compiled == [True, True, False, False] and compiler.recompile_limit > 8
-    args = build_parser().parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
+    args = parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
     assert (args.length_buckets, args.batch_size) == (4, Limits().batch_size)

@@ -12,40 +12,9 @@ from common.data import read_filelist
 from common.errors import InputError
 from common.serving.schema import SpeechRequest
 from common.synthesis.phrases import read_phrases
-from common.synthesis.prosody_table import parse_prosody
 from common.text import TextFrontEnd
 from common.text.arpabet import Pronouncer, dictionary_of_file, read_dictionary
 from common.text.lexicon import read_lexicon
-
-WORD = {"text": "a", "symbols": [{"symbol": "a", "frames": 1}]}
-TABLE = {"sampling_rate": 22050, "hop_length": 256, "symbol_set": "english_basic"}
-
-
-def errors_of_table(content: object) -> tuple[str, int]:
-    """The one line, and how many errors were collected for it."""
-    with pytest.raises(InputError) as caught:
-        parse_prosody(content, where="table")
-    cause = caught.value.__cause__
-    assert isinstance(cause, ValidationError)
-    assert len(str(caught.value)) < 400
-    return str(caught.value), cause.error_count()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (TABLE | {"utterances": [1] * 5000}, r"utterances[0]: Input should be a valid dictionary or"),
-        (TABLE | {"utterances": [{"text": "a", "words": [{}] * 5000}]}, r"utterances[0].words[0].text: Field required"),
-        (TABLE | {"utterances": [{"text": "a", "words": [WORD | {"symbols": ["a"] * 5000}]}]}, "words[0].symbols[0]: "),
-        (TABLE | {"utterances": [dict.fromkeys(map(str, range(5000)))]}, "utterances[0]: 5000 keys, expected text, sp"),
-        ([[["a" * 5000] * 5000] * 5000] * 5000, "valid dictionary or instance of Prosody, got [[['aaaaaa"),
-        (TABLE | {"utterances": [], "sampling_rate": 10**5000}, "10**9, got a whole number of 16610 bits"),
-    ],
-)
-def test_of_a_table_with_thousands_of_faults_only_the_first_are_collected(content: object, message: str):
-    line, n_errors = errors_of_table(content)
-    assert message.replace("10**9", "1000000000") in line
-    assert n_errors < 10
 
 
 def test_of_a_request_with_thousands_of_unknown_fields_none_is_looked_at():
@@ -106,12 +75,6 @@ def test_a_list_of_more_lines_than_any_has_is_refused_before_it_is_read(tmp_path
     (tmp_path / "a.txt").write_text("a|b\n" * 1_000_001 + "a|b|c|d|e\n")
     with pytest.raises(InputError, match=r"a\.txt: 1000002 lines, expected at most (1000000|500000); split"):
         read(tmp_path / "a.txt")
-
-
-def test_the_first_output_that_stands_twice_is_refused_before_later_lines_are_read(tmp_path: Path):
-    (tmp_path / "a.txt").write_text("a.wav|b\nc.wav|d\na.mp3|e\nwithout a bar\n")
-    with pytest.raises(InputError, match=r"a\.txt:3: output a\.mp3 differs from a\.wav of .*a\.txt:1 in its suffix"):
-        read_phrases(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize("run", ["{", "{a", "1", "1.", "x ", "- "])

@@ -11,10 +11,11 @@ import pytest
 import extract_mels
 import inference
 import train
+from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
-from common.recognition.arguments import build_parser as recognition_parser, chosen_recognizer
+from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
 from common.training.arguments import build_training_parser
 from scripts import migration_page
@@ -63,7 +64,7 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
         parser.add_argument("-m", "--model", "--model-name")  # as train.py reads it first
         return parser, TRAIN
     return {
-        "inference": lambda: (inference.build_parser(), ["-i", "a.txt"]),
+        "inference": lambda: (inference.build_parser(models_with("generator", "vocoder")), ["-i", "a.txt"]),
         "inference --jasper": lambda: (recognition_parser(get_model("Jasper")), ["--jasper", "a.pt", "-i", "a.wav"]),
         "extract_mels": lambda: (extract_mels.build_parser(), ["--wav-text-filelist", "a.txt"]),
         "extract_mels --checkpoint": lambda: (
@@ -208,7 +209,7 @@ def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_p
 
 
 def test_published_names_of_the_checkpoint_choose_the_command():
-    recognizer = chosen_recognizer(["--ckpt=a.pt"])
+    recognizer = named_recognizer(["--ckpt=a.pt"])
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])
@@ -225,10 +226,9 @@ def test_the_rank_that_torch_distributed_launch_gives_must_be_the_environments(
 
 
 @pytest.mark.parametrize("command", [command for command in PROGRAMS if command != "extract_mels"])
-def test_the_cpu_is_the_default_and_excludes_the_gpu(command: str, capsys: pytest.CaptureFixture[str]):
+def test_the_cpu_is_the_default(command: str):
     parser, required = parser_of(command)
     assert parser.parse_args([*required, "--cpu"]) == parser.parse_args(required)
-    assert "not allowed with argument --cuda" in refusal(command, ["--cuda", "--cpu"], capsys)
 
 
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):

@@ -16,10 +16,10 @@ from common.data import FilelistEntry
 from common.data.transcripts import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
-from common.synthesis import Controls, load_voice
+from common.synthesis import load_voice
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
-from fastpitch.arg_parser import InferenceOptions, parse_training
+from fastpitch.arg_parser import parse_training
 from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -181,11 +181,10 @@ def test_a_list_loses_what_its_symbol_set_lacks_with_one_warning(capsys: pytest.
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         loaded = open_checkpoint(path, model="FastPitch", ema=False)
-        options = InferenceOptions(Controls(), pitch_statistics=None)
         (tmp_path / "list.txt").write_text(f"{text}\n")
         return read_items(
             tmp_path / "list.txt",
-            load_voice(loaded, options=options, device="cpu"),
+            load_voice(loaded, device="cpu"),
             dataset_path=Path(),
             recordings=None,
             transcripts=None,

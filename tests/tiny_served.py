@@ -14,7 +14,7 @@ from limits import HANG_LIMIT
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
 from common.serving import Server, Service, address_of, bind
-from common.serving.arguments import build_parser, load_models
+from common.serving.arguments import load_models
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 
@@ -53,9 +53,8 @@ def make_checkpoints(folder: Path) -> None:
 
 def served_models(folder: Path, *options: str) -> Any:
     """The models of ``serve.py`` with such options and the checkpoints of a folder."""
-    parser = build_parser()
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt"), *options]
-    return load_models(parser.parse_args(words), parser)
+    return load_models(words)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from waveglow import arg_parser, data_function, export, loss_function, model, published_checkpoints
+from waveglow import arg_parser, data_function, export, loss_function, model, options, published_checkpoints
 
 MODEL = ModelSpec(
     name="WaveGlow",
@@ -17,9 +17,8 @@ MODEL = ModelSpec(
         build_objective=loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=arg_parser.inference_settings,
-        parse=arg_parser.parse_inference,
-        add_arguments=arg_parser.add_inference_arguments,
+        settings=model.vocoder_settings,
+        options=options.InferenceOptions,
         to_torchscript=model.to_torchscript,
         context=model.context_frames,
     ),

@@ -1,4 +1,4 @@
-"""WaveGlow's options of training and inference on the command line, and its published recipe."""
+"""WaveGlow's training options on the command line, and its published recipe."""
 
 import argparse
 from collections.abc import Mapping
@@ -10,9 +10,8 @@ from common.checkpoints.arguments import add_voice_argument, training_audio_from
 from common.cli import ArgumentParser, positive_int, real_number, values_of
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.synthesis import VocoderSettings
 from common.training import Optimization, Recipe, TrainingSetup
-from waveglow.model import OPTIONS, SIGMA_INFER, ModelConfig
+from waveglow.model import OPTIONS, ModelConfig
 
 # As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is
 # clipped to 65504.
@@ -36,15 +35,6 @@ class TrainingOptions:
     seed: int
     sigma: float  # standard deviation of the noise that sound becomes
     architecture: Mapping[str, int]  # the fields of ModelConfig that were given
-
-
-@dataclass(frozen=True)
-class InferenceOptions:
-    """WaveGlow's own options of inference."""
-
-    wn_channels: int | None = None  # None: any
-    sigma: float = SIGMA_INFER
-    chunk_frames: int | None = None  # None: all at once
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
@@ -90,37 +80,3 @@ def model_config(
         OptionError: an option has no sensible value, or two do not fit together.
     """
     return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of inference."""
-    add = parser.add_argument_group("speaking with WaveGlow").add_argument
-    width = "channels of its networks; a checkpoint of other widths is refused"
-    add("--wn-channels", type=positive_int, help=width)
-    noise = "standard deviation of the noise that becomes sound"
-    add("--sigma-infer", type=real_number(0, 100), default=SIGMA_INFER, help=noise)
-    chunk = "compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same"
-    add("--chunk-frames", type=positive_int, help=chunk)
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options of inference."""
-    return InferenceOptions(wn_channels=args.wn_channels, sigma=args.sigma_infer, chunk_frames=args.chunk_frames)
-
-
-def inference_settings(
-    options: InferenceOptions | None, config: ModelConfig, *, seed: int, where: Path
-) -> VocoderSettings:
-    """Settings of ``WaveGlow.infer``; without ``options``, the defaults. ``config`` is that of the file ``where``.
-
-    Raises:
-        OptionError: the checkpoint is not as wide as --wn-channels.
-    """
-    options = options or InferenceOptions()
-    if options.wn_channels not in (None, config.wn_channels):
-        raise OptionError(
-            f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}; leave the option out, or give "
-            "another checkpoint"
-        )
-    settings = {"sigma": options.sigma, "seed": seed, "chunk_frames": options.chunk_frames}
-    return VocoderSettings(infer=settings, silent={"sigma": 0.0}, positional=True)

@@ -9,10 +9,12 @@ from typing import Any
 
 from common.audio.arguments import audio_config_from_args, features_config, read_audio_config
 from common.checkpoints.checkpoint import saved_checkpoints
+from common.checkpoints.command_line import WeightsOptions
 from common.checkpoints.loading import open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, differences
 from common.errors import CheckpointError, OptionError
+from common.options import add_options
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,7 @@ def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
 
 def add_ema_argument(parser: argparse._ActionsContainer) -> None:
     """Add ``--ema`` and ``--no-ema``; the value is that of ``ema`` of `common.checkpoints.open_checkpoint`."""
-    parser.add_argument(
-        "--ema",
-        action=argparse.BooleanOptionalAction,
-        help="use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the "
-        "EMA weights of each checkpoint that has them",
-    )
+    add_options(parser, WeightsOptions)
 
 
 def add_voice_argument(add: Callable[..., Any]) -> None:

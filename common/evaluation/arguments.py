@@ -1,30 +1,31 @@
 """Command-line options of ``evaluate_voice``: checkpoints, the list, what it is compared with, and how it is spoken."""
 
 import argparse
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
-from common.cli import ArgumentParser, add_precision_arguments, precision_from_args, seed_number
-from common.errors import OptionError
+from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
+from common.cli import ArgumentParser, precision_from_args
 from common.evaluation.items import READERS
 from common.evaluation.packages import installed
 from common.evaluation.results import GRIFFIN_LIM
 from common.files import sha256
-from common.registry import available_models
-from common.synthesis import check_ema, contract_of
-from common.synthesis.arguments import add_speaking_arguments, check_roles, specs_of, with_text_options
+from common.options import add_options
+from common.precision import ComputingOptions
+from common.registry import ModelSpec, available_models
+from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = set(
-    "generator vocoder list output fresh recordings transcripts dataset_path model_destinations".split()
-)
+_NOT_SETTINGS = set("generator vocoder list output fresh recordings transcripts dataset_path".split())
 
 
-def build_parser() -> ArgumentParser:
-    """The options; ``--<option of a recognizer>`` takes its checkpoint."""
+def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
+    """The options, with those of ``models`` that speak, but for fields ``without``."""
     parser = ArgumentParser(
         prog="evaluate_voice.sh",
         description="Speak a list, or copy its recordings, and measure errors, distance from recordings, and speed",
@@ -39,11 +40,8 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("list", type=Path, help=text)
     parser.add_argument("-o", "--output", type=Path, default=Path("output/evaluation"), help="folder for everything")
     parser.add_argument("--fresh", action="store_true", help="begin anew instead of resuming an earlier run")
-    parser.add_argument(
-        "--seed", type=seed_number, default=1234, help="of everything random, the same for every phrase"
-    )
     group = parser.add_argument_group("comparison")
-    for spec in specs_of("recognizer"):
+    for spec in models_with("recognizer"):
         group.add_argument(f"--{spec.option}", type=Path, help="recognizer for WER and CER; pocketsphinx if not given")
     text = "folder that the columns wav, pitch and duration start from, and that is searched for recordings where"
     group.add_argument("--dataset-path", type=Path, default=Path(), help=f"{text} --recordings is not given")
@@ -51,42 +49,46 @@ def build_parser() -> ArgumentParser:
     group.add_argument("--recordings", type=Path, help=text)
     text = "list with the words of each utterance, where the list to speak is of phones"
     group.add_argument("--transcripts", type=Path, help=text)
-    group = parser.add_argument_group("speaking")
+    group = parser.add_argument_group("text to speak")
     text = (
         "what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the list "
+        "as it is; auto: eSpeak unless the list holds phones"
     )
-    text += "as it is; auto: eSpeak unless the list holds phones"
     group.add_argument("--reader", choices=READERS, default="auto", help=text)
-    add_speaking_arguments(parser, group)
-    add_precision_arguments(parser.add_argument_group("computing"))
+    add_voice_options(parser, models, without={"acceleration", "fade_out", *without})
+    add_options(parser.add_argument_group("computing"), ComputingOptions)
     return parser
 
 
-def open_models(args: argparse.Namespace, parser: ArgumentParser) -> dict[str, LoadedCheckpoint]:
-    """The checkpoints by role, which must fit each other and the options; what is not given is absent.
+def parse_and_open(
+    argv: Sequence[str] | None,
+) -> tuple[argparse.Namespace, dict[str, LoadedCheckpoint], list[tuple[str, Path]]]:
+    """The options, the checkpoints by role, which must fit each other, and the files that options name to be read.
 
     Raises:
         CheckpointError: one cannot be read, or is of a model that does another job.
         InputError: generator and vocoder are of different mel-spectrograms.
-        OptionError: an option is about another model.
     """
+    every = models_with("generator", "vocoder")
+    args = parse_options(argv, build_parser(every), every, intermixed=True)  # as the first word may be left out
     models = {}
     if args.generator is not None:
-        models["generator"] = with_text_options(open_checkpoint(args.generator, role="generator", ema=args.ema), args)
+        models["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
         models["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
-    for spec in specs_of("recognizer"):
-        if path := getattr(args, spec.option):
-            models["recognizer"] = open_checkpoint(path, model=spec.name, ema=args.ema)
+    specs = {role: one.spec for role, one in models.items()}
+    parser = build_parser(list(specs.values()), unsupported_options(specs) - {"ema"})  # a recognizer has it, too
+    args = parse_options(argv, parser, list(specs.values()), intermixed=True)
+    models |= open_named_checkpoints(args, "recognizer")
     if args.ema and models:
         check_ema(list(models.values()))
-    specs = {role: models[role].spec if role in models else None for role in ("generator", "vocoder")}
-    check_roles(args, parser, **specs)
-    if args.generator is None and args.reader != "auto":
-        raise OptionError("--reader is for speaking from text; give a text-to-mel checkpoint")
-    if "vocoder" in models and "generator" in models:
-        contract_of(models["vocoder"], models["generator"], accepted=args.accept_audio_differences)
-    return models
+    return args, models, parser.files_of(args)[1]
+
+
+def voice_options(args: argparse.Namespace, models: dict[str, LoadedCheckpoint]) -> VoiceOptions:
+    """How the checkpoints speak."""
+    specs = {role: one.spec for role, one in models.items() if role != "recognizer"}
+    return read_voice_options(args, specs)
 
 
 def facts_and_settings(
@@ -100,7 +102,7 @@ def facts_and_settings(
     if recognizer := models.get("recognizer"):
         facts[recognizer.spec.option] = str(recognizer.path)
     facts |= {"precision": precision_from_args(args).name, "threads": str(torch.get_num_threads())}
-    left_out = _NOT_SETTINGS | {spec.option for spec in specs_of("recognizer")}
+    left_out = _NOT_SETTINGS | {spec.option for spec in models_with("recognizer")}
     options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()}
     settings = {
         "sha256": {name: sha256(one.path) for name, one in named.items()},

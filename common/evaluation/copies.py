@@ -18,7 +18,7 @@ from common.evaluation.plots import plot_comparison
 from common.evaluation.results import GRIFFIN_LIM, RECORDING, Result, files_of
 from common.evaluation.sound import measure_copy
 from common.synthesis import AudioContract, GriffinLimVocoder, Vocoder, load_mels_or_recordings, with_frame_pitch
-from common.synthesis.effects import warn_unread
+from common.synthesis.phrases import warn_unread
 from common.synthesis.utterances import mel_of, told_pitch
 from common.text import plain_text
 from common.timing import Stopwatch

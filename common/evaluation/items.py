@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
-from common.synthesis.effects import warn_unread
+from common.synthesis.phrases import warn_unread
 from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
 
 READERS = ("auto", "espeak", "none")

@@ -9,6 +9,7 @@ from common.audio import MelExtractor
 from common.audio.arguments import add_audio_arguments, audio_config_from_args
 from common.audio.pitch import KINDS, METHODS
 from common.checkpoints import LoadedCheckpoint, add_ema_argument, open_checkpoint
+from common.checkpoints.command_line import check_ema, models_with
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -26,10 +27,10 @@ from common.errors import InputError, OptionError
 from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Teacher
 from common.extraction.teacher_forcing import TeacherForcing
 from common.files import sha256
+from common.options import add_options
 from common.published_options import EXTRACTION, TEACHER_FORCING, architecture_options
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis import check_ema
-from common.synthesis.arguments import add_text_arguments, specs_of
+from common.synthesis.options import FrontEndOptions
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.cleaners import ENGLISH_V3
 
@@ -125,14 +126,14 @@ def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _architecture_of_generators() -> dict[str, str]:
     """Answers to options that a checkpoint of a text-to-mel model decides."""
-    return architecture_options(spec.config for spec in specs_of("generator"))
+    return architecture_options(spec.config for spec in models_with("generator"))
 
 
 def _teachers() -> dict[str, ModelSpec]:
     """The models whose attention gives durations, by the destination of their option."""
     return {
         f"{spec.option}_checkpoint": spec
-        for spec in specs_of("generator")
+        for spec in models_with("generator")
         if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None
     }
 
@@ -299,7 +300,7 @@ def teacher_forcing_parser() -> ArgumentParser:
     add("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
     add("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")
     add_precision_arguments(parser)
-    add_text_arguments(parser)
+    add_options(parser.add_argument_group("text", "the checkpoint's need not be repeated"), FrontEndOptions)
     parser.answer_published(_architecture_of_generators() | TEACHER_FORCING)
     return parser
 

@@ -66,7 +66,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
         InputError: a list cannot be read, two lines would write the same mel, or the folder holds other mels.
     """
     audio, text, inference = loaded.checkpoint.audio, loaded.checkpoint.text, loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
+    assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None and text is not None
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()

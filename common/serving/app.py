@@ -18,6 +18,7 @@ from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
+from common.checkpoints.command_line import models_with
 from common.cli import toolkit_version
 from common.errors import InputError
 from common.serving import speaking
@@ -31,7 +32,6 @@ from common.serving.sound import FORMATS, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.synthesis import Speech
-from common.synthesis.arguments import specs_of
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")
@@ -134,7 +134,7 @@ class Service:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
         recognizer = self._models.recognizer
         if recognizer is None:
-            options = " or ".join(f"--{spec.option}" for spec in specs_of("recognizer"))
+            options = " or ".join(f"--{spec.option}" for spec in models_with("recognizer"))
             message = f"this server has no recognizer; start it with {options} and a checkpoint"
             raise ApiError(404, message, code="no_recognizer")
         check_model(form.model, self._models.recognizer_name, aliases=RECOGNIZERS)

@@ -1,7 +1,6 @@
 """What a server speaks and transcribes with."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -67,11 +66,6 @@ def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> N
     """Refuse a model's name that is neither the one that is ``served`` nor one of OpenAI's for its job."""
     if name is not None and name != served and name not in aliases:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
-
-
-def model_name(path: Path) -> str:
-    """A checkpoint's name for clients: that of its file, without folder and suffix."""
-    return path.stem
 
 
 def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:

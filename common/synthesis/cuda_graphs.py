@@ -7,20 +7,21 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from common.synthesis.options import LONGEST_FRAMES
+
 Infer = Callable[[Tensor, Tensor | None], Tensor]  # mel (B, n_mels, F), lengths (B,) -> wave (B, F * hop)
 
-BUCKET_FRAMES = 64  # lengths are rounded up to a multiple of it; 0.7 s
-LONGEST_FRAMES = 2048  # 24 s; what is longer keeps the GPU busy without a graph
+BUCKET_FRAMES = 64  # lengths are rounded up to a multiple of it; 0.7 s. Beyond LONGEST_FRAMES a GPU is busy anyway
 LARGEST_BATCH = 8  # and so does a larger batch
 MAX_GRAPHS = 32  # each keeps its own input and output
 WARMUP_RUNS = 3  # before recording, so that libraries have chosen their algorithms and made their workspaces
 
 
 class Graph(Protocol):
-    """Recorded work; ``replay`` does it again, from the tensors that it read to those that it wrote."""
+    """Recorded work."""
 
     def replay(self) -> None:
-        """Queue the work."""
+        """Queue the work again, from the tensors that it read to those that it wrote."""
 
 
 # (work, without arguments) -> the recorded work, and the tensor that it writes

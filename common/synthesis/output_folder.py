@@ -35,7 +35,7 @@ class OutputFolder:
         Nothing is written before `prepare`.
         """
         self.n_written = 0  # phrases
-        self._folder = folder
+        self.path = folder
         self._audio = audio
         self._join = join
         self._save_mels = save_mels
@@ -56,19 +56,19 @@ class OutputFolder:
 
     def prepare(self) -> None:
         """Make the folder, now rather than after the work, and say what the mels are that are to come."""
-        make_folder(self._folder, _HINT)
+        make_folder(self.path, _HINT)
         if self._save_mels:
-            with writing(self._folder, _HINT):
+            with writing(self.path, _HINT):
                 write_json(self._settings, to_plain(self._audio))
 
     def _paths(self, output: PurePosixPath) -> tuple[Path, Path, dict[str, Path]]:
         """Paths of the mel, of the sound, and by suffix of the files beside the sound."""
-        beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
-        return self._folder / "mels" / output.with_suffix(".pt"), self._folder / output, beside
+        beside = {suffix: self.path / output.with_suffix(suffix) for suffix in self._companions}
+        return self.path / "mels" / output.with_suffix(".pt"), self.path / output, beside
 
     def summary(self, n_phrases: int) -> str:
         """How many of the phrases are there."""
-        return f"{self.n_written} of {n_phrases} phrases are in {self._folder}"
+        return f"{self.n_written} of {n_phrases} phrases are in {self.path}"
 
     def add(self, result: SynthesisResult) -> str | None:
         """Write a phrase's files when its last utterance is there; returns a line that says so."""

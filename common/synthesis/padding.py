@@ -7,10 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.synthesis.cuda_graphs import LONGEST_FRAMES
-
-LONGEST_SYMBOLS = 512
-LENGTHS = f"evenly spaced up to {LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} frames"  # for help
+from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def check_notation(lines: tuple[str, ...], symbol_set: str) -> None:
         raise OptionError(f"--symbol-set {symbol_set}: the table of phonological features lists none of its phones")
 
 
-def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
+def _values(args: Any, options: Iterable[str]) -> dict[str, Any]:
     """Fields of TextConfig, by the ``options`` that are given."""
     values = {_FIELDS[option]: getattr(args, option) for option in options if getattr(args, option) is not None}
     for option, read in _PATHS.items():
@@ -304,7 +304,7 @@ def add_phoneme_overrides(group: argparse._ArgumentGroup) -> None:
         group.add_argument(option_of(name), **form, help=words)
 
 
-def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfig:
+def override_phonemes(args: Any, config: TextConfig) -> TextConfig:
     """A voice's front end with the options of ``add_phoneme_overrides``, as far as they are given.
 
     Raises ``OptionError`` for an option that has no effect on the voice.
@@ -333,7 +333,7 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
     return config
 
 
-def with_phone_features(args: argparse.Namespace, stored: TextConfig) -> TextConfig:
+def with_phone_features(args: Any, stored: TextConfig) -> TextConfig:
     """The front end of a voice that reads phonological features, with the table that is given where it has none."""
     if args.input_type not in (None, "pf"):
         raise OptionError(f"--input-type {args.input_type}: the voice reads phonological features (pf); leave it out")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.audio.arguments import audio_config_from_args
+from common.options import option
 from common.training import Optimization, Recipe, TrainingSetup
 
 RECIPE = Recipe(
@@ -26,7 +27,7 @@ class TrainingOptions:
 class InferenceOptions:
     """What its inference takes."""
 
-    gain: float
+    toy_gain: float = option(1.0, "loudness")
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +42,3 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     options = TrainingOptions(args.dataset_path, args.toy_channels, args.segment_frames, args.seed)
     optimization = Optimization(schedule=lambda iteration, epoch: args.learning_rate)
     return TrainingSetup(options, audio_config_from_args(args), None, optimization, same_shapes=True)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add its options to those of ``inference.py``."""
-    parser.add_argument_group("toy vocoder").add_argument("--toy-gain", type=float, default=1.0, help="loudness")
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options, once."""
-    return InferenceOptions(args.toy_gain)

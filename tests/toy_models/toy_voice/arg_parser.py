@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.audio.arguments import audio_config_from_args
+from common.options import option
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.training import Optimization, Recipe, TrainingSetup
 
@@ -26,7 +27,7 @@ class TrainingOptions:
 class InferenceOptions:
     """What its inference takes."""
 
-    pace: float
+    toy_pace: float = option(1.0, "speed")
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +41,3 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     options = TrainingOptions(args.dataset_path, args.frames, args.unknown_symbols)
     optimization = Optimization(schedule=lambda iteration, epoch: args.learning_rate)
     return TrainingSetup(options, audio_config_from_args(args), text_config_from_args(args), optimization)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add its options to those of ``inference.py``."""
-    parser.add_argument_group("toy voice").add_argument("--toy-pace", type=float, default=1.0, help="speed")
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options, once."""
-    return InferenceOptions(args.toy_pace)
