@@ -22,6 +22,7 @@ import pytest
 import tiny_served
 import torch
 from limits import HANG_LIMIT, wait_until
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from shell import ROOT
 from torch import Tensor
@@ -95,7 +96,7 @@ def code_of(response: httpx.Response) -> str:
 
 def statuses(gate) -> dict[str, float]:
     """Requests to speak by their status."""
-    families = text_string_to_metric_families(gate.metrics.text().decode())
+    families = text_string_to_metric_families(generate_latest(gate.metrics.registry).decode())
     rows = [row for family in families for row in family.samples if row.name == "speech_requests_total"]
     return {row.labels["status"]: row.value for row in rows if row.labels["endpoint"] == "/v1/audio/speech"}
 
@@ -432,7 +433,7 @@ def test_work_that_ends_after_the_server_is_for_nobody():
         return SpeechJob(RecordingVoice(), [item("a", 5)])
 
     job = asyncio.run(make())
-    job.put(torch.zeros(1), size=1.0)
+    job.put(torch.zeros(1), seconds=1.0)
     job.end()
     assert job.is_over
 

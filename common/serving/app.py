@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
@@ -176,7 +176,7 @@ class Service:
 
     async def _metrics(self) -> Response:
         """Figures for Prometheus."""
-        return Response(self.gate.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(self.gate.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _unless_hung_up(request: Request, work: Awaitable[Result]) -> Result:

@@ -14,18 +14,12 @@ class ApiError(HTTPException):
     """A request that is answered by an error."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """``param`` is the field that is wrong; by default the one that the message begins with, as ``speed: ...``."""
+        """The field that is wrong is the one that the message begins with, as ``speed: ...``."""
         super().__init__(status, message, headers)
         name, colon, _ = message.partition(":")
-        self.param = param or (name if colon and name.isidentifier() and status < 500 else None)
+        self.param = name if colon and " " not in name else None
         self.code = code
 
 
@@ -54,5 +48,5 @@ def describe_invalid(error: RequestValidationError) -> ApiError:
     if fault["type"] == "missing":
         return ApiError(400, f"{place}: missing")
     if fault["type"] == "extra_forbidden":
-        return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are", param=place)
-    return ApiError(400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", param=place)
+        return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are")
+    return ApiError(400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}")

@@ -40,7 +40,8 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
-    style = Style(rate=_factor(request.speed), pitch=_factor(request.pitch), volume=_factor(request.volume))
+    volume = 1.0 if request.volume is None else request.volume
+    style = Style(rate=request.speed or 1.0, pitch=request.pitch or 1.0, volume=volume)
     text = request.input or ""
     where = "input" if request.prosody is None else "prosody"
     phrase = Phrase(where, PurePosixPath("speech.wav"), text)
@@ -62,10 +63,6 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         warning = voice.front_end.describe_dropped()
     _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
-
-
-def _factor(value: float | None) -> float:
-    return 1.0 if value is None else value
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:

@@ -34,26 +34,24 @@ Result = TypeVar("Result")
 class Job(Generic[Result]):
     """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
 
-    def __init__(self, *, capacity: float = 1.0) -> None:
-        """``capacity`` bounds the size of all results that wait to be taken; the last one may go beyond it."""
+    def __init__(self) -> None:
         self.is_over = False  # done, failed or canceled: there is no more work to do
         self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
         self._loop = asyncio.get_running_loop()
         self._results: asyncio.Queue[tuple[Result | Exception | None, float]] = asyncio.Queue()
-        self._waiting = 0.0  # size of what is in _results, or on its way there
-        self._capacity = capacity
+        self._waiting = 0.0  # s of sound in _results, or on its way there
         self._lock = threading.Lock()
 
     @property
     def is_full(self) -> bool:
         """Whether the worker has to wait for the client to take what there is."""
-        return self._waiting >= self._capacity
+        return self._waiting >= _AHEAD
 
-    def put(self, result: Result, *, size: float = 0.0) -> None:
+    def put(self, result: Result, *, seconds: float = 0.0) -> None:
         """Hand over a result; called by the worker's thread."""
         with self._lock:
-            self._waiting += size
-        self._send(result, size)
+            self._waiting += seconds
+        self._send(result, seconds)
 
     def end(self, error: Exception | None = None) -> None:
         """Say that all is done, or what went wrong; called by the worker's thread."""
@@ -71,24 +69,24 @@ class Job(Generic[Result]):
         Raises:
             Exception: what the work failed with.
         """
-        result, size = await self._results.get()
+        result, seconds = await self._results.get()
         if isinstance(result, Exception):
             raise result
         with self._lock:
-            self._waiting -= size
+            self._waiting -= seconds
         self.on_change()
         return result
 
-    def _send(self, result: Result | Exception | None, size: float) -> None:
+    def _send(self, result: Result | Exception | None, seconds: float) -> None:
         with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
-            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, size))
+            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
     """A text to speak. Its results are, for each utterance, its mel and then the pieces of its wave (T_i,)."""
 
     def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
-        super().__init__(capacity=_AHEAD)
+        super().__init__()
         self.voice = voice
         self.inputs = deque(inputs)  # that wait to become mels
         self.mel: SynthesisResult | None = None  # that is made sound of
@@ -222,7 +220,7 @@ class Worker:
             return
         seconds = len(piece) / job.voice.sampling_rate
         self._metrics.audio.inc(seconds)
-        job.put(piece, size=seconds)
+        job.put(piece, seconds=seconds)
         job.n_left -= len(piece)
         if job.n_left <= 0:
             job.mel = None
