@@ -44,6 +44,7 @@ async def _ending() -> AsyncIterator[ExitStack]:
 
 
 Ending = Annotated[ExitStack, Depends(_ending)]
+TranscriptionForm = Annotated[TranscriptionRequest, Form()]
 
 
 class Service:
@@ -128,9 +129,7 @@ class Service:
         headers = {"X-Sampling-Rate": str(voice.sampling_rate)}  # which pcm does not say
         return StreamingResponse(answer.encoded(encoder), headers=headers, media_type=FORMATS[form])
 
-    async def _transcribe(
-        self, form: Annotated[TranscriptionRequest, Form()], request: Request, ending: Ending
-    ) -> Response:
+    async def _transcribe(self, form: TranscriptionForm, request: Request, ending: Ending) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
         recognizer = self._models.recognizer
         if recognizer is None:

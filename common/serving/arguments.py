@@ -72,8 +72,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
         raise OptionError(f"no voice to speak with; give one of {voices}")
     specs = {role: one.spec for role, one in opened.items()}
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
-    limits = read_options(args, ServerOptions).limits
-    options = read_voice_options(args, specs, batch_size=limits.batch_size)
+    options = read_voice_options(args, specs, batch_size=args.batch_size)
     precision = read_options(args, ComputingOptions).precision()
     precision.prepare_process()
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)

@@ -16,7 +16,6 @@ from common.serving.options import Limits
 
 logger = logging.getLogger("serve")
 HUNG_UP = 499  # as nginx calls a request whose client went away; no client ever sees it
-_RETRY = {"Retry-After": "2"}  # s
 
 
 class Gate:
@@ -71,7 +70,7 @@ class Gate:
             return
         if self.active >= self._limits.max_queue:
             message = f"{self.active} requests are waiting, which is this server's limit; try again later"
-            raise ApiError(503, message, code="queue_full", headers=_RETRY)
+            raise ApiError(503, message, code="queue_full", headers={"Retry-After": "2"})
         self.active += 1
         try:
             yield

@@ -40,14 +40,13 @@ class ServedModels:
         """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
 
         Raises:
-            ApiError: the vocoder cannot be told the voice's pitch.
+            InputError: the vocoder cannot be told the voice's pitch.
         """
         voice = self.voice
         if seed is not None:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
         if vocoder_pitch == "voice" and not voice.can_tell_pitch:
-            message = f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out"
-            raise ApiError(400, message)
+            raise InputError(f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out")
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
     def warm_up(self) -> Speech | None:

@@ -2,7 +2,6 @@
 
 import io
 from pathlib import PurePath
-from types import MappingProxyType
 
 import numpy as np
 import soundfile
@@ -12,10 +11,9 @@ from torch import Tensor
 from common.audio import check_sound_format, check_wav_size, pcm16, resample, to_int16, wav_header
 from common.errors import AudioError
 
-FORMATS = MappingProxyType(  # response_format -> Content-Type
-    {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "ogg": "audio/ogg", "mp3": "audio/mpeg"}
-)
-_SETTINGS = MappingProxyType({"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}})
+# response_format -> Content-Type
+FORMATS = {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "ogg": "audio/ogg", "mp3": "audio/mpeg"}
+_SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BLOCK = 1 << 16  # samples that are encoded at once
 
 
