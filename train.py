@@ -1,6 +1,6 @@
 """Train a model: `python train.py -m FastPitch -o output -d data --training-files LIST --validation-files LIST`."""
 
-import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -8,17 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import distributed
-from common.audio.arguments import corpus_config
-from common.checkpoints import (
-    OWN_LAYOUT,
-    Checkpoint,
-    Stripped,
-    load_checkpoint,
-    load_last_checkpoint,
-    load_weights,
-    saved_checkpoints,
-)
-from common.cli import ArgumentParser, precision_from_args, run
+from common.checkpoints import Checkpoint, load_weights
+from common.cli import run
 from common.config import differences, from_plain, to_plain
 from common.data import bucketed
 from common.distributed import Ranks
@@ -27,91 +18,31 @@ from common.logger import Logger
 from common.progress import print_line
 from common.text.arguments import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
-from common.training.arguments import build_for_training, build_training_parser, prepare_output, run_options_from_args
+from common.training.arguments import Command, Found, build_for_training, prepare_output, read_command
 from common.training.mel_kinds import mel_lines
-from models import ModelSpec, available_models, get_model
+from common.training.options import RunOptions
+from models import ModelSpec
 
 if TYPE_CHECKING:
     import torch  # the entry points import common/ first, which lets Ctrl-C end their imports quietly
 
 
-def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, ModelSpec]:
-    """The options, and the model that they are of."""
-    first = ArgumentParser(add_help=False)
-    first.add_argument(
-        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
-    )
-    chosen, _ = first.parse_known_args(argv)
-    spec = get_model(chosen.model)
-    args = build_training_parser(spec, parents=[first]).parse_args(argv)
-    if args.checkpoint_path is not None and args.resume:
-        raise OptionError("--checkpoint-path and --resume both say where to resume from; give one of them")
-    if args.from_checkpoint is not None and args.checkpoint_path is not None:
-        raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
-    return args, spec
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    args, spec = parse_args(argv)
-    precision = precision_from_args(args)
+    command = read_command(argv, warn=lambda line: None if os.environ.get("RANK", "0") != "0" else print_line(line))
+    request = command.request
+    precision = request.computing.precision()
     with distributed.processes(cuda=precision.cuda) as ranks:
-        ranks.seed(args.seed)
+        ranks.seed(request.run.seed)
         precision.prepare_process()
-        return train(args, spec, ranks, amp_dtype=precision.amp_dtype)
+        setup = command.spec.training.set_up(command.options, request)
+        trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
+        logger.parameter(**command.values)
+        return run_training(trainer, logger, command.found, ranks)
 
 
-def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype: "torch.dtype | None") -> int:
-    """Set up networks, data and engine as ``args`` say, and run."""
-    training, setup = spec.training, spec.training.parse(args)
-    options, audio, text = setup.options, setup.audio, setup.text
-    _check_recordable(args, setup, ranks)
-    if ranks.is_main:
-        for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
-            print_line(line)
-    found = _checkpoint_to_begin_with(args, ranks, own_weights=training.starts_from_checkpoint)
-    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
-    _check_length_buckets(args, setup, training.sees_padding(config))
-    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = build_for_training(partial(spec.build_networks, config, audio, text), most=args.max_parameters)
-    datasets = {
-        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
-        for subset, paths in (("training", args.training_files), ("validation", args.validation_files))
-    }
-    if found is not None:
-        path, checkpoint = found
-        _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
-        _load_weights(networks, checkpoint, where=path, ranks=ranks)
-    log_file = prepare_output(args, spec, datasets)
-    if training.set_up_networks is not None:
-        for line in training.set_up_networks(networks, options, text=text, new=found is None):
-            _print_once(line, ranks)
-    if training.compute_statistics is not None:
-        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
-    n_steps = len(datasets["training_set"]) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
-    engine = build_engine(
-        networks,
-        training.build_objective(options, audio),
-        setup.optimization,
-        optimizer=args.optimizer,
-        learning_rate=args.learning_rate,
-        weight_decay=args.weight_decay,
-        steps_per_epoch=n_steps,
-        ranks=ranks,
-        options=EngineOptions(
-            amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay, cuda_graphs=args.cuda_graphs
-        ),
-        compile_networks=args.compile,
-        same_shapes=setup.same_shapes,
-        length_buckets=args.length_buckets,
-    )
-    logger = Logger(log_file, enabled=ranks.is_main)
-    logger.parameter(**vars(args))
-    run_options = run_options_from_args(args)
-    padded, lines = bucketed(datasets, args.length_buckets)
-    for line in lines:
-        _print_once(line, ranks)
-    trainer = Trainer(engine, template=template, **padded, ranks=ranks, options=run_options, logger=logger)
+def run_training(trainer: Trainer, logger: Logger, found: Found | None, ranks: Ranks) -> int:
+    """Train, from the checkpoint ``found`` on; the exit status."""
     if found is not None:
         _resume(trainer, *found, ranks=ranks)
     try:
@@ -124,11 +55,65 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     return 128 + received
 
 
-def _check_recordable(args: argparse.Namespace, setup: TrainingSetup, ranks: Ranks) -> None:
+def build_trainer(
+    command: Command, setup: TrainingSetup, ranks: Ranks, *, amp_dtype: "torch.dtype | None"
+) -> tuple[Trainer, Logger]:
+    """Networks, data and engine as the command and ``setup`` say."""
+    spec, request = command.spec, command.request
+    training, run = spec.training, request.run
+    options, audio, text = setup.options, setup.audio, setup.text
+    _check_recordable(run, setup, ranks)
+    corpus = request.audio.of_corpus(run.dataset_path)
+    for line in [*mel_lines(spec, audio, output=run.output, corpus=corpus), *setup.notes]:
+        _print_once(line, ranks)
+    found = command.found
+    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
+    _check_length_buckets(run, spec, setup, training.sees_padding(config))
+    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
+    networks = build_for_training(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
+    datasets = {
+        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
+        for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
+    }
+    if found is not None:
+        path, checkpoint = found
+        _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
+        _load_weights(networks, checkpoint, where=path, ranks=ranks)
+    log_file = prepare_output(run, spec, datasets, read=command.read)
+    if training.set_up_networks is not None:
+        for line in training.set_up_networks(networks, options, text=text, new=found is None):
+            _print_once(line, ranks)
+    if training.compute_statistics is not None:
+        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
+    engine = build_engine(
+        networks,
+        training.build_objective(options, audio),
+        setup.optimization,
+        optimizer=run.optimizer,
+        learning_rate=run.learning_rate,
+        weight_decay=run.weight_decay,
+        steps_per_epoch=len(datasets["training_set"])
+        // (run.batch_size * run.gradient_accumulation_steps * ranks.world_size),
+        ranks=ranks,
+        options=EngineOptions(
+            amp_dtype=amp_dtype, grad_clip=run.grad_clip_thresh, ema_decay=run.ema_decay, cuda_graphs=run.cuda_graphs
+        ),
+        compile_networks=run.compile,
+        same_shapes=setup.same_shapes,
+        length_buckets=run.length_buckets,
+    )
+    padded, lines = bucketed(datasets, run.length_buckets)
+    for line in lines:
+        _print_once(line, ranks)
+    logger = Logger(log_file, enabled=ranks.is_main)
+    return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
+
+
+def _check_recordable(run: RunOptions, setup: TrainingSetup, ranks: Ranks) -> None:
     """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
-    if args.cuda_graphs and not setup.recordable:
+    if run.cuda_graphs and not setup.recordable:
         raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
-    if args.cuda_graphs and ranks.world_size > 1:
+    if run.cuda_graphs and ranks.world_size > 1:
         raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 
 
@@ -137,44 +122,12 @@ def _print_once(line: str, ranks: Ranks) -> None:
         print_line(line)
 
 
-def _checkpoint_to_begin_with(
-    args: argparse.Namespace, ranks: Ranks, *, own_weights: bool
-) -> tuple[Path, Checkpoint] | None:
-    """The checkpoint to resume, or the weights of --from-checkpoint; with ``own_weights`` the package loads those."""
-    found = None
-    if args.checkpoint_path is not None:
-        found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
-    elif args.resume:
-        found = load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
-    path, checkpoint = found or (None, None)
-    if checkpoint is not None and checkpoint.layout == OWN_LAYOUT and (stripped := checkpoint.stripped) is not None:
-        weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
-        raise CheckpointError(
-            f"{path}: stripped for inference, it holds the {weights} of the {next(iter(checkpoint.networks))} alone "
-            "and nothing to resume from; give the checkpoint before stripping, or use --from-checkpoint"
-        )
-    if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
-        raise OptionError(
-            f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
-            "add --resume to continue from it, or choose another --output"
-        )
-    if found is None and args.from_checkpoint is not None and not own_weights:
-        return args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
-    return found
-
-
-def _check_length_buckets(args: argparse.Namespace, setup: TrainingSetup, seen_by: str | None) -> None:
+def _check_length_buckets(run: RunOptions, spec: ModelSpec, setup: TrainingSetup, seen_by: str | None) -> None:
     """Refuse length buckets that change nothing, or that would change what is learned, through ``seen_by``."""
-    if args.length_buckets and setup.same_shapes:
-        raise OptionError(f"--length-buckets: all batches of {args.model} have one length already; leave it out")
-    if args.length_buckets and seen_by is not None:
+    if run.length_buckets and setup.same_shapes:
+        raise OptionError(f"--length-buckets: all batches of {spec.name} have one length already; leave it out")
+    if run.length_buckets and seen_by is not None:
         raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
-
-
-def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
-    networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
-    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
 
 
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:

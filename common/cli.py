@@ -103,6 +103,7 @@ class ArgumentParser(argparse.ArgumentParser):
         if self.add_help:
             self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self._defaults_readers: dict[str, DefaultsReader] = {}
+        self.published: dict[str, str] = {}  # options of the originals, and what replaces them
 
     def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:
         """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
@@ -114,6 +115,9 @@ class ArgumentParser(argparse.ArgumentParser):
         Called when all other options have been added.
         """
         known = self._option_string_actions
+        declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
+        self.published = {name: own for own, one in declared if one for name in one.published if name[0] == "-"}
+        self.published |= {name: text for name, text in table.items() if name not in known}
         hidden: dict[str, Any] = dict.fromkeys(("dest", "default", "help"), argparse.SUPPRESS)
         for name, replacement in table.items():
             if name in known:

@@ -8,7 +8,7 @@ imported here, nor by modules that declare options: ``--help`` answers at once.
 import argparse
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -23,6 +23,7 @@ class Option:
 
     help: str
     names: tuple[str, ...] = ()  # further ones, such as -bs
+    section: str | None = None  # title in --help, or "title: what it is about"
     published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are read as this one
     variable: str | None = None  # of the scripts
     least: float | None = None
@@ -37,6 +38,8 @@ class Option:
     negatable: bool = False  # a switch has its --no-..., as those have that are on by default
     off: tuple[str, ...] = ()  # further names of --no-...
     empty: bool = False  # several values may also be none
+    repeatable: bool = False  # several values are given one by one, each with the option
+    adds_up: bool = False  # several values, which those of the same option that is given again follow
     required: bool = False
     writes: bool = False  # the path is of a file or folder to write
     read: Callable[[str], Any] | None = None  # reads a word, where the type does not say how; raises InputError
@@ -75,9 +78,17 @@ def option(default: Any, help: str, **known: Any) -> Any:
     return field(default=default, metadata={"option": Option(help, **known)})
 
 
-def group(kind: type, title: str, about: str | None = None) -> Any:
-    """A field that holds a dataclass of further options, which have a ``title`` of their own in ``--help``."""
+def group(kind: type, title: str | None = None, about: str | None = None) -> Any:
+    """A field that holds a dataclass of further options, in ``--help`` below a ``title`` if there is one."""
     return field(default_factory=kind, metadata={"group": (title, about)})
+
+
+def given(kind: type, title: str, about: str | None = None) -> Any:
+    """A field that holds those values of a dataclass's options that are given, by name; ``--help`` shows its defaults.
+
+    What is left out is that of another instance, such as a checkpoint's.
+    """
+    return field(default_factory=dict, metadata={"given": (kind, title, about)})
 
 
 def declared(one: Field) -> Option | None:
@@ -96,21 +107,46 @@ def add_options(
     *,
     defaults: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
+    title: str | None = None,
 ) -> None:
     """Add the options of a dataclass, those of its groups below their titles.
 
     ``defaults`` are values in place of the declared ones, by the names of fields; fields ``without`` are left out.
+    ``title`` is that of options without a section.
     """
-    hints, defaults = get_type_hints(kind), defaults or {}
+    defaults = defaults or {}
     for one in fields(kind):
         if one.name in without:
             continue
         if "group" in one.metadata:
             title, about = one.metadata["group"]
+            nested = parser if title is None else parser.add_argument_group(title, about)
+            add_options(nested, _hint(kind, one), defaults=defaults, without=without)
+        elif "given" in one.metadata:
+            given_kind, title, about = one.metadata["given"]
             nested = parser.add_argument_group(title, about)
-            add_options(nested, hints[one.name], defaults=defaults, without=without)
+            for name, hint, found in options_of(given_kind):
+                value = getattr(given_kind, name)
+                bracketed = replace(found, help=f"{found.help} [{_words_of(value)}]", negatable=True)
+                _add_option(nested, name, hint, bracketed, None)
         elif (known := declared(one)) is not None:
-            _add_option(parser, one.name, hints[one.name], known, defaults.get(one.name, one.default))
+            section = known.section or title
+            container = _section_of(parser, section) if section else parser
+            _add_option(container, one.name, _hint(kind, one), known, defaults.get(one.name, one.default))
+
+
+def _words_of(value: Any) -> str:
+    """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+
+
+def _section_of(parser: argparse._ActionsContainer, section: str) -> argparse._ActionsContainer:
+    """The group of options with the title that ``section`` begins with; it is made when it is first asked for."""
+    title, _, about = section.partition(": ")
+    found = next((one for one in parser._action_groups if one.title == title), None)
+    return found or parser.add_argument_group(title, about or None)
 
 
 def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known: Option, default: Any) -> None:
@@ -125,10 +161,11 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         given |= {"type": lambda text: _read_for_argparse(text, kind, known), "metavar": known.metavar}
         if known.choices is not None and not known.words:
             given["choices"] = known.choices
-        if several:
+        if known.repeatable:
+            given |= {"action": "append", "default": list(default)}
+        elif several:
             given["nargs"] = "*" if known.empty else "+"
-            if not default:  # given twice, it has the values of both
-                given |= {"action": "extend", "default": None if default is None else []}
+            given |= {"action": "extend"} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     action = parser.add_argument(
@@ -144,6 +181,11 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
     if known.off:
         off: dict[str, Any] = {"action": "store_false", "default": argparse.SUPPRESS}
         parser.add_argument(*known.off, dest=name, help=f"without {option_of(name)}", **off)
+
+
+def _hint(kind: type, one: Field) -> Any:
+    """The type of a field, also of a module whose annotations are postponed."""
+    return get_type_hints(kind)[one.name] if isinstance(one.type, str) else one.type
 
 
 def _type_of(hint: Any) -> tuple[type, bool]:
@@ -189,16 +231,22 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
     """The dataclass ``kind`` with the values of its options; ``others`` are those of fields that are none."""
-    values, hints = dict(others), get_type_hints(kind)
+    values = dict(others)
     for one in fields(kind):
         if one.name in others:
             continue
         if "group" in one.metadata:
-            values[one.name] = read_options(args, hints[one.name])
+            values[one.name] = read_options(args, _hint(kind, one))
+        elif "given" in one.metadata:
+            found = {name: getattr(args, name) for name, _, _ in options_of(one.metadata["given"][0])}
+            values[one.name] = {name: _frozen(value) for name, value in found.items() if value is not None}
         elif declared(one) is not None and hasattr(args, one.name):
-            value = getattr(args, one.name)
-            values[one.name] = tuple(value) if isinstance(value, list) else value
+            values[one.name] = _frozen(getattr(args, one.name))
     return kind(**values)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
@@ -249,9 +297,8 @@ def check_options(values: Any) -> None:
 
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
     """Name, type and `Option` of each option of a dataclass and of its groups."""
-    hints = get_type_hints(kind)
     for one in fields(kind):
         if "group" in one.metadata:
-            yield from options_of(hints[one.name])
+            yield from options_of(_hint(kind, one))
         elif (known := declared(one)) is not None:
-            yield one.name, hints[one.name], known
+            yield one.name, _hint(kind, one), known

@@ -31,7 +31,7 @@ class ComputingOptions:
     """The device and the numbers that a command computes on and in."""
 
     cuda: bool = option(False, "use the GPU, or GPUs under torchrun", off=("--cpu",))
-    amp: bool = option(False, "mixed precision", variable="AMP")
+    amp: bool = option(False, "mixed precision", variable="AMP", published=("--fp16",))
     amp_dtype: str = option(
         "auto",
         "auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
@@ -65,6 +65,17 @@ class ComputingOptions:
         if self.amp_dtype == "auto":
             return None, f"note: --amp: {lacking}; computing in float32"
         return torch.bfloat16, f"warning: --amp-dtype bfloat16: {lacking}; emulating them is slower than float32"
+
+
+# Options of the published toolkits that no longer exist, and why or what to do.
+REMOVED = {
+    **dict.fromkeys(
+        "--world-size --rank --dist-url --group-name --dist-backend".split(),
+        "the launcher says it, as torchrun --nproc-per-node N does; leave it out",
+    ),
+    "--affinity": "processes are not bound to cores here; leave it out, or start them under numactl",
+    "--l2-promote": "the GPU's L2 cache is left as it is; leave it out",
+}
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ from common.errors import OptionError
 if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
     from torch import Tensor
 
-    from common.cli import ArgumentParser
+    from common.checkpoints import Checkpoint
     from common.config import AudioConfig, TextConfig
     from common.data import Dataset
+    from common.distributed import Gather
     from common.recognition import SpeechItem
     from common.synthesis import Controls, MelOutput, VocoderSettings
     from common.training.objective import Objective
-    from common.training.settings import Recipe, TrainingSetup
+    from common.training.options import Recipe
+    from common.training.settings import TrainingRequest, TrainingSetup
 
 # Name that users type -> package. A new model is a folder and a line here.
 _PACKAGES = {
@@ -31,28 +33,61 @@ _PACKAGES = {
 }
 
 
+class DefaultsOf(Protocol):
+    """What files that the command line names say of options that it leaves out."""
+
+    def __call__(self, given: Mapping[str, Any], initial: "tuple[Path, Checkpoint] | None") -> Mapping[str, Any]:
+        """Defaults by the names of options; ``given`` are all values, ``initial`` the checkpoint to begin with."""
+
+
+class ModelConfigOf(Protocol):
+    """The architecture that a package's options describe."""
+
+    def __call__(self, options: Any, audio: "AudioConfig", text: Any, *, base: Any) -> Any:
+        """Make it; ``base`` is that of the checkpoint to begin with, or None, which options may change."""
+
+
+class BuildDataset(Protocol):
+    """Opens the utterances of lists."""
+
+    def __call__(
+        self, options: Any, filelists: Sequence[Path], *, audio: "AudioConfig", text: Any, training: bool
+    ) -> Any:
+        """A `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
+
+
+class SetUpNetworks(Protocol):
+    """Gives networks weights and settings beyond their architecture."""
+
+    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
+        """Do so, and return lines to print; ``new`` is False where a training is resumed."""
+
+
+class ComputeStatistics(Protocol):
+    """Computes what must be gathered over the whole training list."""
+
+    def __call__(
+        self, networks: Any, options: Any, *, training_set: "Any", validation_set: "Any", gather: "Gather", new: bool
+    ) -> None:
+        """Compute it, and store it in the networks."""
+
+
 @dataclass(frozen=True)
 class TrainingSpec:
-    """How ``train.py`` trains a model. ``options`` below is the package's own frozen dataclass."""
+    """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
     recipe: "Recipe"  # the published one: defaults of the options that all models share
-    add_arguments: "Callable[[ArgumentParser], None]"  # adds the model's own options
-    parse: "Callable[[Any], TrainingSetup]"  # of the parsed arguments, which nothing else sees
-    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to resume from, or None: for
-    # models whose options change it instead of describing all of it. The others ignore it.
-    model_config: Callable[..., Any]
-    # (options, filelists, *, audio, text, training) -> common.data.batch.Dataset
-    build_dataset: Callable[..., Any]
-    build_objective: "Callable[[Any, AudioConfig], Objective]"  # of the options
-    # (networks, options, *, text, new) -> lines to print: weights and settings beyond the architecture.
-    set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, gather, new): what must be computed over the training list;
-    # ``gather`` is `common.distributed.Gather`, ``new`` is False where a training is resumed.
-    compute_statistics: Callable[..., None] | None = None
+    options: type  # declared as `common.options` says
+    set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
+    model_config: ModelConfigOf
+    build_dataset: BuildDataset
+    build_objective: "Callable[[Any, AudioConfig], Objective]"
+    defaults: DefaultsOf | None = None
+    set_up_networks: SetUpNetworks | None = None
+    compute_statistics: ComputeStatistics | None = None
     # (config) -> the setting through which what is learned depends on a batch's padding; None: there is none
     sees_padding: "Callable[[Any], str | None]" = lambda config: None
-    # Whether the package has an option --from-checkpoint of its own, and ``set_up_networks`` takes the weights from
-    # it; else it is train.py's, and the architecture must be the checkpoint's.
+    # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
 
 

@@ -35,10 +35,8 @@ from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.options import TrainingOptions
+from fastpitch.options import PITCH_CACHE, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
-
-PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 
 
 @dataclass(frozen=True)
@@ -273,7 +271,7 @@ _CHUNK = 16  # utterances a task of a worker
 class _Moments:
     """The pitch moments of each utterance, for loader processes."""
 
-    collate = staticmethod(list)
+    collate: Any = staticmethod(list)
 
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source

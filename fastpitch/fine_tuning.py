@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from common.audio import read_pitch_statistics
-from common.checkpoints import load_checkpoint, load_weights
+from common.checkpoints import Checkpoint, load_weights
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
@@ -62,20 +62,17 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
     )
 
 
-def read_voice(path: Path) -> InitialVoice:
-    """A FastPitch checkpoint, ours or published, without its training state.
+def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
+    """The voice that a checkpoint, ours or published, holds.
 
     Raises:
-        CheckpointError: it cannot be read, is of another model, or does not say how its text was read.
+        CheckpointError: it is of another model, or does not say how its text was read.
     """
-    checkpoint = load_checkpoint(path, training=False)
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     config = from_plain(ModelConfig, checkpoint.config, where=str(path))
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
-        raise CheckpointError(
-            f"{path}: does not name its symbols, by which another voice takes their vectors; --checkpoint-path resumes it"
-        )
+        raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
     return InitialVoice(path, checkpoint.text, checkpoint, config)
 
 

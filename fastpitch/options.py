@@ -1,26 +1,53 @@
-"""Options of a FastPitch training, parsed once from the command line."""
+"""Options of a FastPitch training, with the published recipe."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from common.checkpoints import Checkpoint
+from common.audio.pitch import METHODS
 from common.config import TextConfig
-from common.data import FilelistEntry
+from common.errors import OptionError
+from common.options import group, option
+from common.synthesis.options import MAX_FRAMES
+from common.text.options import TextOptions
+from common.text.prosody import LIMITS
+from common.training.options import Recipe
 from fastpitch.config import ModelConfig
+
+if TYPE_CHECKING:  # the options below are shown without PyTorch
+    from common.checkpoints import Checkpoint
+    from common.data import FilelistEntry
+
+EXAMPLES = Path(__file__).with_name("custom_transforms.py")  # what a custom transform is without a file of its own
+_CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run; without FILE that of " + EXAMPLES.name
+PITCH_CACHE = "pitch_cache"  # folder in the dataset's folder
+RECIPE = Recipe(
+    epochs=1500,
+    batch_size=32,
+    optimizer="lamb",
+    learning_rate=0.1,
+    weight_decay=1e-6,
+    grad_clip_thresh=1000.0,
+    epochs_per_checkpoint=50,
+)
+_weight = partial(option, least=0)
 
 
 @dataclass(frozen=True)
 class LossScales:
     """Weights of the loss terms; defaults as published."""
 
-    dur_predictor_loss_scale: float = 0.1
-    pitch_predictor_loss_scale: float = 0.1
-    energy_predictor_loss_scale: float = 0.1
-    attn_loss_scale: float = 1.0  # of the forward sum over all alignments
-    kl_loss_weight: float = 1.0  # of binarization, after its warm-up
-    kl_loss_start_epoch: int = 250  # the last epoch without binarization
-    kl_loss_warmup_epochs: int = 100  # 0: no warm-up
+    dur_predictor_loss_scale: float = _weight(
+        0.1, "weight of the duration loss", names=("--duration-predictor-loss-scale",)
+    )
+    pitch_predictor_loss_scale: float = _weight(0.1, "weight of the pitch loss")
+    energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
+    attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
+    kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
+    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins")
+    kl_loss_warmup_epochs: int = _weight(100, "epochs in which its weight rises")
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""
@@ -36,7 +63,7 @@ class InitialVoice:
 
     path: Path
     text: TextConfig
-    checkpoint: Checkpoint
+    checkpoint: "Checkpoint"
     config: ModelConfig
 
     @property
@@ -48,20 +75,101 @@ class InitialVoice:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Options of a training run."""
+    """Options of a training run, and what they stand for once its lists are read."""
 
-    architecture: ModelConfig
-    losses: LossScales
-    initial_voice: InitialVoice | None
-    dataset_path: Path
-    training_files: Sequence[Path]
-    entries: list[FilelistEntry]  # of the training lists
-    unknown_symbols: str
-    seed: int
-    num_workers: int | None  # loader processes; None: as many as are worth it
-    pitch_method: str
-    pitch_cache: Path | None  # None: in the dataset's folder
-    pitch_mean_std_file: Path | None
-    alignment_priors: Path | None = None  # folder of priors; None: they are computed
-    load_pitch_from_disk: bool = False  # whether lists without pitch are refused
-    mean_mel_bias: bool = False  # a new network's output layer starts at the mean mel of the training list
+    text: TextOptions = group(TextOptions)
+    architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
+    losses: LossScales = group(LossScales, "FastPitch's losses")
+    warmup_steps: int = option(1000, "updates of rising rate; 0: none", least=0, variable="WARMUP_STEPS")
+    n_speakers: int | None = option(
+        None,
+        "number of speakers, with a column of their numbers or names in the lists; 1: one voice, whatever the lists "
+        "say (default: as many as the training list's column has)",
+        least=1,
+        words={"auto": None},
+        variable="NUM_SPEAKERS",
+    )
+    pitch_mean_std_file: Path | None = option(
+        None,
+        "JSON with the pitch statistics to store in the model (Hz); with --learned-alignment they are measured if not "
+        "given",
+        variable="PITCH_MEAN_STD",
+    )
+    mean_mel_bias: bool = option(
+        False, "start the output layer's bias at the mean mel of the training list, not at random: fewer updates"
+    )
+    pitch_method: str = option(
+        "praat",
+        "estimates the pitch of recordings",
+        choices=METHODS,
+        variable="PITCH_METHOD",
+        published=("--pitch-online-method",),
+    )
+    pitch_cache: Path | None = option(
+        None,
+        f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)",
+        names=("--pitch-online-dir",),
+    )
+    alignment_priors: Path | None = option(
+        None, "folder of the alignment's priors of extract_mels.py --save-alignment-priors (default: compute them)"
+    )
+    load_pitch_from_disk: bool = option(False, "refuse lists that do not name the pitch, instead of estimating it")
+    initial_voice: InitialVoice | None = None
+    dataset_path: Path = Path()
+    training_files: Sequence[Path] = ()
+    entries: "Sequence[FilelistEntry]" = ()  # of the training lists
+    seed: int = 0
+    num_workers: int | None = None  # loader processes; None: as many as are worth it
+
+    @property
+    def unknown_symbols(self) -> str:
+        """What symbols of the lists do that are not in the set."""
+        return self.text.unknown_symbols
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How FastPitch speaks.
+
+    Raises:
+        OptionError: a custom transform is given with another of the same quantity.
+    """
+
+    pace: float = option(1.0, "2 speaks twice as fast", least=LIMITS["rate"][0], most=LIMITS["rate"][1])
+    max_duration: float = option(75.0, "longest symbol, in frames at pace 1", least=1, most=MAX_FRAMES)
+    pitch_mean_std_file: Path | None = option(None, "pitch statistics (JSON, Hz) of a voice whose checkpoint has none")
+    pitch_transform_flatten: bool = option(False, "flatten the pitch to its mean")
+    pitch_transform_invert: bool = option(False, "mirror the pitch at its mean")
+    pitch_transform_amplify: float | None = option(
+        None, "scale the pitch's distance from its mean", least=-10, most=10, metavar="FACTOR"
+    )
+    pitch_transform_shift: float | None = option(
+        None, "raise or lower the pitch", least=LIMITS["pitch_shift"][0], most=LIMITS["pitch_shift"][1], metavar="HZ"
+    )
+    pitch_transform_custom: Path | None = option(None, _CUSTOM.format("pitch"), const=EXAMPLES, metavar="FILE")
+    energy_transform_flatten: bool = option(False, "flatten the energy to each phrase's mean")
+    energy_transform_invert: bool = option(False, "mirror the energy at each phrase's mean")
+    energy_transform_amplify: float | None = option(
+        None, "scale the energy's distance from each phrase's mean", least=-10, most=10, metavar="FACTOR"
+    )
+    energy_transform_shift: float | None = option(
+        None,
+        "add to the energy, log(1 + norm of a log-mel frame): less is louder",
+        least=-100,
+        most=100,
+        metavar="NUMBER",
+    )
+    energy_transform_custom: Path | None = option(None, _CUSTOM.format("energy"), const=EXAMPLES, metavar="FILE")
+
+    def __post_init__(self) -> None:
+        for quantity in ("pitch", "energy"):
+            given = list(self.transform(quantity))
+            if "custom" in given and given != ["custom"]:
+                name = f"--{quantity}-transform"
+                raise OptionError(f"{name}-custom is applied alone; leave out {name}-{given[0]}, or do it in there")
+
+    def transform(self, quantity: str) -> dict[str, Any]:
+        """The given options of the transform of pitch or energy: flatten, invert, amplify, shift, custom."""
+        names = ("flatten", "invert", "amplify", "shift", "custom")
+        values = {name: getattr(self, f"{quantity}_transform_{name}") for name in names}
+        return {name: value for name, value in values.items() if value is not None and value is not False}

@@ -17,8 +17,8 @@ from common.files import check_file
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
 from fastpitch.config import ModelConfig
-from fastpitch.inference_options import EXAMPLES, InferenceOptions
 from fastpitch.model import FastPitch
+from fastpitch.options import EXAMPLES, InferenceOptions
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
 from common.config import AudioConfig
 from common.data import Batch, Filelists, RecordingDataset, pad_rows
 from common.errors import InputError
-from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
+from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
 CONTEXT = 3  # frames on each side of a segment, which the network reads and the loss leaves out

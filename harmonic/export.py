@@ -13,9 +13,8 @@ from common.config import AudioConfig, from_plain
 from common.errors import OptionError
 from common.nn import SeededNoise
 from common.synthesis import VocoderSettings
-from harmonic.config import ModelConfig
+from harmonic.config import MEL_CORRECTIONS, ModelConfig
 from harmonic.model import Fourier, HarmonicVocoder, draw_noise
-from harmonic.options import MEL_CORRECTIONS
 
 
 class _Complex:

@@ -13,9 +13,9 @@ from common.audio import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
-from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import HarmonicVocoder, PitchOutput, pitch_grid
+from harmonic.options import TrainingOptions
 from harmonic.source import HIGHEST, LOWEST
 
 _CORRECTIONS = 1  # mel corrections in training

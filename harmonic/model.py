@@ -16,8 +16,8 @@ from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from common.synthesis import VocoderSettings
-from harmonic.config import N_PITCHES, ModelConfig
-from harmonic.options import MEL_CORRECTIONS, InferenceOptions
+from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
+from harmonic.options import InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
 __all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]

@@ -1,10 +1,50 @@
-"""Options of the harmonic vocoder."""
+"""Options of the harmonic vocoder's training, with its recipe."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from common.options import option
+from common.nn.discriminator_config import DiscriminatorConfig
+from common.options import given, option
+from common.training.options import Recipe
+from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
-MEL_CORRECTIONS = 2  # at inference
+PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
+_OF_CHECKPOINT = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
+RECIPE = Recipe(
+    epochs=400,
+    batch_size=8,
+    optimizer="adamw",
+    learning_rate=1e-3,
+    weight_decay=0.01,
+    grad_clip_thresh=5.0,
+    ema_decay=0.99,
+    validation_interval=10,
+    samples_interval=100,
+)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The harmonic vocoder's own options of training."""
+
+    segment_frames: int = option(64, "mel frames of a training segment", least=1)
+    pitch_cache: Path | None = option(
+        None, f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
+    )
+    for_voice: Path | None = option(
+        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
+    )
+    adversarial: bool = option(
+        False,
+        "train against HiFi-GAN's discriminators, too; also from a checkpoint that was trained without them",
+        variable="ADVERSARIAL",
+    )
+    architecture: Mapping[str, Any] = given(ModelConfig, "architecture of Harmonic", _OF_CHECKPOINT)
+    discriminators: Mapping[str, Any] = given(DiscriminatorConfig, "architecture of the discriminators", _OF_CHECKPOINT)
+    dataset_path: Path = Path()
+    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,21 @@
-"""HiFi-GAN's architecture in numbers, and the authors' three presets."""
+"""HiFi-GAN's architecture in numbers, the options that set it, and the authors' three presets."""
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from common.nn import DiscriminatorConfig, option_with_value
+from common.errors import OptionError
+from common.nn.discriminator_config import DiscriminatorConfig
+from common.options import option
 
 # The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
 PUBLISHED_MELS: dict[str, Any] = {"framing": "aligned", "peak": 0.95}
+
+
+def _dilations(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+        raise OptionError(f"{text}: expected whole numbers of at least 1, separated by commas")
+    return tuple(map(int, text.split(",")))
 
 
 @dataclass(frozen=True)
@@ -15,38 +23,46 @@ class ModelConfig(DiscriminatorConfig):
     """Architecture of generator and discriminators; the generator's names are those of the authors' config.json.
 
     Raises:
-        OptionError: values that do not fit together; names the option and what would.
+        InputError: a value is out of range.
+        OptionError: values do not fit together; names the option.
     """
 
     n_mel_channels: int = 80
-    resblock: str = "1"  # 1: pairs of a dilated and a plain convolution; 2: single dilated convolutions
-    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is the hop length
-    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
-    upsample_initial_channel: int = 512  # halved by each upsampling
-    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
-    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
-    _same_counts = (
-        ("upsample_rates", "upsample_kernel_sizes"),
-        ("resblock_kernel_sizes", "resblock_dilation_sizes"),
-        *DiscriminatorConfig._same_counts,
+    resblock: str = option("1", "1: pairs of convolutions, 2: single ones", choices=("1", "2"))
+    upsample_rates: tuple[int, ...] = option(
+        (8, 8, 2, 2), "factors whose product is the hop length; chosen to fit it if not given", least=1
+    )
+    upsample_kernel_sizes: tuple[int, ...] = option(
+        (16, 16, 4, 4), "kernel sizes of the upsamplings; twice the rate if those are given alone", least=1
+    )
+    upsample_initial_channel: int = option(
+        512, "channels before the first upsampling, which each of them halves", least=1
+    )
+    resblock_kernel_sizes: tuple[int, ...] = option(
+        (3, 7, 11), "kernel sizes of the parallel residual blocks", least=1, odd=True
+    )
+    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = option(
+        ((1, 3, 5), (1, 3, 5), (1, 3, 5)),
+        "dilations of each of them, separated by commas",
+        read=_dilations,
+        metavar="D,D,D",
     )
 
-    def _problems(self) -> Iterator[tuple[str, str]]:
-        yield from super()._problems()
-        if self.resblock not in ("1", "2"):
-            yield "resblock", ": expected 1 or 2"
-        rates = option_with_value("upsample_rates", self.upsample_rates)
-        for rate, size in zip(self.upsample_rates, self.upsample_kernel_sizes):
-            if size < rate or (size - rate) % 2:
-                wanted = "expected the rate plus an even number"
-                yield "upsample_kernel_sizes", f": {size} does not suit rate {rate} of {rates}; {wanted}"
-        for size in self.resblock_kernel_sizes:
-            if size % 2 == 0:
-                yield "resblock_kernel_sizes", f": {size} is even; expected odd numbers, which keep the length"
-        n_halvings = len(self.upsample_rates)
-        if self.upsample_initial_channel % 2**n_halvings:
-            wanted = f"expected a multiple of {2**n_halvings}"
-            yield "upsample_initial_channel", f": {rates} halves it {n_halvings} times; {wanted}"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rates, sizes = self.upsample_rates, self.upsample_kernel_sizes
+        if len(rates) != len(sizes) or any(size < rate or (size - rate) % 2 for rate, size in zip(rates, sizes)):
+            raise OptionError(
+                f"--upsample-kernel-sizes {sizes}: expected for each of --upsample-rates {rates} the rate plus an even "
+                "number"
+            )
+        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
+            raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many of each")
+        if self.upsample_initial_channel % 2 ** len(rates):
+            raise OptionError(
+                f"--upsample-initial-channel {self.upsample_initial_channel}: expected a multiple of "
+                f"{2 ** len(rates)}, as {len(rates)} upsamplings halve it"
+            )
 
 
 PRESETS = {

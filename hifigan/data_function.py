@@ -12,7 +12,7 @@ from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
 from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_rows
 from common.errors import InputError
-from hifigan.arg_parser import TrainingOptions
+from hifigan.options import TrainingOptions
 
 SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
@@ -59,7 +59,7 @@ class HifiganDataset(RecordingDataset):
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
         super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
-        self._segment_size = options.segment_size
+        self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
         self._mels_folder = options.input_mels_dir
         self._extractor = MelExtractor(audio)
         if options.input_mels_dir is not None:

@@ -9,8 +9,8 @@ from typing import Any
 from common.cli import LARGEST_INT, fraction, non_negative_float, non_negative_int, positive_float, positive_int
 from common.errors import InputError, shown
 from common.files import read_json
+from hifigan.options import ADAM_BETAS
 
-ADAM_BETAS = (0.8, 0.99)  # as published
 # Fields of AudioConfig and their keys.
 AUDIO_KEYS = {
     "sampling_rate": "sampling_rate",

@@ -10,8 +10,8 @@ from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.nn import mask_from_lengths
 from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
-from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
+from hifigan.options import TrainingOptions
 
 MEL_WEIGHT = 45.0
 
@@ -100,5 +100,5 @@ class HifiganObjective(AdversarialObjective):
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> HifiganObjective:
     """The objective that the options describe."""
     return HifiganObjective(
-        audio, fmax_loss=options.mel_fmax_loss, concat_fwd=options.concat_fwd, mel_loss_only=options.mel_loss_only
+        audio, fmax_loss=options.mel_fmax_loss, concat_fwd=bool(options.concat_fwd), mel_loss_only=options.mel_loss_only
     )

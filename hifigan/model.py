@@ -17,8 +17,8 @@ from common.nn import (
     mask_from_lengths,
     option_with_value,
 )
-from hifigan.arg_parser import TrainingOptions
 from hifigan.config import PRESETS, ModelConfig
+from hifigan.options import TrainingOptions
 
 __all__ = [
     "PRESETS",

@@ -47,7 +47,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
                 f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}", main=generator
             )
         return None
-    first = weights.get("conv_pre.weight_v", weights.get("conv_pre.weight"))
+    first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
     n_kernels = len(config["resblock_kernel_sizes"])
     networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}

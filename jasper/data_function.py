@@ -14,10 +14,10 @@ from torch import Tensor
 from common.config import AudioConfig, TextConfig
 from common.data import Batch, Filelists, pad_rows, paths_of
 from common.errors import InputError
-from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.config import InputSettings, ModelConfig
 from jasper.manifest import Entry, select_entries
+from jasper.options import TrainingOptions
 from jasper.text import Labels
 from jasper.waveform import load_recording, perturb
 

@@ -1,9 +1,60 @@
-"""Options of Jasper."""
+"""Options of a Jasper training, with the published recipe; network, features and augmentation are in YAML files."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common.options import option
+from common.training.options import Recipe
+
+if TYPE_CHECKING:
+    from jasper.config import JasperSettings
+
+LR_POLICIES = ("exponential", "polynomial", "legacy")
+RECIPE = Recipe(
+    epochs=440,
+    batch_size=32,
+    gradient_accumulation_steps=2,
+    optimizer="novograd",
+    learning_rate=0.01,
+    weight_decay=1e-3,
+    grad_clip_thresh=math.inf,
+    ema_decay=0.999,
+    epochs_per_checkpoint=10,
+    keep_best="wer",
+    keep_milestones=(100, 200, 300, 400),
+)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Jasper's own options of training."""
+
+    model_config: Path = option(
+        Path("jasper10x5dr_speedp-online_speca.yaml"),
+        "YAML file of network, labels, features and augmentation, or the name of one in jasper/configs",
+        variable="MODEL_CONFIG",
+    )
+    override_config: tuple[str, ...] = option(
+        (),
+        "other values for keys of that file, such as input_train.audio_dataset.trim_silence=false",
+        metavar="KEY=VALUE",
+        repeatable=True,
+    )
+    max_duration: float | None = option(
+        None, "leave out training utterances of more seconds; if not given, the value in --model-config", above=0
+    )
+    lr_policy: str = option("exponential", "how the learning rate decays", choices=LR_POLICIES, variable="LR_POLICY")
+    warmup_epochs: int = option(2, "epochs in which it rises", least=0, variable="WARMUP_EPOCHS")
+    hold_epochs: int = option(140, "epochs in which it then stays", least=0, variable="HOLD_EPOCHS")
+    min_lr: float = option(1e-5, "lowest learning rate", least=0, variable="MIN_LEARNING_RATE")
+    lr_exp_gamma: float = option(
+        0.981, "factor of each epoch, for the exponential policy", above=0, variable="LR_EXP_GAMMA"
+    )
+    settings: "JasperSettings" = None  # type: ignore[assignment]  # of the file, which `set_up` reads
+    dataset_path: Path = Path()
+    seed: int = 0
 
 
 @dataclass(frozen=True)

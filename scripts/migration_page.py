@@ -9,31 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser, run
 from common.files import write_text
-from common.options import option_of, options_of
-from common.published_options import EXTRACTION, TEACHER_FORCING, TRAINING
-from common.recognition.options import REMOVED as REMOVED_RECOGNITION, BatchOptions, SpeechOptions
-from common.synthesis.options import REMOVED as REMOVED_INFERENCE, SpeakingOptions
+from common.registry import available_models, get_model
+from scripts.options_page import parser_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "MIGRATING.md"
 VARIABLES = ROOT / "scripts" / "lib" / "originals.sh"
-
-
-def published_names(kind: type) -> dict[str, str]:
-    """Options of the originals -> options of a dataclass that they are read as."""
-    return {old: option_of(name) for name, _, known in options_of(kind) for old in known.published if old[0] == "-"}
-
-
-_SPEAKING = [SpeakingOptions, *(spec.inference.options for spec in models_with("generator", "vocoder"))]
+# Title of a section -> the commands whose options it is about.
 COMMANDS = {
-    "train.py": TRAINING,
-    "inference.py": {old: new for kind in _SPEAKING for old, new in published_names(kind).items()} | REMOVED_INFERENCE,
-    "inference.py --jasper": published_names(SpeechOptions) | published_names(BatchOptions) | REMOVED_RECOGNITION,
-    "extract_mels.py": EXTRACTION,
-    "extract_mels.py --checkpoint": TEACHER_FORCING,
+    "train.py": [f"train -m {model}" for model in available_models()],
+    "inference.py": ["inference"],
+    "inference.py --jasper": ["inference --jasper CHECKPOINT"],
+    "extract_mels.py": ["extract_mels"],
+    "extract_mels.py --checkpoint": ["extract_mels --checkpoint CHECKPOINT"],
 }
 # Scripts of the published toolkits without one of that name here, and what to run.
 SCRIPTS = {
@@ -94,6 +84,15 @@ are as published, but for these:
 """
 
 
+def published_options(section: str) -> dict[str, str]:
+    """Options of the published toolkits, and what replaces them in the commands of a section."""
+    found: dict[str, str] = {}
+    for command in COMMANDS[section]:
+        found = parser_of(command).published | found
+    architecture = {name for spec in map(get_model, available_models()) for name in spec.config.__dataclass_fields__}
+    return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
+
+
 def rows(table: Mapping[str, str]) -> str:
     """A row for each option that another one replaces, and for each reason why some have gone."""
     by_replacement: dict[str, list[str]] = {}
@@ -146,8 +145,8 @@ def variable_rows() -> str:
 def page() -> str:
     """The page as the tables want it."""
     text = PAGE.read_text(encoding="utf-8").partition("\n## train.py\n")[0]  # is written by hand
-    for command, table in COMMANDS.items():
-        text += f"\n## {command}\n\n| published | here |\n| --- | --- |\n{rows(table)}"
+    for section in COMMANDS:
+        text += f"\n## {section}\n\n| published | here |\n| --- | --- |\n{rows(published_options(section))}"
     text += f"\n{SCRIPTS_INTRODUCTION}\n| published | here |\n| --- | --- |\n"
     text += "".join(f"| `{script.removeprefix('scripts/')}` | {here} |\n" for script, here in SCRIPTS.items())
     text += f"\n{VARIABLES_INTRODUCTION}\n| published | scripts | models | here |\n| --- | --- | --- | --- |\n"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.errors import OptionError
-from common.nn import check_architecture
+from common.options import check_options, option
 
 
 @dataclass(frozen=True)
@@ -12,34 +12,36 @@ class ModelConfig:
 
     n_mel_channels: int = 80
     n_symbols: int = 148
-    symbols_embedding_dim: int = 512
-    encoder_kernel_size: int = 5
-    encoder_n_convolutions: int = 3
-    encoder_embedding_dim: int = 512
-    attention_rnn_dim: int = 1024
-    attention_dim: int = 128
-    attention_location_n_filters: int = 32
-    attention_location_kernel_size: int = 31
+    symbols_embedding_dim: int = option(512, "channels of a symbol", least=1)
+    encoder_kernel_size: int = option(5, "kernel size of the encoder's convolutions", least=1, odd=True)
+    encoder_n_convolutions: int = option(3, "convolutions of the encoder", least=1)
+    encoder_embedding_dim: int = option(512, "channels of the encoder; as --symbols-embedding-dim", least=1)
+    attention_rnn_dim: int = option(1024, "units of the attention LSTM", least=1)
+    attention_dim: int = option(128, "channels of the attention's hidden layer", least=1)
+    attention_location_n_filters: int = option(32, "filters over the attention's history", least=1)
+    attention_location_kernel_size: int = option(31, "kernel size of these filters", least=1, odd=True)
     n_frames_per_step: int = 1
-    decoder_rnn_dim: int = 1024
-    prenet_dim: int = 256
-    max_decoder_steps: int = 2000
-    gate_threshold: float = 0.5
-    p_attention_dropout: float = 0.1
-    p_decoder_dropout: float = 0.1
-    postnet_embedding_dim: int = 512
-    postnet_kernel_size: int = 5
-    postnet_n_convolutions: int = 5
-    decoder_no_early_stopping: bool = False
-    mask_padding: bool = True  # False: outputs after an utterance's end count in the loss, as in the original
-    mask_convolutions: bool = True  # False: convolutions and batch norm read padding, as in the original
+    decoder_rnn_dim: int = option(1024, "units of the decoder LSTM", least=1)
+    prenet_dim: int = option(256, "units of the prenet's layers", least=1)
+    max_decoder_steps: int = option(2000, "frames after which an utterance is stopped at inference", least=1)
+    gate_threshold: float = option(0.5, "probability of the gate that ends an utterance", least=1e-6, most=1 - 1e-6)
+    p_attention_dropout: float = option(0.1, "dropout of the attention LSTM", least=0, below=1)
+    p_decoder_dropout: float = option(0.1, "dropout of the decoder LSTM", least=0, below=1)
+    postnet_embedding_dim: int = option(512, "channels of the postnet", least=1)
+    postnet_kernel_size: int = option(5, "kernel size of the postnet's convolutions", least=1, odd=True)
+    postnet_n_convolutions: int = option(5, "convolutions of the postnet", least=1)
+    decoder_no_early_stopping: bool = option(False, "always decode --max-decoder-steps frames", negatable=True)
+    mask_padding: bool = option(
+        True, "leave padding out of the loss; published models were trained with --no-mask-padding"
+    )
+    mask_convolutions: bool = option(
+        True, "hide padding from convolutions and batch norm, so that an utterance does not depend on its batch"
+    )
 
     def __post_init__(self) -> None:
-        check_architecture(self)
+        check_options(self)
         if self.n_frames_per_step != 1:
             raise OptionError(f"n_frames_per_step {self.n_frames_per_step}: this decoder makes 1 frame a step")
-        if not 0 < self.gate_threshold < 1:
-            raise OptionError(f"--gate-threshold {self.gate_threshold}: expected a probability between 0 and 1")
         if self.symbols_embedding_dim != self.encoder_embedding_dim or self.encoder_embedding_dim % 2:
             raise OptionError(
                 f"--symbols-embedding-dim {self.symbols_embedding_dim}, --encoder-embedding-dim "

@@ -20,7 +20,7 @@ from common.data import (
     read_filelist,
 )
 from common.errors import InputError
-from tacotron2.arg_parser import TrainingOptions
+from tacotron2.options import TrainingOptions
 
 _OTHER_LIST = {  # column to read -> suffix that the other kind of list has, and what is wrong then
     "wav": (".pt", "mels; add --load-mel-from-disk"),

@@ -9,9 +9,9 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
-from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import Tacotron2, TrainingOutput
+from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation

@@ -1,8 +1,64 @@
-"""Options of Tacotron 2."""
+"""Options of a Tacotron 2 training, with the published recipe."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from common.options import option
+from common.options import group, option
+from common.text.options import TextOptions
+from common.training.options import Recipe
+from tacotron2.config import ModelConfig
+
+RECIPE = Recipe(
+    epochs=1501, batch_size=48, optimizer="adam", learning_rate=1e-3, weight_decay=1e-6, grad_clip_thresh=1.0
+)
+FACTOR, AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Tacotron 2's own options of training."""
+
+    text: TextOptions = group(TextOptions)
+    architecture: ModelConfig = group(ModelConfig, "architecture of Tacotron 2")
+    load_mel_from_disk: bool = option(
+        False, "lists hold mels, as extract_mels.py writes them, instead of recordings", variable="LOAD_MEL_FROM_DISK"
+    )
+    anneal_steps: tuple[int, ...] = option(
+        (500, 1000, 1500),
+        "epochs after each of which the learning rate falls",
+        least=0,
+        empty=True,
+        metavar="EPOCHS",
+        variable="ANNEAL_STEPS",
+    )
+    anneal_factor: float | None = option(
+        None,
+        f"of the learning rate then; {AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
+        f"(default: {FACTOR}, with --amp {AMP_FACTOR})",
+        above=0,
+        variable="ANNEAL_FACTOR",
+    )
+    attention_warning_epochs: int = option(
+        50, "warn once if attention has not formed after so many epochs; 0: never", least=0
+    )
+    guided_attention_weight: float = option(
+        0.0,
+        "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
+        least=0,
+    )
+    guided_attention_sigma: float = option(
+        0.2, "distance from the diagonal that is not penalized, as a fraction of the text", above=0
+    )
+    disable_uniform_initialize_bn_weight: bool = option(
+        False, "start batch norm's weights at 1 instead of random numbers between 0 and 1"
+    )
+    dataset_path: Path = Path()
+    seed: int = 0
+
+    @property
+    def unknown_symbols(self) -> str:
+        """What symbols of the lists do that are not in the set."""
+        return self.text.unknown_symbols
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-import train
+from training_setup import parsed
 
 
 def project_files(root: Path) -> list[str]:
@@ -81,7 +81,7 @@ def dry_run(script: str | Path, *words: str, **variables: str | Path) -> list[li
 
 def training_options(words: list[str]) -> argparse.Namespace:
     """What train.py makes of a command that runs it."""
-    return train.parse_args(words[words.index("train.py") + 1 :])[0]
+    return parsed(words[words.index("train.py") + 1 :])
 
 
 def n_processes(words: list[str]) -> int:

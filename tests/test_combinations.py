@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
+import tiny_voice
 import torch
 from golden_files import first_matching
 from tiny_tacotron2 import TINY as TACOTRON2, published, tiny_network as tiny_tacotron2
@@ -33,16 +34,7 @@ TEXTS = ("Go on.", "A longer one, by far.", "Hm?")
 RATE = AUDIO.sampling_rate
 ONE_STEP = 1 / 32768  # of 16 bits
 FRAMES = 24  # at which an utterance of Tacotron 2 is cut, or its gate fires
-FASTPITCH = fastpitch.ModelConfig(
-    n_mel_channels=8,
-    symbols_embedding_dim=16,
-    in_fft_n_layers=1,
-    in_fft_conv1d_filter_size=16,
-    in_fft_output_size=16,
-    out_fft_n_layers=1,
-    out_fft_conv1d_filter_size=16,
-    out_fft_output_size=16,
-)
+FASTPITCH = dataclasses.replace(tiny_voice.SMALL, n_mel_channels=8)
 HIFIGAN = hifigan.ModelConfig(
     n_mel_channels=8,
     upsample_rates=(8, 8),

@@ -12,9 +12,9 @@ import pytest
 import soundfile
 from corpus import RATE, glide
 from page_reader import PageReader
+from training_setup import parsed
 
 import extract_mels
-import train
 from common.cli import run
 from common.data_report.arguments import DEFAULT_CLEANERS
 from common.data_report.charts import draw
@@ -363,7 +363,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp
 
 def test_transcripts_are_read_as_training_reads_them_by_default():
     options = ["-m", "FastPitch", *"-o o --training-files t --validation-files v --epochs 1".split()]
-    assert tuple(train.parse_args(options)[0].text_cleaners) == DEFAULT_CLEANERS
+    assert tuple(parsed(options).text_cleaners) == DEFAULT_CLEANERS
 
 
 def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):

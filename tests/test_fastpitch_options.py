@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from training_setup import parsed, set_up, values
 
 from common.audio import PitchStatistics
 from common.checkpoints import Checkpoint, load_networks
@@ -17,14 +18,13 @@ from common.files import write_json
 from common.options import add_options, read_options
 from common.registry import available_models, get_model
 from common.synthesis import Controls
-from common.training.arguments import build_training_parser
-from fastpitch.arg_parser import parse_training
+from common.training import TrainingSetup
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
-from fastpitch.inference_options import InferenceOptions
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch
+from fastpitch.options import InferenceOptions
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, controls
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
@@ -41,15 +41,23 @@ TINY = ModelConfig(
 )
 
 
-def parse(folder: Path, *argv: str) -> Namespace:
-    """Parsed arguments of a training on a list of one line in ``folder``."""
+def words(folder: Path, *argv: str) -> list[str]:
+    """A command line of training on a list of one line in ``folder``."""
     (folder / "train.txt").write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     files = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
-    return build_training_parser(get_model("FastPitch")).parse_args(["-o", "out", "-d", str(folder), *files, *argv])
+    return ["-m", "FastPitch", "-o", "out", "-d", str(folder), *files, *argv]
+
+
+def parse(folder: Path, *argv: str) -> Namespace:
+    return Namespace(**values(*words(folder, *argv)))
+
+
+def setup_of(folder: Path, *argv: str) -> TrainingSetup:
+    return set_up(*words(folder, *argv))
 
 
 def model_of(folder: Path, *argv: str) -> ModelConfig:
-    return parse_training(parse(folder, *argv)).options.architecture
+    return setup_of(folder, *argv).options.architecture
 
 
 def test_without_options_the_published_model_is_built(goldens: Path, tmp_path: Path):
@@ -72,7 +80,7 @@ def test_every_published_architecture_option_is_there(goldens: Path, tmp_path: P
     derived = {"n_mel_channels", "symbol_type", "n_symbols", "padding_idx"}  # follow from the audio and text options
     for name in set(published) - derived:
         value = 3 if isinstance(published[name], int) and "size" in name else published[name]
-        args = parse(tmp_path, f"--{name}", str(value))
+        args = parsed(words(tmp_path, f"--{name}", str(value)))
         assert getattr(args, name) == value
 
 
@@ -82,7 +90,7 @@ def test_the_symbols_follow_from_the_text_options(tmp_path: Path):
 
 
 def weights_of(folder: Path, *argv: str, epoch: int = 1) -> dict[str, float]:
-    setup = parse_training(parse(folder, *argv))
+    setup = setup_of(folder, *argv)
     return build_objective(setup.options, setup.audio).weights("fastpitch", epoch=epoch)
 
 
@@ -108,7 +116,7 @@ def test_pitch_statistics_travel_with_the_model(tmp_path: Path):
     network = FastPitch(TINY)
 
     def initialize(*argv: str) -> tuple[float, float]:
-        setup = parse_training(parse(tmp_path, *argv))
+        setup = setup_of(tmp_path, *argv)
         assert set_up_networks({"fastpitch": network}, setup.options, text=setup.text, new=True) == []
         return network.state_dict()["pitch_mean"].item(), network.state_dict()["pitch_std"].item()
 
@@ -271,12 +279,12 @@ def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refus
 def test_options_of_the_originals_say_where_pitch_comes_from(tmp_path: Path):
     (tmp_path / "named.txt").write_text("wavs/a.wav|pitch/a.pt|text\n")
     words = ["--learned-alignment", "--training-files", str(tmp_path / "named.txt")]
-    chosen = parse_training(parse(tmp_path, *words, "--load-pitch-from-disk")).options
+    chosen = setup_of(tmp_path, *words, "--load-pitch-from-disk").options
     assert chosen.load_pitch_from_disk and chosen.pitch_cache is None
     with pytest.raises(
         OptionError, match="--pitch-cache is for lists of recordings alone; this list names their pitch"
     ):
-        parse_training(parse(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept")))
+        setup_of(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept"))
     (tmp_path / "named.txt").write_text("wavs/a.wav|text\n")
-    chosen = parse_training(parse(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept"))).options
+    chosen = setup_of(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept")).options
     assert chosen.pitch_cache == tmp_path / "kept"

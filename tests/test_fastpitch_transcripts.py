@@ -69,7 +69,6 @@ def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True
         "dataset_path": folder,
         "training_files": [folder / "list.txt"],
         "entries": [],  # read by `dataset`
-        "unknown_symbols": "error",
         "seed": 7,
         "num_workers": 0,
         "pitch_method": "praat",

@@ -10,6 +10,7 @@ from golden_files import matching
 from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import assert_same_state
+from training_setup import set_up
 
 import extract_mels
 import inference
@@ -21,14 +22,14 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.synthesis import Controls
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
-from fastpitch import arg_parser
-from fastpitch.arg_parser import model_config, parse_training
+from common.training import arguments
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
-from fastpitch.fine_tuning import read_voice, start_from
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 from fastpitch.training_list import speaker_names
+from fastpitch.training_setup import model_config
 from scripts.datasets.make_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -79,8 +80,7 @@ def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(cor
 
 def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
     files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    args, _ = train.parse_args(["-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment"])
-    setup = parse_training(args)
+    setup = set_up("-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment")
     assert model_config(setup.options, setup.audio, setup.text, base=None).pitch_statistics_per_speaker
     published = ModelConfig(n_speakers=2, learned_alignment=True)
     shared = model_config(setup.options, setup.audio, setup.text, base=published)
@@ -201,7 +201,7 @@ def started(path: Path, *, text: TextConfig, speaking: set[str], n_speakers: int
     tiny_voice(path.with_name("new.pt"), text=text, n_speakers=n_speakers, **changes)
     held = load_checkpoint(path.with_name("new.pt"))
     network = build_networks(ModelConfig(**held.config), AudioConfig(), text)["fastpitch"]
-    lines = start_from(network, read_voice(path), text=text, speaking=speaking)
+    lines = start_from(network, voice_of(path, load_checkpoint(path)), text=text, speaking=speaking)
     return network.state_dict(), lines
 
 
@@ -291,16 +291,15 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new
     assert run_train(corpus, tmp_path, *words[:3], "2", "--resume", lists=("dora.txt", "dora.txt")) == 0
 
 
-def test_the_voice_to_start_from_is_read_twice(
+def test_the_voice_to_start_from_is_read_once(
     corpus: Path, voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Once for the defaults of the options, once for all that a training takes from it."""
     read = []
-    monkeypatch.setattr(arg_parser, "read_voice", lambda path: read.append(path) or read_voice(path))
+    monkeypatch.setattr(arguments, "load_checkpoint", lambda path: read.append(path) or load_checkpoint(path))
     assert run_train(corpus, tmp_path, "--from-checkpoint", str(voice), "--epochs", "1") == 0
-    assert read == [voice, voice]
+    assert read == [voice]
     with pytest.raises(CheckpointError, match=r"none\.pt: no such checkpoint"):
-        run_train(corpus, tmp_path, "--from-checkpoint", str(tmp_path / "none.pt"), "--epochs", "1")
+        run_train(corpus, tmp_path / "other", "--from-checkpoint", str(tmp_path / "none.pt"), "--epochs", "1")
 
 
 @pytest.mark.parametrize("name", [*matching("fastpitch_1_1/*.pt")[:1], *matching("fastpitch_1_0/*.pt")[:1]])
@@ -324,7 +323,7 @@ def test_options_that_would_do_nothing_or_cannot_be_are_one_clear_line(corpus: P
         "--kl-loss-weight is for training with --learned-alignment; add that"
     )
     assert refused("--from-checkpoint", str(voice), "--checkpoint-path", str(voice)).startswith(
-        "--from-checkpoint begins"
+        "--checkpoint-path and --from-checkpoint both"
     )
     assert refused("--from-checkpoint", str(voice), "--hop-length", "200") == (
         "voice.pt makes other mel-spectrograms: hop_length: 256 (voice.pt), 200 (these options and data)"

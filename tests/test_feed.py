@@ -19,6 +19,7 @@ from tiny import make_corpus
 from tiny_jasper import small_network, utterances
 from tiny_vocoder import make_recordings, train_options
 from torch import Tensor
+from training_setup import set_up
 
 from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
@@ -27,7 +28,6 @@ from common.distributed import Ranks
 from common.errors import InputError
 from common.registry import get_model
 from common.torch_file import load_tensor, tensor_shape
-from common.training.arguments import build_training_parser
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
 from hifigan.data_function import HifiganDataset
@@ -166,7 +166,7 @@ def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes
     audio = AudioConfig(n_mels=8, framing="aligned", peak=0.95)
     words = [word for word in train_options(tmp_path, tmp_path) if word not in ("-m", "HiFi-GAN")]
     spec = get_model("HiFi-GAN")
-    options = spec.training.parse(build_training_parser(spec).parse_args(words)).options
+    options = set_up("-m", spec.name, *words).options
     data = HifiganDataset(options, tmp_path / "train.txt", audio=audio)
     batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
     assert batch.mels is None, "waves alone are loaded"

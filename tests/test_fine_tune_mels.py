@@ -14,6 +14,7 @@ import torch
 from shell import ROOT, dry_run, run_bash
 from tiny_tacotron2 import TINY as TACOTRON2, tiny_network
 from tiny_vocoder import DEFAULTS
+from training_setup import parsed
 
 import extract_mels
 import inference
@@ -312,7 +313,7 @@ def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: 
     refused = run_bash(ROOT / "scripts/extract_fine_tune_mels.sh", DRY_RUN="1", VAL_FILELIST="b", **named)
     assert (refused.returncode, refused.stderr) == (2, "error: VAL_FILELIST=b: set TRAIN_FILELIST as well\n")
     (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
-    args = train.parse_args(words[words.index("train.py") + 1 :])[0]
+    args = parsed(words[words.index("train.py") + 1 :])
     assert (args.training_files, args.validation_files) == (
         [Path("filelists/my_audio_train.txt")],
         [Path("filelists/my_audio_val.txt")],

@@ -195,5 +195,5 @@ def test_what_no_training_can_begin_with_is_one_line(
 
 
 def test_a_training_begins_with_one_checkpoint(vocoder: Path, corpus: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--from-checkpoint begins a new training, --checkpoint-path resumes one"):
+    with pytest.raises(OptionError, match="--checkpoint-path and --from-checkpoint both say what to begin with"):
         begin(corpus, tmp_path, "HiFi-GAN", "--from-checkpoint", vocoder, "--checkpoint-path", vocoder)

@@ -1,19 +1,129 @@
-"""Wrong values are refused in one line, wherever they are given."""
+"""Wrong values of options are refused in one line, by every parser of the project."""
 
+import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from shell import ROOT
+from training_setup import set_up
 
-import train
-from common.cli import run
+from common.cli import ArgumentParser, path_argument, run
 from common.errors import InputError, OptionError
+from common.registry import available_models
 from common.serving.schema import SpeechRequest
 from common.text import LIMITS, read_markup
 from jasper.yaml_config import load_config
 from scripts.options_page import parser_of
+
+COMMANDS = [
+    *(f"train -m {model}" for model in available_models()),
+    *("inference", "inference --jasper CHECKPOINT", "serve", "extract_mels", "extract_mels --checkpoint CHECKPOINT"),
+    *(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted(ROOT.glob("scripts/**/*.py"))
+        if "ArgumentParser(" in path.read_text() and not path.stem.endswith("_page")
+    ),
+]
+NUMBERS = ("nan", "inf", "-inf", "-1", "0", "", "1,5", "0x10", "\0")
+ZERO = "0 turns it off, or is a value like others"
+# Values that an option takes though they are refused of most, and why.
+ALLOWED = {
+    ("--speaker-emb-weight", "-1"): "a factor, which published tools do not restrict",
+    ("--speaker-emb-weight", "0"): "switches the speaker's embedding off",
+    ("--grad-clip-thresh", "inf"): "no limit",
+    **{
+        (f"--{control}-transform-{change}", value): "any direction"
+        for control in ("pitch", "energy")
+        for change in ("amplify", "shift")
+        for value in ("-1", "0")
+    },
+    **{(option, value): "a shift" for option in ("--pitch-shift", "--energy-shift") for value in ("-1", "0")},
+    ("--report-min-level", "-1"): "dB",
+    **{
+        (option, "0"): ZERO
+        for option in """--seed --num-workers --length-buckets --epochs-this-job --minutes-per-checkpoint
+        --steps-per-checkpoint --validation-steps --weight-decay --ema-decay --mel-fmin --adam-betas
+        --msd-pooling-padding --warmup-steps --warmup-epochs --hold-epochs --min-lr
+        --duration-predictor-loss-scale --pitch-predictor-loss-scale --energy-predictor-loss-scale --attn-loss-scale
+        --kl-loss-weight --kl-loss-start-epoch --kl-loss-warmup-epochs --anneal-steps --attention-warning-epochs
+        --guided-attention-weight --fade-out --denoising-strength --sigma-infer --mel-corrections --port --iterations
+        --max-utterances --pad-leading --trim-silence --report-min-seconds --report-max-clipping --report-min-level
+        --pitch --n-clips --n-val --n-test --threads""".split()
+    },
+}
+TEXTS = ("", "a\0b", "\udcff")
+
+
+def options() -> Iterator[tuple[ArgumentParser, argparse.Action]]:
+    """Each option of each parser that takes a value of its own, once."""
+    seen = set()
+    for command in COMMANDS:
+        parser = parser_of(command)
+        for action in parser._actions:
+            key = (*action.option_strings, action.type, action.nargs)
+            if action.option_strings and action.nargs != 0 and not action.choices and key not in seen:
+                seen.add(key)
+                if action.help != argparse.SUPPRESS:
+                    yield parser, action
+
+
+def refuses(parser: ArgumentParser, action: argparse.Action, value: str, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the parser does, in one line that names the option and does not repeat what cannot be shown."""
+    option = max(action.option_strings, key=len)
+    words = [f"{option}={value}"] if action.nargs != 2 else [option, value, value]
+    monitored = argparse.Namespace()
+    try:
+        parser.parse_known_args(words, monitored)
+    except SystemExit as stop:
+        message = capsys.readouterr().err
+        if not isinstance(parser, ArgumentParser):  # of a script that stands alone
+            message = message[message.index("error: ") :]
+        if "the following arguments are required" in message:
+            return False
+        assert stop.code == 2 and message.count("\n") == 1 and len(message) < 1300, message
+        assert option in message and "\0" not in message and "\x1b" not in message
+        return True
+    return False
+
+
+def reads_numbers(action: argparse.Action) -> bool:
+    """Whether an option takes numbers."""
+    if action.type in (None, str, Path):
+        return False
+    for word in ("1", "3", "0.5"):
+        try:
+            return isinstance(action.type(word), int | float)
+        except (argparse.ArgumentTypeError, ValueError):
+            continue
+    return False
+
+
+def test_no_parser_takes_a_number_that_cannot_be(capsys: pytest.CaptureFixture[str]):
+    taken = {
+        (max(action.option_strings, key=len), value)
+        for parser, action in options()
+        if reads_numbers(action)
+        for value in NUMBERS
+        if not (value.startswith("-") and action.nargs == 2) and not refuses(parser, action, value, capsys)
+    }
+    taken -= {(option, "0") for option, _ in taken if option.startswith("--p-")}  # probabilities
+    assert sorted((option, value[:30]) for option, value in taken - ALLOWED.keys()) == []
+    assert ALLOWED.keys() - taken == set(), "are refused after all"
+
+
+def test_no_parser_takes_a_text_or_a_path_that_cannot_be(capsys: pytest.CaptureFixture[str]):
+    taken = {
+        (max(action.option_strings, key=len), value[:30])
+        for parser, action in options()
+        if isinstance(parser, ArgumentParser) and action.type in (None, str, Path)
+        for value in TEXTS
+        if not refuses(parser, action, value, capsys)
+    }
+    assert taken == set()
+    assert path_argument("ein Ordner/é.wav") == Path("ein Ordner/é.wav")
 
 
 @pytest.mark.parametrize(
@@ -30,9 +140,25 @@ def test_no_band_ends_above_half_the_sampling_rate(tmp_path: Path, model: str, w
     lists = ["--training-files", f"{tmp_path}/list.txt", "--validation-files", f"{tmp_path}/list.txt"]
     learned = ["--learned-alignment"] if model == "FastPitch" else []
     argv = ["--model", model, "-o", str(tmp_path), "-d", str(tmp_path), *lists, *learned, *words.split()]
-    args, spec = train.parse_args(argv)
     with pytest.raises(OptionError, match=re.escape(message)):
-        spec.training.parse(args)
+        set_up(*argv)
+
+
+@pytest.mark.parametrize(
+    ("model", "option"),
+    [
+        ("FastPitch", "--in-fft-conv1d-kernel-size"),
+        ("FastPitch", "--pitch-embedding-kernel-size"),
+        ("Tacotron2", "--encoder-kernel-size"),
+        ("Tacotron2", "--attention-location-kernel-size"),
+        ("Tacotron2", "--postnet-embedding-dim --postnet-kernel-size"),
+    ],
+)
+def test_an_even_kernel_is_refused_by_the_parser(model: str, option: str, capsys: pytest.CaptureFixture[str]):
+    option = option.split()[-1]
+    with pytest.raises(SystemExit):
+        parser_of(f"train -m {model}").parse_args([option, "4"])
+    assert f"argument {option}: 4: expected an odd number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["rate", "pitch", "volume"])

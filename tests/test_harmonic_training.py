@@ -15,9 +15,9 @@ import train
 from common.audio import AT_FRAMES, load_wav
 from common.audio.pitch import pitch_by
 from common.errors import InputError, OptionError
-from harmonic.arg_parser import cosine_schedule
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import HarmonicObjective, magnitudes, stft_distance
+from harmonic.training_setup import cosine_schedule
 
 RATE = 22050  # Hz
 SOUND_WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0}

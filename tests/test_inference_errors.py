@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import tiny_voice
 import torch
 from kills import at_write, finish, started
 from limits import HANG_LIMIT
@@ -22,18 +23,9 @@ from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
 from common.torch_file import save_tensor
-from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 
-MODEL = ModelConfig(
-    symbols_embedding_dim=16,
-    in_fft_n_layers=1,
-    in_fft_conv1d_filter_size=16,
-    in_fft_output_size=16,
-    out_fft_n_layers=1,
-    out_fft_conv1d_filter_size=16,
-    out_fft_output_size=16,
-)
+MODEL = tiny_voice.SMALL
 
 
 def make_checkpoint(path: Path, **changes) -> Path:
@@ -189,6 +181,14 @@ def command(*argv: str | Path) -> subprocess.Popen:
     words = [sys.executable, "inference.py", *(str(word) for word in argv)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.mark.parametrize("words", ["--help", "--tacotron2 a.pt --help", "--jasper a.pt --help"])
+def test_help_needs_no_pytorch_and_opens_nothing(words):
+    code = "import sys, inference\ntry:\n    inference.main()\nfinally:\n    assert 'torch._C' not in sys.modules"
+    command = [sys.executable, "-c", code, *words.split()]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_LIMIT, check=True)
+    assert ("--pace" in made.stdout) == (words == "--help") and "--amp-dtype" in made.stdout
 
 
 def test_a_mistake_is_one_line_and_a_status_on_the_command_line(phrases):

@@ -13,6 +13,7 @@ from shell import ROOT, dry_run, run_bash
 from tiny_models import without_samples
 from tiny_tacotron2 import TINY_OPTIONS as TINY_TACOTRON2
 from tiny_vocoder import TINY_OPTIONS as TINY_HIFIGAN, make_recordings
+from training_setup import set_up
 
 import extract_mels
 import inference
@@ -47,8 +48,7 @@ def audio_of(model: str, corpus: Path, *words: str | Path) -> AudioConfig:
     """The mels that a command line of train.py describes."""
     lists = [word for name in ("training", "validation") for word in (f"--{name}-files", corpus / "train.txt")]
     argv = ["-m", model, "-d", corpus, "-o", corpus / "out", *lists, *MODELS[model], *words]
-    args, spec = train.parse_args([str(word) for word in argv])
-    return spec.training.parse(args).audio
+    return set_up(*map(str, argv)).audio
 
 
 def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:
@@ -136,7 +136,6 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     (output / "HiFi-GAN_checkpoint_10.pt").write_bytes(b"cut off")  # training resumes from the one before it
     assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
     assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
-    assert audio_of("HiFi-GAN", corpus) == AudioConfig()
 
 
 def test_a_training_says_what_its_mels_fit(tmp_path: Path):

@@ -8,7 +8,7 @@ from golden_files import listed, read_case, read_golden
 from torch import nn
 
 from common.training.optim import Novograd, build_optimizer, load_state_by_name, schedule_over, state_by_name
-from jasper.arg_parser import jasper_schedule
+from jasper.training_setup import jasper_schedule
 
 
 @pytest.fixture(scope="module")

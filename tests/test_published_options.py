@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from training_setup import values
 
 import extract_mels
 import inference
-import train
 from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
 from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
-from common.training.arguments import build_training_parser
+from common.training.arguments import build_training_parser, parser_of as training_parser_of
 from scripts import migration_page
 from scripts.options_page import options_of
 
@@ -128,8 +128,8 @@ def test_each_option_of_the_published_parsers_is_accepted_or_answered(command: s
 
 @pytest.mark.parametrize("command", PROGRAMS)
 def test_published_options_are_read_as_the_options_that_replace_them(command: str, capsys: pytest.CaptureFixture[str]):
-    table = migration_page.COMMANDS[section_of(command)]
     parser, required = parser_of(command)
+    table = parser.published
     own = own_options(command)
     for name, replacement in table.items():
         if name in own:
@@ -150,8 +150,8 @@ def test_a_replacement_names_options_that_exist():
     existing = set().union(*map(own_options, PROGRAMS))
     named = {
         name
-        for table in migration_page.COMMANDS.values()
-        for replacement in table.values()
+        for section in migration_page.COMMANDS
+        for replacement in migration_page.published_options(section).values()
         for name in re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacement)
     }
     assert named - existing == {"--nproc-per-node"}
@@ -160,7 +160,7 @@ def test_a_replacement_names_options_that_exist():
 @pytest.mark.parametrize("section", migration_page.COMMANDS)
 def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
     own = set.intersection(*(own_options(command) for command in PROGRAMS if section_of(command) == section))
-    assert own.isdisjoint(migration_page.COMMANDS[section])
+    assert own.isdisjoint(migration_page.published_options(section))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_the_names_of_the_originals_set_what_ours_set(command: str, words: str, 
 def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_path: Path):
     missing = tmp_path / "voice.pt"
     with pytest.raises(InputError, match=r"voice\.pt: no such checkpoint file"):
-        train.parse_args([*TRAIN, "--init-from-checkpoint", str(missing)])
+        values(*TRAIN, "--init-from-checkpoint", str(missing))
 
 
 def test_published_names_of_the_checkpoint_choose_the_command():
@@ -213,7 +213,7 @@ def test_published_names_of_the_checkpoint_choose_the_command():
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])
-    assert train.parse_args(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
+    assert training_parser_of(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
 
 
 def test_the_rank_that_torch_distributed_launch_gives_must_be_the_environments(
@@ -221,7 +221,7 @@ def test_the_rank_that_torch_distributed_launch_gives_must_be_the_environments(
 ):
     monkeypatch.setenv("LOCAL_RANK", "1")
     for spelling in ("--local-rank=1", "--local_rank=1"):
-        assert "local_rank" not in vars(train.parse_args([spelling, *TRAIN])[0])
+        assert "local_rank" not in values(spelling, *TRAIN)
     assert "--local-rank 2: LOCAL_RANK is not set to it" in refusal("train -m HiFi-GAN", ["--local-rank", "2"], capsys)
 
 

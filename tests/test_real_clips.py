@@ -8,6 +8,7 @@ import torch
 from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import KilledError, at_iteration, without_samples
+from training_setup import set_up
 
 import extract_mels
 import inference
@@ -16,7 +17,7 @@ from common.audio import load_wav
 from common.checkpoints import load_checkpoint
 from common.logger import read_log
 from common.text import get_cleaner
-from models import available_models
+from models import available_models, get_model
 
 
 def prepare(source: Path, folder: Path, *, count: int) -> None:
@@ -114,9 +115,8 @@ def test_every_model_trains_on_the_lines_of_ljspeechs_own_metadata(model: str, s
     ]
     config = str(ROOT / "jasper/configs/jasper10x5dr_speca.yaml")
     own = {"FastPitch": ["--learned-alignment"], "Jasper": ["--model-config", config]}.get(model, [])
-    args, spec = train.parse_args(["-m", model, "-d", str(tmp_path), "-o", str(tmp_path / "out"), *lists, *own])
-    setup = spec.training.parse(args)
-    dataset = spec.training.build_dataset(
-        setup.options, args.training_files, audio=setup.audio, text=setup.text, training=False
+    setup = set_up("-m", model, "-d", str(tmp_path), "-o", str(tmp_path / "out"), *lists, *own)
+    dataset = get_model(model).training.build_dataset(
+        setup.options, [tmp_path / "metadata.csv"], audio=setup.audio, text=setup.text, training=False
     )
     assert len(dataset) == 3 and all(length > 0 for length in dataset.lengths)

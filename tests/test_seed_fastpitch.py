@@ -27,8 +27,8 @@ from seed_commands import (
 from shell import n_processes, training_options
 from tiny import TINY_OPTIONS
 from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
+from training_setup import parsed
 
-import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
@@ -177,11 +177,11 @@ def help_names_every_parameter_with_its_default(walk: Walk, command: str, folder
     table = re.findall(r"^\* `(--[\w-]+)` - .*\(default: ([\w.]+)\)", seed(0), re.MULTILINE)
     assert [option for option, _ in table][:3] == ["--epochs", "--learning-rate", "--batch-size"] and len(table) == 6
     needed = shlex.split("-o out --training-files a --validation-files b")
-    as_published = vars(train.parse_args(needed)[0])
+    as_published = vars(parsed(needed))
     for option, default in table:
         assert option in printed, option
         value = [] if default == "disabled" else [option, default]
-        assert vars(train.parse_args([*needed, *value])[0]) == as_published, option
+        assert vars(parsed([*needed, *value])) == as_published, option
 
 
 def extract(project: Project, command: str, *options: str | Path) -> str:

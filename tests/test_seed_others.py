@@ -22,8 +22,8 @@ from seed_commands import (
 from shell import n_processes, training_options
 from tiny import TINY_OPTIONS as TINY_VOICE
 from tiny_vocoder import TINY_OPTIONS as TINY_VOCODER
+from training_setup import parsed
 
-import train
 from common.checkpoints import load_checkpoint
 from common.errors import InputError
 from scripts.download_models import PUBLISHED
@@ -194,7 +194,7 @@ def help_names_the_parameters(project: Project, command: str, folder: Path) -> N
     assert options == ["--epochs", "--learning_rate", "--batch_size", "--grad_accumulation", "--amp"]
     assert all(option.replace("_", "-") in printed for option in options)
     words = "-m HiFi-GAN -o out --training-files a --validation-files b --epochs 7 --learning_rate 0.1 --batch_size 3"
-    args = train.parse_args([*words.split(), "--grad_accumulation", "2", "--amp"])[0]
+    args = parsed([*words.split(), "--grad_accumulation", "2", "--amp"])
     assert (args.epochs, args.learning_rate, args.batch_size) == (7, 0.1, 3)
     assert (args.gradient_accumulation_steps, args.amp) == (2, True)
 

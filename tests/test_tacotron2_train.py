@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from tiny_models import logged, without_samples
 from tiny_tacotron2 import TINY_OPTIONS, make_mels, make_wavs, mels_options
+from training_setup import parsed, set_up
 
 import train
 from common.config import AudioConfig
 from common.errors import OptionError
-from tacotron2.arg_parser import annealing_schedule, model_config, set_up_networks
 from tacotron2.model import ModelConfig, build_networks
+from tacotron2.training_setup import annealing_schedule, model_config, set_up_networks
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parse(*extra: str):
     lists = ["--training-files", "a", "--validation-files", "b"]
     """Arguments and what training takes of them."""
-    args, spec = train.parse_args(["-m", "Tacotron2", "-o", "out", *lists, *extra])
-    return args, spec.training.parse(args)
+    words = ["-m", "Tacotron2", "-o", "out", *lists, *extra]
+    return parsed(words), set_up(*words)
 
 
 def test_options_default_to_the_published_model_and_recipe():

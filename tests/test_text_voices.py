@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import TINY_OPTIONS
+from training_setup import set_up
 
 import extract_mels
 import inference
@@ -19,7 +20,6 @@ from common.evaluation.items import EvaluationItem, read_items
 from common.synthesis import load_voice
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
-from fastpitch.arg_parser import parse_training
 from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -59,7 +59,7 @@ def run_train(*arguments, **options) -> int:
 
 def text_of_training(*arguments, **options) -> TextConfig:
     """What a training would store in its checkpoints."""
-    return parse_training(train.parse_args(options_of_training(*arguments, **options))[0]).text
+    return set_up("-m", "FastPitch", *options_of_training(*arguments, **options)).text
 
 
 @pytest.fixture(scope="module")

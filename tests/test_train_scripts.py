@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+import training_setup
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
-
-import train
 
 CALLERS = {"HiFi-GAN": "lj22khz", "Tacotron2": "tacotron2", "WaveGlow": "waveglow", "Jasper": "jasper"}
 MODELS = ("FastPitch", *CALLERS)
@@ -136,7 +135,7 @@ TORCHRUN = "-m torch.distributed.run --signals-to-handle SIGINT,SIGTERM,SIGQUIT"
 
 def parsed(model: str, options: str) -> dict[str, Any]:
     """What train.py makes of these options."""
-    return vars(train.parse_args(["-m", model, *shlex.split(options)])[0])
+    return vars(training_setup.parsed(["-m", model, *shlex.split(options)]))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import tiny_voice
 import torch
 from hifigan_goldens import AUTHORS, NVIDIA
 from safetensors.torch import load_file
@@ -68,16 +69,7 @@ def vocoder_checkpoint(path: Path, audio: AudioConfig = AUDIO, **changes) -> Pat
 
 def voice_checkpoint(path: Path, audio: AudioConfig, **changes) -> Path:
     """A tiny FastPitch of that audio."""
-    config = fastpitch.ModelConfig(
-        n_mel_channels=8,
-        symbols_embedding_dim=16,
-        in_fft_n_layers=1,
-        in_fft_conv1d_filter_size=16,
-        in_fft_output_size=16,
-        out_fft_n_layers=1,
-        out_fft_conv1d_filter_size=16,
-        out_fft_output_size=16,
-    )
+    config = dataclasses.replace(tiny_voice.SMALL, n_mel_channels=8)
     torch.manual_seed(0)
     network = fastpitch.build_networks(config, audio, None)["fastpitch"]
     with torch.no_grad():

@@ -11,6 +11,7 @@ import torch
 from tiny_models import logged, without_samples
 from tiny_waveglow import OPTIONS, TINY_AUDIO, cut, real_lists, segments, small_network, tiny_engine, tiny_networks
 from torch import Tensor
+from training_setup import parsed, set_up
 
 import train
 from common.audio import MelExtractor, load_wav
@@ -19,10 +20,10 @@ from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.errors import CheckpointError, InputError, OptionError
 from common.training import Engine
-from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum
 from waveglow.model import FlowOutput, ModelConfig, build_networks
+from waveglow.options import TrainingOptions
 
 CPU = torch.device("cpu")
 RATE = 22050  # Hz
@@ -143,14 +144,14 @@ def dataset(folder: Path, counts: list[int], *, segment_length: int = 1000, seed
     for name, count in zip(names, counts):
         ramp(folder / name, count)
     (folder / "list.txt").write_text("".join(f"{name}|a text\n" for name in names))
-    options = TrainingOptions(folder, segment_length, seed, sigma=1.0, architecture={})
+    options = TrainingOptions(segment_length=segment_length, dataset_path=folder, seed=seed)
     return WaveGlowDataset(options, folder / "list.txt", audio=AudioConfig())
 
 
 def test_a_list_may_have_columns_of_pitch_text_and_speaker(tmp_path: Path):
     plain = dataset(tmp_path, [3000]).draw(0, epoch=1).segment
     (tmp_path / "list.txt").write_text("wavs/0.wav|pitch/0.pt|a text|anna\n")
-    options = TrainingOptions(tmp_path, 1000, 1, sigma=1.0, architecture={})
+    options = TrainingOptions(segment_length=1000, dataset_path=tmp_path, seed=1)
     padded = WaveGlowDataset(options, tmp_path / "list.txt", audio=AudioConfig())
     assert torch.equal(padded.draw(0, epoch=1).segment, plain)
 
@@ -233,12 +234,12 @@ def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(
 def parse(*options: str):
     lists = ["--training-files", "a", "--validation-files", "b"]
     """Arguments and what training takes of them."""
-    args, spec = train.parse_args(["-m", "WaveGlow", "-o", "out", *lists, *options])
-    return args, spec.training.parse(args)
+    words = ["-m", "WaveGlow", "-o", "out", *lists, *options]
+    return parsed(words), set_up(*words)
 
 
 def test_the_defaults_are_the_published_recipe(goldens: Path):
-    from waveglow.arg_parser import model_config
+    from waveglow.training_setup import model_config
 
     args, settings = parse()
     assert (args.epochs, args.batch_size, args.epochs_per_checkpoint) == (1001, 4, 50)
@@ -253,7 +254,7 @@ def test_the_defaults_are_the_published_recipe(goldens: Path):
 
 
 def test_options_say_the_architecture_and_leave_a_checkpoints_where_they_are_silent():
-    from waveglow.arg_parser import model_config
+    from waveglow.training_setup import model_config
 
     given = "--flows 6 --groups 16 --early-every 3 --early-size 4 --wn-channels 256 --wn-kernel-size 5 --wn-layers 7"
     expected = ModelConfig(80, 6, 16, 3, 4, 7, 5, 256)

@@ -10,10 +10,10 @@ from torch import Tensor
 from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from harmonic.arg_parser import TrainingOptions
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch
 from harmonic.model import HarmonicVocoder
+from harmonic.options import TrainingOptions
 
 AUDIO = AudioConfig()
 SMALL = ModelConfig(n_channels=16, n_layers=2, pitch_channels=16)
@@ -43,7 +43,7 @@ def options(folder: Path, **changes: Any) -> TrainingOptions:
     """Options of training with recordings in a folder."""
     defaults = {"segment_frames": 16, "seed": 1, "pitch_cache": None, "architecture": {}}
     defaults |= {"adversarial": False, "discriminators": {}}
-    return TrainingOptions(folder, **defaults | changes)
+    return TrainingOptions(dataset_path=folder, **defaults | changes)
 
 
 def voice_of(pitch: Tensor, *, rate: int = 22050) -> Tensor:

@@ -13,24 +13,13 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
-from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import ModelConfig, build_networks
+from hifigan.options import TrainingOptions
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)
-DEFAULTS = TrainingOptions(
-    dataset_path=Path(),
-    segment_size=8192,
-    seed=1234,
-    input_mels_dir=None,
-    preset="v1",
-    architecture={},
-    amp_grouped_conv=True,
-    concat_fwd=False,
-    mel_fmax_loss=None,
-    mel_loss_only=False,
-)
+DEFAULTS = TrainingOptions(segment_size=8192, seed=1234, concat_fwd=False)
 RECIPE = {"learning_rate": 3e-4, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8}
 TINY = ModelConfig(
     resblock="2",

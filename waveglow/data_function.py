@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import Batch, Filelists, RecordingDataset, pad_rows
-from waveglow.arg_parser import TrainingOptions
+from waveglow.options import TrainingOptions
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.training import Example, LogStyle, Networks, Objective, Phase, shown
-from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.determinants import check_determinants
 from waveglow.model import FlowOutput, WaveGlow
+from waveglow.options import TrainingOptions
 
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 

@@ -11,69 +11,11 @@ from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths
 from common.synthesis import VocoderSettings
+from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
 from waveglow.determinants import log_determinants
-from waveglow.options import SIGMA_INFER, InferenceOptions
+from waveglow.options import InferenceOptions
 
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
-# Field of ModelConfig -> its option, and what it is; the mel channels are an option of the audio.
-OPTIONS = {
-    "n_flows": ("--flows", "steps from sound to noise"),
-    "n_group": ("--groups", "samples in a group, which are the flows' channels"),
-    "n_early_every": ("--early-every", "flows after which some channels are output"),
-    "n_early_size": ("--early-size", "how many channels are"),
-    "wn_channels": ("--wn-channels", "channels of the networks in the flows; published models have 256 or 512"),
-    "wn_kernel_size": ("--wn-kernel-size", "size of their convolutions"),
-    "wn_layers": ("--wn-layers", "their layers, whose dilations double"),
-}
-# Far above any network, and small enough to be built and refused by its parameters.
-_LARGEST = 2**16
-_MOST = {"n_flows": 100, "n_group": 1024, "wn_layers": 16, "wn_kernel_size": 1001}
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here.
-
-    Raises:
-        OptionError: values that do not fit together; names the option and what would.
-    """
-
-    n_mel_channels: int = 80
-    n_flows: int = 12
-    n_group: int = 8  # samples that are one position of a flow, its channels
-    n_early_every: int = 4  # flows between early outputs
-    n_early_size: int = 2  # channels of an early output
-    wn_layers: int = 8
-    wn_kernel_size: int = 3
-    wn_channels: int = 512
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            most = _MOST.get(name, _LARGEST)
-            if not isinstance(value, int) or not 1 <= value <= most:
-                option = OPTIONS[name][0] if name in OPTIONS else "--n-mel-channels"
-                wanted = "of at least 1" if isinstance(value, int) and value < 1 else f"from 1 to {most}"
-                raise OptionError(f"{option} {value}: expected a whole number {wanted}")
-        for option, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
-            if value % 2:
-                raise OptionError(f"{option} {value}: expected an even number, as every flow halves its channels")
-        if self.wn_kernel_size % 2 == 0:
-            raise OptionError(f"--wn-kernel-size {self.wn_kernel_size}: expected an odd number, which keeps lengths")
-        if self.n_channels(self.n_flows - 1) < 2:
-            n_early = (self.n_flows - 1) // self.n_early_every
-            raise OptionError(
-                f"--early-size {self.n_early_size}: {n_early} early outputs leave none of the {self.n_group} channels "
-                "of --groups to the last flow; expected fewer or smaller ones (see --early-every and --flows)"
-            )
-
-    def n_channels(self, flow: int) -> int:
-        """Channels that a flow, from 0, works on: all but the early outputs before it."""
-        return self.n_group - flow // self.n_early_every * self.n_early_size
-
-    @property
-    def context(self) -> int:
-        """Positions on either side that one flow's network reads."""
-        return (self.wn_kernel_size - 1) // 2 * (2**self.wn_layers - 1)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,44 @@
-"""Options of WaveGlow."""
+"""Options of a WaveGlow training, with the published recipe."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from common.options import option
+from common.options import given, option
+from common.training.options import Recipe
+from waveglow.config import SIGMA_INFER, ModelConfig
 
-SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
+# As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is
+# clipped to 65504.
+RECIPE = Recipe(
+    epochs=1001,
+    batch_size=4,
+    optimizer="adam",
+    learning_rate=1e-4,
+    weight_decay=0.0,
+    grad_clip_thresh=float("inf"),
+    samples_interval=50,
+)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """WaveGlow's own options of training."""
+
+    # Every published script trains with it; the original's default is 4000.
+    segment_length: int = option(8000, "samples of a training segment", least=1, variable="SEGMENT_LENGTH")
+    sigma: float = option(1.0, "standard deviation of the noise that sound becomes", least=1e-3, most=1e3)
+    for_voice: Path | None = option(
+        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
+    )
+    architecture: Mapping[str, Any] = given(
+        ModelConfig,
+        "architecture of WaveGlow",
+        "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
+    )
+    dataset_path: Path = Path()
+    seed: int = 0
 
 
 @dataclass(frozen=True)

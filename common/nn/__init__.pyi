@@ -7,8 +7,8 @@ from .alignment_metrics import (
     unattended_tokens as unattended_tokens,
 )
 from .ctc import ctc_losses as ctc_losses
+from .discriminator_config import DiscriminatorConfig as DiscriminatorConfig
 from .discriminators import (
-    DiscriminatorConfig as DiscriminatorConfig,
     MultiScaleDiscriminator as MultiScaleDiscriminator,
     build_discriminators as build_discriminators,
 )

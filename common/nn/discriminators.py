@@ -1,15 +1,12 @@
 """HiFi-GAN's two discriminators, one of a wave's periods and one of its scales."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import OptionError
-from common.nn.size import option_with_value
+from common.nn.discriminator_config import DiscriminatorConfig
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 
 _LARGEST, _MOST = 2**16, 16  # of any number and of the numbers of a list; far above any network's
@@ -17,54 +14,6 @@ _SLOPE = 0.1  # of leaky ReLU
 _N_SCALES = 3
 _SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)
 _SCALE_STRIDES = (1, 2, 2, 4, 4, 1, 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiscriminatorConfig:
-    """Architecture of both discriminators.
-
-    Raises:
-        OptionError: values that do not fit together; names the option and what would.
-    """
-
-    mpd_periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples
-    mpd_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)
-    msd_channels: tuple[int, ...] = (128, 128, 256, 512, 1024, 1024, 1024)
-    msd_groups: tuple[int, ...] = (1, 4, 16, 16, 16, 16, 1)
-    msd_pooling_padding: int = 2  # samples; 2 as the authors', 1 as NVIDIA's
-    _same_counts: ClassVar[tuple[tuple[str, str], ...]] = (("msd_channels", "msd_groups"),)
-
-    def __post_init__(self) -> None:
-        for name, problem in self._problems():
-            raise OptionError(option_with_value(name, getattr(self, name)) + problem)
-
-    def _problems(self) -> Iterator[tuple[str, str]]:
-        """Fields whose value is wrong, with the rest of the message; each check relies on those before it."""
-        for name, value in vars(self).items():
-            least = 0 if name == "msd_pooling_padding" else 1
-            if not isinstance(value, str) and not _all_within(least, value):
-                yield name, f": expected whole numbers from {least} to {_LARGEST}, at most {_MOST} of them"
-        if self.msd_pooling_padding > 2:
-            yield "msd_pooling_padding", ": expected 0, 1 or 2"
-        for first, second in self._same_counts:
-            n_first, n_second = len(getattr(self, first)), len(getattr(self, second))
-            if n_first != n_second:
-                other = f"{option_with_value(second, getattr(self, second))} has {n_second}"
-                yield first, f" has {n_first} values and {other}; expected as many of one as of the other"
-        if (count := len(self.msd_channels)) != len(_SCALE_KERNEL_SIZES):
-            yield "msd_channels", f": {count} numbers, expected {len(_SCALE_KERNEL_SIZES)}, one a convolution"
-        channels = option_with_value("msd_channels", self.msd_channels)
-        for before, width, n_groups in zip((1, *self.msd_channels), self.msd_channels, self.msd_groups):
-            if before % n_groups or width % n_groups:
-                wrong = f"{n_groups} groups do not divide a convolution of {before} to {width} channels"
-                yield "msd_groups", f": {wrong} of {channels}"
-
-
-def _all_within(least: int, value: object) -> bool:
-    """Whether ``value`` is an integer of at least ``least``, or a tuple of such values, neither too large."""
-    if isinstance(value, tuple):
-        return 0 < len(value) <= _MOST and all(_all_within(least, item) for item in value)
-    return isinstance(value, int) and least <= value <= _LARGEST
 
 
 @dataclass(frozen=True)

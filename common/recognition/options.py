@@ -25,6 +25,7 @@ class SpeechOptions(WeightsOptions):
         names=("-i",),
         published=("--transcribe-wav", "--transcribe-filelist", "--val-manifests"),
         required=True,
+        adds_up=True,
     )
     dataset_path: Path = option(
         Path(), "folder that manifests and lists are relative to", names=("-d",), published=("--dataset-dir",)
@@ -106,7 +107,6 @@ class TranscribingOptions:
 _TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"
 # Options of the originals that no longer exist, and what to do.
 REMOVED = {
-    "--fp16": "--amp",
     "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",
     "--dali-device": "recordings are read without DALI; leave it out",

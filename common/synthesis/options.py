@@ -279,7 +279,6 @@ REMOVED = {
         "the checkpoint holds the architecture; leave it out",
     ),
     **_each("--segment-length --sigma", "it is an option of training; leave it out"),
-    "--fp16": "half precision is --amp, in bfloat16 where there is hardware for it, or --amp --amp-dtype float16",
     "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
     **_each(
         "--torch-tensorrt --trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",

@@ -48,6 +48,9 @@ class PaddedShapes:
         return max(n_utterances, min(1 << (n_utterances - 1).bit_length(), self.batch_size))
 
 
+GRAPH_SHAPES = PaddedShapes(LONGEST_FRAMES // 64, batch_size=1)  # 64 frames are 0.7 s; batches are not filled up
+
+
 def padded_inference(infer: Callable[..., Tensor], shapes: PaddedShapes) -> Callable[..., Tensor]:
     """A vocoder's ``infer(mel, lengths)`` of padded mels (B, n_mels, F), whose wave (B, F * hop) has no padding."""
 

@@ -11,7 +11,7 @@ from common.errors import InputError, shown
 from common.files import read_json, write_text
 from common.synthesis.options import MAX_FRAMES
 
-_MAX_BYTES = 32 * 2**20  # of a table that is read: some five hours of speech
+MAX_BYTES = 32 * 2**20  # of a table that is read: some five hours of speech
 _MAX_SYMBOLS = 2000  # of an utterance
 
 _Item = TypeVar("_Item")
@@ -87,7 +87,7 @@ def _json(value: Any) -> str:
 
 def load_prosody(path: Path) -> Prosody:
     """A table that `Prosody.save` wrote, with what was changed in it; raises InputError as `parse_prosody`."""
-    return parse_prosody(read_json(path, largest=_MAX_BYTES, kind="prosody table"), where=str(path))
+    return parse_prosody(read_json(path, largest=MAX_BYTES, kind="prosody table"), where=str(path))
 
 
 def parse_prosody(content: Any, *, where: str) -> Prosody:

@@ -13,9 +13,9 @@ from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.cuda_graphs import BucketedGraphs, Infer, Recorder
+from common.synthesis.cuda_graphs import Infer, RecordedInference, Recorder
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
-from common.synthesis.padding import PaddedShapes, padded_inference
+from common.synthesis.padding import GRAPH_SHAPES, PaddedShapes, padded_inference
 from common.synthesis.streaming import plan_pieces
 
 
@@ -125,10 +125,12 @@ class NetworkVocoder:
     def __post_init__(self) -> None:
         self.max_batch = 1 if self.device.type == "cpu" else None
         self._run: Infer = self._infer
+        shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = BucketedGraphs(self._infer, record=self.graph_recorder)
-        if self.shapes is not None:
-            self._run = padded_inference(self._run, self.shapes)
+            self._run = RecordedInference(self._infer, record=self.graph_recorder)
+            shapes = shapes or GRAPH_SHAPES
+        if shapes is not None:
+            self._run = padded_inference(self._run, shapes)
         self._denoiser = None
         if self.denoising_strength > 0:
             with torch.inference_mode():

@@ -126,7 +126,7 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, features: bool = Fals
         text.add_argument("--phone-features", type=Path, metavar="FILE", help=table)
 
 
-def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] = ()) -> TextConfig:
+def text_config_from_args(args: Any, *, speakers: Sequence[str] = ()) -> TextConfig:
     """The ``TextConfig`` of parsed options; ``speakers`` are names in order of their ids.
 
     Raises ``OptionError`` when the symbol set does not hold what the input type asks for, or an option of phonemes
@@ -149,7 +149,7 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     return TextConfig(**values, speakers=tuple(speakers))
 
 
-def _features_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
+def _features_config(args: Any, *, speakers: tuple[str, ...]) -> TextConfig:
     """Phones as phonological features; a symbol set of phones says which of them the table must be of."""
     if args.g2p is not None:
         raise OptionError("--g2p makes symbols, not phonological features; leave out --input-type pf, or it")
@@ -241,7 +241,7 @@ def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str]
     return (taught, stored.unknown_symbols) if is_default or text == taught else None
 
 
-def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
+def _g2p_config(args: Any, *, speakers: tuple[str, ...]) -> TextConfig:
     """Phones of text by eSpeak NG; a set of characters, which is the default, gives way to the set for them."""
     symbol_set = G2P_SETS[0] if args.symbol_set in CHARACTER_SETS else args.symbol_set
     if symbol_set not in G2P_SETS:
@@ -267,7 +267,7 @@ def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
     return config.g2p, _is_english(config.g2p_language)
 
 
-def _check_phoneme_options(args: argparse.Namespace) -> None:
+def _check_phoneme_options(args: Any) -> None:
     """Refuse options of phonemes that have no effect or name what does not exist."""
     phones = args.input_type != "char" or args.g2p is not None
     if phones and args.p_arpabet:

@@ -1,204 +1,155 @@
-"""Command-line options of training that all models share, and the RunOptions they describe."""
+"""Command-line options of training: those of all models, and those of one."""
 
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.audio.arguments import add_audio_arguments
-from common.checkpoints import DTYPES
-from common.cli import (
-    ArgumentParser,
-    add_length_buckets,
-    add_precision_arguments,
-    fraction,
-    n_loaders,
-    non_negative_float,
-    non_negative_int,
-    option_of,
-    positive_float,
-    positive_int,
-    positive_or_inf,
-    seed_number,
-    values_of,
-    whole_number,
+from common.audio.options import AudioOptions
+from common.checkpoints import (
+    OWN_LAYOUT,
+    Checkpoint,
+    Stripped,
+    load_checkpoint,
+    load_last_checkpoint,
+    saved_checkpoints,
 )
+from common.cli import ArgumentParser
 from common.data import Dataset
-from common.errors import OptionError
+from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
-from common.nn import DiscriminatorConfig, TooLargeError, build_limited, value_text
-from common.published_options import TRAINING
-from common.registry import ModelSpec
+from common.nn import TooLargeError, build_limited
+from common.options import add_options, read_options
+from common.precision import ComputingOptions
+from common.progress import print_line
+from common.registry import ModelSpec, available_models, get_model
 from common.training.objective import Networks
-from common.training.optim import OPTIMIZERS
-from common.training.selection import selection_metric
-from common.training.settings import Recipe, RunOptions, inference_paths
+from common.training.options import REMOVED, RunOptions, inference_paths
+from common.training.settings import TrainingRequest
 
+Found = tuple[Path, Checkpoint]
 _SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
 
-_DISCRIMINATORS = {
-    "mpd_periods": "periods of the multi-period discriminator, samples",
-    "mpd_channels": "channels of its convolutions",
-    "msd_channels": "channels of the multi-scale discriminator's convolutions",
-    "msd_groups": "groups of these convolutions",
-    "msd_pooling_padding": "samples added around each pooling; NVIDIA's checkpoints: 1",
-}
 
+def build_training_parser(
+    spec: ModelSpec, *, parents: Sequence[ArgumentParser] = (), defaults: Mapping[str, Any] | None = None
+) -> ArgumentParser:
+    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own.
 
-def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
-    """All options of train.py: those of every model, with the recipe of ``spec`` as defaults, and its own."""
+    ``defaults``, of a checkpoint that a training begins with, are by the names of the package's options.
+    """
     parser = ArgumentParser(
         description="Train a model.",
         parents=list(parents),
         prog="train.py",
         epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
     )
-    _add_common_arguments(parser)
-    add_precision_arguments(computing := parser.add_argument_group("computing"))
-    computing.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
-    computing.add_argument(
-        "--cuda-graphs",
-        action="store_true",
-        help="record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
-        "elsewhere the same code runs without being recorded",
-    )
-    computing.add_argument("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")
-    computing.add_argument(
-        "--max-parameters",
-        type=positive_int,
-        default=500_000_000,
-        metavar="N",
-        help="refuse networks with more parameters and buffers, before memory is taken for them",
-    )
-    add_length_buckets(computing, "quantiles of the training list's utterances")
-    saving = parser.add_argument_group("checkpoints, validation and logs")
-    _add_checkpoint_arguments(saving, spec.training.recipe)
-    if not spec.training.starts_from_checkpoint:
-        text = "checkpoint or safetensors file with whose weights a new training begins, ours or published"
-        saving.add_argument("--from-checkpoint", type=Path, help=text)
-    _add_optimization_arguments(parser.add_argument_group("optimization"))
-    add_audio_arguments(parser)
-    parser.set_defaults(**vars(spec.training.recipe))
-    spec.training.add_arguments(parser)
-    parser.answer_published(TRAINING)
+    add_options(parser, RunOptions, defaults=spec.training.recipe.defaults())
+    add_options(parser, ComputingOptions, title="computing")
+    about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
+    add_options(parser, AudioOptions, title=f"audio: {about}")
+    add_options(parser, spec.training.options, defaults=defaults, title=spec.name)
+    parser.answer_published(REMOVED)
     return parser
 
 
-def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what most runs need; the models' recipes set the defaults that are missing."""
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
-    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
-    lists: dict[str, Any] = {"type": Path, "nargs": "+", "required": True, "metavar": "FILE"}
-    parser.add_argument("--training-files", **lists, help="lists of utterances to train on")
-    parser.add_argument("--validation-files", **lists, help="lists of utterances to validate on")
-    parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
-    parser.add_argument("--epochs", type=positive_int, help="epochs to train in all")
-    parser.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
-    parser.add_argument(
-        "--gradient-accumulation-steps",
-        "--grad-accumulation",
-        type=positive_int,
-        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+@dataclass(frozen=True)
+class Command:
+    """A command line of training, and the checkpoints that it names, read once."""
+
+    spec: ModelSpec
+    options: Any  # the package's own, as they were given
+    request: TrainingRequest
+    values: dict[str, Any]  # of all options, for the log
+    read: Sequence[tuple[str, Path]]  # names and paths of files that options name to be read
+
+    @property
+    def found(self) -> Found | None:
+        """The checkpoint whose weights the networks take; a package may take those of --from-checkpoint by itself."""
+        own = self.spec.training.starts_from_checkpoint
+        return self.request.resumed or (None if own else self.request.initial)
+
+
+def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
+    """The parser of the model that a command line names."""
+    first = ArgumentParser(add_help=False)
+    first.add_argument(
+        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
     )
-    parser.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
-    parser.add_argument("--seed", type=seed_number, default=1234, help="of weights, dropout and the data's order")
+    spec = get_model(first.parse_known_args(argv)[0].model)
+    return build_training_parser(spec, parents=[first]), spec
 
 
-def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
-    """Add when checkpoints are written and which are kept, and when the networks are validated."""
-    group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
-    text = "stop after so many; --resume continues; 0: no limit"
-    group.add_argument("--epochs-this-job", type=non_negative_int, default=0, help=text)
-    group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
-    group.add_argument(
-        "--minutes-per-checkpoint",
-        type=non_negative_float,
-        default=15.0,
-        help="write a checkpoint within epochs too, whenever so many minutes have passed since the last; 0: never",
-    )
-    group.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="the same by updates; 0: never")
-    group.add_argument(
-        "--keep-checkpoints",
-        type=_count_or_all,
-        default=3,
-        metavar="N",
-        help="keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
-    )
-    group.add_argument(
-        "--keep-best",
-        type=selection_metric,
-        nargs="?",
-        const=recipe.keep_best,
-        metavar="METRIC",
-        help="figure of validation that says which checkpoint is the best, named as in the log; METRIC:max if larger "
-        "is better",
-    )
-    group.add_argument(
-        "--keep-milestones", type=positive_int, nargs="*", metavar="EPOCH", help="keep the checkpoints of these epochs"
-    )
-    group.add_argument(
-        "--save-inference",
-        nargs="?",
-        const="float32",
-        choices=tuple(DTYPES),
-        help="also write what inference needs of the last checkpoint alone, MODEL_inference.pt, and of the best, "
-        "MODEL_inference_best.pt, in float32 if no type is given",
-    )
-    group.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
-    text = "validate after each so many updates too, within epochs; 0: at the end of epochs alone"
-    group.add_argument("--validation-steps", type=non_negative_int, default=0, help=text)
-    group.add_argument(
-        "--samples-interval",
-        type=positive_int,
-        help="epochs between plots and sound in TensorBoard (default: with each validation)",
-    )
-    group.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
+def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], None] = print_line) -> Command:
+    """Read a command line and the checkpoints that it names, which say what options that are left out are."""
+    parser, spec = parser_of(argv)
+    args = parser.parse_args(argv)
+    resumed, initial = _checkpoints(args, warn=warn)
+    if spec.training.defaults is not None:
+        parser.set_defaults(**spec.training.defaults(vars(args), initial))
+        args = parser.parse_args(argv)
+    run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
+    if run.num_workers is None:
+        run = replace(run, num_workers=4 * computing.cuda)
+    request = TrainingRequest(run, computing, read_options(args, AudioOptions), resumed=resumed, initial=initial)
+    options = read_options(args, spec.training.options)
+    return Command(spec, options, request, values=vars(args), read=parser.files_of(args)[1])
 
 
-def _count_or_all(text: str) -> int | None:
-    """A number of at least 1, or None for the word ``all``."""
-    if text == "all":
-        return None
-    try:
-        return positive_int(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or all") from error
+def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tuple[Found | None, Found | None]:
+    """The checkpoint to resume, and that of --from-checkpoint, which also gives defaults of options."""
+    found = None
+    if args.checkpoint_path is not None and (args.resume or args.from_checkpoint is not None):
+        other = "--resume" if args.resume else "--from-checkpoint"
+        raise OptionError(f"--checkpoint-path and {other} both say what to begin with; give one of them")
+    if args.checkpoint_path is not None:
+        found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
+    elif args.resume:
+        found = load_last_checkpoint(args.output, args.model, warn=lambda line: warn(f"warning: {line}"))
+    path, checkpoint = found or (None, None)
+    if checkpoint is not None and checkpoint.layout == OWN_LAYOUT and (stripped := checkpoint.stripped) is not None:
+        weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
+        raise CheckpointError(
+            f"{path}: stripped for inference, it holds the {weights} of the {next(iter(checkpoint.networks))} alone "
+            "and nothing to resume from; give the checkpoint before stripping, or use --from-checkpoint"
+        )
+    if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
+        raise OptionError(
+            f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
+            "add --resume to continue from it, or choose another --output"
+        )
+    if args.from_checkpoint is None:
+        return found, None
+    return found, (args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint)))
 
 
-def _add_optimization_arguments(group: argparse._ArgumentGroup) -> None:
-    """Add the optimizer and what it does besides; the models' recipes set the defaults."""
-    group.add_argument("--optimizer", choices=tuple(OPTIMIZERS), help="algorithm")
-    group.add_argument("--weight-decay", type=non_negative_float, help="of all parameters")
-    group.add_argument("--grad-clip-thresh", type=positive_or_inf, help="largest norm of the gradient; inf: any")
-    group.add_argument("--ema-decay", type=fraction, help="of the EMA weights; 0: none are kept")
+def _without_training(checkpoint: Checkpoint) -> Checkpoint:
+    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
+    networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
+    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
 
 
-def run_options_from_args(args: argparse.Namespace) -> RunOptions:
-    """How long a run lasts, how it is cut into batches, and what it leaves behind."""
-    values = values_of(args, RunOptions)
-    if args.num_workers is None:
-        values["num_workers"] = 4 * args.cuda
-    milestones = tuple(args.keep_milestones or ())
-    return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)
-
-
-def prepare_output(args: argparse.Namespace, spec: ModelSpec, datasets: Mapping[str, Dataset]) -> Path:
+def prepare_output(
+    run: RunOptions, spec: ModelSpec, datasets: Mapping[str, Dataset], *, read: Sequence[tuple[str, Path]]
+) -> Path:
     """Make the output's folder; returns the log's file.
+
+    ``read`` are names and paths of the files that options name to be read.
 
     Raises:
         OptionError: a file would be written that is read, or two results into one. Of the endless names of checkpoints
             those count that another file has.
         OutputError: the folder cannot be made.
     """
-    output, log_file = args.output, args.log_file or args.output / "nvlog.json"
-    options = build_training_parser(spec).files_of(args)[1]
-    read = [pair for pair in options if pair[1] != args.checkpoint_path]  # which newer ones may replace
+    output, log_file = run.output, run.log_file or run.output / "nvlog.json"
+    read = [pair for pair in read if pair[1] != run.checkpoint_path]  # which newer ones may replace
     read += [pair for dataset in datasets.values() for pair in dataset.files()]
     others = (os.path.realpath(path) if path.is_symlink() else path for path in (log_file, *(path for _, path in read)))
     names = {name for name in (Path(path).name for path in others) if name.startswith(f"{spec.name}_checkpoint_")}
     written = [("--log-file", log_file), *(("the checkpoint", output / name) for name in names)]
-    if args.save_inference is not None:
+    if run.save_inference is not None:
         written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
     written += [("TensorBoard", output / subset / "events") for subset in _SUBSETS]
     check_apart(written, read)
@@ -212,13 +163,3 @@ def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:
         return build_limited(build, most=most)
     except TooLargeError as error:
         raise OptionError(f"networks of {error}; make them smaller, or raise --max-parameters {most}") from error
-
-
-def add_discriminator_arguments(parser: ArgumentParser) -> None:
-    """Options of the fields of `DiscriminatorConfig`; those that are not given have no value."""
-    source = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
-    group = parser.add_argument_group("architecture of the discriminators", source)
-    for field, text in _DISCRIMINATORS.items():
-        value = getattr(DiscriminatorConfig(), field)
-        kind = {"type": positive_int, "nargs": "+"} if isinstance(value, tuple) else {"type": whole_number(0, 1024)}
-        group.add_argument(option_of(field), default=argparse.SUPPRESS, help=f"{text} [{value_text(value)}]", **kind)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
-from common.audio.arguments import corpus_note
+from common.audio.options import corpus_note
 from common.checkpoints import load_checkpoint, saved_checkpoints
 from common.config import AudioConfig
 from common.errors import CheckpointError

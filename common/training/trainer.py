@@ -33,9 +33,9 @@ from common.signals import StopSignals
 from common.training.ema import resume_average
 from common.training.engine import Engine, evaluation_mode
 from common.training.objective import Networks
+from common.training.options import RunOptions, inference_paths
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
-from common.training.settings import RunOptions, inference_paths
 from common.training.step_result import StepResult
 from common.training.tensorboard import TensorBoardLogs
 
@@ -69,7 +69,7 @@ class Trainer:
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
-            accumulation=options.accumulation,
+            accumulation=options.gradient_accumulation_steps,
             seed=options.seed,
             ranks=ranks,
         )
@@ -85,7 +85,7 @@ class Trainer:
         return build_loader(
             dataset,
             sampler,
-            n_workers=self._options.num_workers,
+            n_workers=self._options.num_workers or 0,
             pin_memory=self._ranks.device.type == "cuda",
             seed=self._options.seed,
         )
@@ -194,7 +194,7 @@ class Trainer:
         position, options = self._position, self._options
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
-        for micro_batches in _micro_batches(self._training_loader, options.accumulation):
+        for micro_batches in _micro_batches(self._training_loader, options.gradient_accumulation_steps):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
             stops = signals.received is not None or self._reporter.failure is not None
             asked = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
@@ -371,7 +371,7 @@ class Trainer:
             return
         saved = saved_checkpoints(options.output, self._template.model)
         of_epochs = [path for path in saved if not is_rolling(path) and epoch_of(path) <= epoch]
-        kept = {*options.milestones, *([] if self._best is None else [self._best["epoch"]])}
+        kept = {*options.keep_milestones, *([] if self._best is None else [self._best["epoch"]])}
         removed = [path for path in of_epochs[: -options.keep_checkpoints] if epoch_of(path) not in kept]
         for path in removed:
             path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from common.files import write_json, write_text
 from common.registry import available_models, get_model
 from common.torch_file import save_tensor
 from common.training import Engine, EngineOptions, build_engine
-from common.training.arguments import build_training_parser
+from common.training.arguments import read_command
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
@@ -114,9 +114,10 @@ def durations(count: int, longest: float, random: np.random.Generator) -> list[f
 
 def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
-    spec = get_model(model)
-    required = ["--output", "-", "--training-files", "-", "--validation-files", "-"]
-    setup = spec.training.parse(build_training_parser(spec).parse_args([*required, *words]))
+    required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
+    command = read_command([*required, *words])
+    spec = command.spec
+    setup = spec.training.set_up(command.options, command.request)
     return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
@@ -175,15 +176,16 @@ def build(
 ) -> tuple[Engine, Any]:
     """An engine of the model of the options, new, and its dataset of the corpus in ``folder``."""
     spec, subject, files = get_model(args.model), subject_of(args.model), str(folder / LIST)
-    words = ["--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
+    words = ["--model", args.model, "--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
     words += ["--validation-files", files, *subject.options, *["--cuda"] * args.cuda]
     if subject.segment is not None:
         words += [subject.segment[0], str(segment_length(args))]
     words += [*further, *setting.options, *(subject.plain_options if setting.plain else ())]
     if setting.amp_dtype is not None:
         words += ["--amp", "--amp-dtype", str(setting.amp_dtype).removeprefix("torch.")]
-    train_args, training = build_training_parser(spec).parse_args(words), spec.training
-    setup = training.parse(train_args)
+    command = read_command(words)
+    run, training = command.request.run, spec.training
+    setup = training.set_up(command.options, command.request)
     options, audio, text = setup.options, setup.audio, setup.text
     config = training.model_config(options, audio, text, base=None)
     if setting.plain:
@@ -191,17 +193,17 @@ def build(
     networks = spec.build_networks(config, audio, text)
     if training.set_up_networks is not None:
         training.set_up_networks(networks, options, text=text, new=True)
-    dataset = training.build_dataset(options, train_args.training_files, audio=audio, text=text, training=True)
+    dataset = training.build_dataset(options, run.training_files, audio=audio, text=text, training=True)
     engine = build_engine(
         networks,
         training.build_objective(options, audio),
         setup.optimization,
-        optimizer=train_args.optimizer,
-        learning_rate=train_args.learning_rate,
-        weight_decay=train_args.weight_decay,
+        optimizer=run.optimizer,
+        learning_rate=run.learning_rate,
+        weight_decay=run.weight_decay,
         steps_per_epoch=args.steps,
         ranks=ranks,
-        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=train_args.grad_clip_thresh),
+        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=run.grad_clip_thresh),
         compile_networks=args.compile,
         same_shapes=setup.same_shapes,
     )

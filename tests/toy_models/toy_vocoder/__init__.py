@@ -1,7 +1,7 @@
 """A toy vocoder: each mel frame becomes its hop of samples by a small convolution."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from toy_vocoder.arg_parser import RECIPE, InferenceOptions, add_training_arguments, parse_training
+from toy_vocoder.arg_parser import RECIPE, InferenceOptions, TrainingOptions, set_up
 from toy_vocoder.data_function import build_dataset
 from toy_vocoder.loss_function import build_objective
 from toy_vocoder.model import ModelConfig, build_networks, model_config, settings
@@ -12,8 +12,8 @@ MODEL = ModelSpec(
     build_networks=build_networks,
     training=TrainingSpec(
         recipe=RECIPE,
-        add_arguments=add_training_arguments,
-        parse=parse_training,
+        options=TrainingOptions,
+        set_up=set_up,
         model_config=model_config,
         build_dataset=build_dataset,
         build_objective=build_objective,

@@ -46,7 +46,7 @@ def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None
 ) -> ModelConfig:
     """That of the options."""
-    return ModelConfig(audio.n_mels, audio.hop_length, options.channels)
+    return ModelConfig(audio.n_mels, audio.hop_length, options.toy_channels)
 
 
 def build_networks(

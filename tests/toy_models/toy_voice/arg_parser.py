@@ -1,13 +1,12 @@
 """Options of the toy voice."""
 
-import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.audio.arguments import audio_config_from_args
-from common.options import option
-from common.text.arguments import add_text_arguments, text_config_from_args
-from common.training import Optimization, Recipe, TrainingSetup
+from common.options import group, option
+from common.text.arguments import text_config_from_args
+from common.text.options import TextOptions
+from common.training import Optimization, Recipe, TrainingRequest, TrainingSetup
 
 RECIPE = Recipe(
     epochs=2, batch_size=2, optimizer="adam", learning_rate=0.01, weight_decay=0.0, grad_clip_thresh=float("inf")
@@ -18,9 +17,13 @@ RECIPE = Recipe(
 class TrainingOptions:
     """What the toy voice's training takes."""
 
-    dataset_path: Path
-    frames: int
-    unknown_symbols: str
+    text: TextOptions = group(TextOptions)
+    frames: int = option(3, "of each symbol")
+    dataset_path: Path = Path()
+
+    @property
+    def unknown_symbols(self) -> str:
+        return self.text.unknown_symbols
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,8 @@ class InferenceOptions:
     toy_pace: float = option(1.0, "speed")
 
 
-def add_training_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add its options to those of ``train.py``."""
-    parser.add_argument_group("toy voice").add_argument("--frames", type=int, default=3, help="of each symbol")
-    add_text_arguments(parser)
-
-
-def parse_training(args: argparse.Namespace) -> TrainingSetup:
-    """The options, once."""
-    options = TrainingOptions(args.dataset_path, args.frames, args.unknown_symbols)
-    optimization = Optimization(schedule=lambda iteration, epoch: args.learning_rate)
-    return TrainingSetup(options, audio_config_from_args(args), text_config_from_args(args), optimization)
+def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
+    """What the options mean."""
+    options = replace(options, dataset_path=request.run.dataset_path)
+    optimization = Optimization(schedule=lambda iteration, epoch: request.run.learning_rate)
+    return TrainingSetup(options, request.mels(), text_config_from_args(options.text), optimization)

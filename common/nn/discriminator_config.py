@@ -1,0 +1,42 @@
+"""The architecture of HiFi-GAN's discriminators in numbers, and the options that set it."""
+
+from dataclasses import dataclass
+
+from common.errors import OptionError
+from common.options import check_options, option
+
+N_SCALE_CONVOLUTIONS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscriminatorConfig:
+    """Architecture of both discriminators.
+
+    Raises:
+        InputError: a value is out of range.
+        OptionError: widths and groups of the multi-scale discriminator do not fit together.
+    """
+
+    mpd_periods: tuple[int, ...] = option(
+        (2, 3, 5, 7, 11), "periods of the multi-period discriminator, samples", least=1
+    )
+    mpd_channels: tuple[int, ...] = option((32, 128, 512, 1024, 1024), "channels of its convolutions", least=1)
+    msd_channels: tuple[int, ...] = option(
+        (128, 128, 256, 512, 1024, 1024, 1024), "channels of the multi-scale discriminator's convolutions", least=1
+    )
+    msd_groups: tuple[int, ...] = option((1, 4, 16, 16, 16, 16, 1), "groups of these convolutions", least=1)
+    msd_pooling_padding: int = option(2, "samples added around each pooling; NVIDIA's checkpoints: 1", least=0, most=2)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        channels, groups = self.msd_channels, self.msd_groups
+        if {len(channels), len(groups)} != {N_SCALE_CONVOLUTIONS}:
+            raise OptionError(
+                f"--msd-channels has {len(channels)} values and --msd-groups {len(groups)}; "
+                f"expected {N_SCALE_CONVOLUTIONS}, one a convolution"
+            )
+        for before, width, n_groups in zip((1, *channels), channels, groups):
+            if before % n_groups or width % n_groups:
+                raise OptionError(
+                    f"--msd-groups: {n_groups} groups do not divide a convolution of {before} to {width} channels"
+                )

@@ -1,0 +1,216 @@
+"""Options of every training: how long, on what, in which batches, and what it leaves behind."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from common import precision
+from common.options import option
+from common.training.selection import SelectionMetric, selection_metric
+
+OPTIMIZERS = ("adam", "adamw", "lamb", "novograd")
+_computing = partial(option, section="computing")
+_saving = partial(option, section="checkpoints, validation and logs")
+_optimization = partial(option, section="optimization")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The published training recipe of a model: defaults of the fields of `RunOptions` that have these names."""
+
+    epochs: int
+    batch_size: int  # utterances a process and micro-batch
+    optimizer: str
+    learning_rate: float
+    weight_decay: float
+    grad_clip_thresh: float
+    gradient_accumulation_steps: int = 1
+    ema_decay: float = 0.0
+    epochs_per_checkpoint: int = 50
+    validation_interval: int = 1  # epochs
+    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
+    keep_best: str = "loss"  # figure of validation that says which checkpoint is the best
+    keep_milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay, with the best and the last few
+
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the options of `RunOptions`, by name."""
+        return {**vars(self), "keep_best": selection_metric(self.keep_best)}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How long a run lasts, how it is cut into batches, and what it leaves behind; recipes set some of the defaults."""
+
+    output: Path = option(
+        None, "folder for checkpoints and logs", names=("-o",), required=True, published=("--output-dir",)
+    )
+    training_files: tuple[Path, ...] = option(
+        None, "lists of utterances to train on", required=True, metavar="FILE", published=("--train-manifests",)
+    )
+    validation_files: tuple[Path, ...] = option(
+        None, "lists of utterances to validate on", required=True, metavar="FILE", published=("--val-manifests",)
+    )
+    dataset_path: Path = option(
+        Path(), "folder that the lists are relative to", names=("-d",), published=("--dataset-dir",)
+    )
+    resume: bool = option(
+        False, "resume from the last checkpoint of the output folder", published=("--resume-from-last",)
+    )
+    epochs: int = option(1, "epochs in total", least=1, variable="EPOCHS")
+    batch_size: int = option(
+        1, "utterances, or a vocoder's segments, of one process and micro-batch", least=1, names=("-bs",)
+    )
+    gradient_accumulation_steps: int = option(
+        1,
+        "micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+        least=1,
+        variable="GRAD_ACCUMULATION",
+        names=("--grad-accumulation",),
+        published=("--grad-accumulation-steps",),
+    )
+    learning_rate: float = option(
+        1e-3, "where the schedule starts", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
+    )
+    seed: int = option(1234, "of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
+    compile: bool = _computing(False, "compile the networks with torch.compile")
+    cuda_graphs: bool = _computing(
+        False,
+        "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
+        "elsewhere the same code runs without being recorded",
+    )
+    num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
+    max_parameters: int = _computing(
+        500_000_000,
+        "refuse networks with more parameters and buffers, before memory is taken for them",
+        least=1,
+        metavar="N",
+    )
+    length_buckets: int = _computing(
+        0,
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
+        "CUDA graphs meet few shapes; 0: up to their longest utterance",
+        least=0,
+        most=4096,
+        metavar="N",
+    )
+    checkpoint_path: Path | None = _saving(None, "checkpoint to resume from", published=("--ckpt",))
+    epochs_this_job: int = _saving(0, "stop after so many; --resume continues; 0: no limit", least=0)
+    epochs_per_checkpoint: int = _saving(
+        50,
+        "epochs between checkpoints",
+        least=1,
+        variable="EPOCHS_PER_CHECKPOINT",
+        names=("--checkpoint-interval",),
+        published=("--save-frequency", "CHECKPOINT_INTERVAL"),
+    )
+    minutes_per_checkpoint: float = _saving(
+        15.0,
+        "write a checkpoint within epochs too, whenever so many minutes have passed since the last; 0: never",
+        least=0,
+        variable="MINUTES_PER_CHECKPOINT",
+    )
+    steps_per_checkpoint: int = _saving(0, "updates between further checkpoints; 0: none", least=0)
+    keep_checkpoints: int | None = _saving(
+        3,
+        "keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
+        least=1,
+        words={"all": None},
+        metavar="N",
+        variable="KEEP_CHECKPOINTS",
+    )
+    keep_best: SelectionMetric = _saving(
+        SelectionMetric(),
+        "figure of validation that says which checkpoint is the best, named as in the log; METRIC:max if larger is "
+        "better",
+        read=selection_metric,
+        metavar="METRIC",
+    )
+    keep_milestones: tuple[int, ...] = _saving(
+        (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
+    )
+    save_inference: str | None = _saving(
+        None,
+        "also write what inference needs of the last checkpoint alone, MODEL_inference.pt, and of the best, "
+        "MODEL_inference_best.pt, in float32 if no type is given",
+        const="float32",
+        choices=("float32", "bfloat16", "float16"),
+    )
+    validation_interval: int = _saving(
+        1, "epochs between validations", least=1, variable="VALIDATION_INTERVAL", published=("--validation-freq",)
+    )
+    validation_steps: int = _saving(
+        0,
+        "validate after each so many updates too, within epochs; 0: at the end of epochs alone",
+        least=0,
+        published=("--eval-frequency",),
+    )
+    samples_interval: int | None = _saving(
+        None,
+        "epochs between plots and sound in TensorBoard (default: with each validation)",
+        least=1,
+        variable="SAMPLES_INTERVAL",
+    )
+    log_file: Path | None = _saving(None, "JSON log (default: nvlog.json in the output folder)", writes=True)
+    from_checkpoint: Path | None = _saving(
+        None,
+        "checkpoint or safetensors file whose weights a new training begins with, ours or published",
+        published=("--init-from-checkpoint",),
+    )
+    optimizer: str = _optimization("adam", "algorithm", choices=OPTIMIZERS)
+    weight_decay: float = _optimization(0.0, "of all parameters", least=0, variable="WEIGHT_DECAY")
+    grad_clip_thresh: float = _optimization(
+        float("inf"),
+        "largest norm of the gradient; inf or none: any",
+        above=0,
+        words={"inf": float("inf"), "none": float("inf")},
+        variable="GRAD_CLIP",
+        published=("--grad-clip",),
+    )
+    ema_decay: float = _optimization(
+        0.0, "of the EMA weights; 0: none are kept", least=0, below=1, variable="EMA", published=("--ema",)
+    )
+
+
+# Options of the published toolkits that no longer exist, and why or what to do.
+REMOVED = {
+    **precision.REMOVED,
+    **dict.fromkeys("--pitch-mean --pitch-std".split(), "both are read from a file: --pitch-mean-std-file FILE.json"),
+    "--load-mel-from-disk": "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a "
+    "vocoder on; leave it out",
+    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
+    **dict.fromkeys("--n-symbols --padding-idx".split(), "--symbol-set decides it; leave it out"),
+    "--max-seq-len": "positions are computed for any length; leave it out",
+    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models; leave it out",
+    "--trainloader-repeats": "loader processes stay alive between epochs; leave it out",
+    **dict.fromkeys(
+        "--benchmark-epochs-num --bench-class".split(),
+        "training is measured by scripts/train_benchmark.sh; leave it out",
+    ),
+    **dict.fromkeys(
+        "--checkpoint-path-gen --checkpoint-path-discrim".split(),
+        "one checkpoint holds generator and discriminators: --checkpoint-path FILE",
+    ),
+    "--step-logs-interval": "every update is logged; leave it out",
+    "--log-frequency": "every update is logged; leave it out",
+    "--autocast-spectrogram": "mel-spectrograms are always computed in float32; leave it out",
+    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given; leave it out",
+    "--cudnn-enabled": "cuDNN is always used on a GPU; leave it out",
+    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16; leave it out",
+    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule; leave it out",
+    "--config-file": "options are given on the command line; leave it out",
+    "--text-cleaners": "this model reads no text; leave it out",
+    **dict.fromkeys(
+        "--anneal-steps --anneal-factor --warmup-steps --disable-uniform-initialize-bn-weight".split(),
+        "it has no effect on this model; leave it out",
+    ),
+    "--prediction-frequency": "transcripts of some utterances are printed with each validation; leave it out",
+    "--save-best-from": "the best checkpoint is kept from the first epoch on; leave it out",
+    "--pre-allocate-range": "memory is allocated as needed; leave it out, and limit recordings by --max-duration",
+    "--dali-device": "recordings are read by --num-workers processes, not by DALI; leave it out",
+}
+
+
+def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
+    """Where the weights of the last checkpoint go that inference needs, and those of the best."""
+    return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"

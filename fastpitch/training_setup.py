@@ -1,0 +1,139 @@
+"""What FastPitch's options mean for a training: lists, mels, text, architecture and schedule."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from common.checkpoints import Checkpoint
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.options import option_of
+from common.text import TextFrontEnd
+from common.text.arguments import options_of_text, text_config_from_args, text_of_teacher, written_options
+from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
+from common.training.mels import MelSource, stored_mels
+from fastpitch.config import ModelConfig
+from fastpitch.fine_tuning import check_audio, voice_of
+from fastpitch.options import InitialVoice, LossScales, TrainingOptions
+from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
+
+_OF_RECORDINGS = {"pitch_method": "praat", "pitch_cache": None}  # options and their defaults
+
+
+def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+    """Architecture and text front end of the voice to start from, as defaults of the options."""
+    if initial is None:
+        return {}
+    voice = voice_of(*initial)
+    of_data = ("n_mel_channels", "n_speakers")
+    architecture = {name: value for name, value in vars(voice.config).items() if name not in of_data}
+    return architecture | options_of_text(voice.text)
+
+
+def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
+    """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
+    has reached sqrt(warmup steps); it is constant without warm-up.
+
+    Raises:
+        OptionError: options that do not go together.
+        InputError: the training list or the voice to start from cannot be used.
+    """
+    run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
+    learned = options.architecture.learned_alignment
+    _check_options(options, voice)
+    entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
+    if "pitch" in entries[0].fields and learned:
+        _check_defaults(options, _OF_RECORDINGS, "is for lists of recordings alone; this list names their pitch")
+    known = () if voice is None else voice.speaker_names
+    text = text_config_from_args(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
+    notes = _note_of_recordings(options, request)
+    if voice is None and "durations" in entries[0].fields:
+        durations = (run.dataset_path / entries[0].fields["durations"]).parent
+        if (taught := text_of_teacher(text, durations)) is not None:
+            text, unknown_symbols = taught
+            said = written_options(text)
+            if unknown_symbols == "drop":
+                said += " --unknown-symbols drop"
+                options = replace(options, text=replace(options.text, unknown_symbols="drop"))
+            notes += (f"text is read as {durations} says, whose durations are of the symbols of {said}",)
+    audio = _mels(request, "wav" in entries[0].fields, voice)
+    options = replace(
+        options,
+        architecture=_architecture(options, audio, text),
+        initial_voice=voice,
+        entries=entries,
+        dataset_path=run.dataset_path,
+        training_files=run.training_files,
+        seed=run.seed,
+        num_workers=run.num_workers,
+    )
+    schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
+    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+
+
+def _note_of_recordings(options: TrainingOptions, request: TrainingRequest) -> tuple[str, ...]:
+    """Which lists of recordings are read as lists of their features, which training with durations needs."""
+    run = request.run
+    lists = [str(path) for path in (*run.training_files, *run.validation_files) if lists_recordings(path)]
+    if options.architecture.learned_alignment or not lists:
+        return ()
+    folders = ", ".join(FOLDERS.values())
+    return (f"{', '.join(lists)}: what belongs to these recordings is read from {folders} in {run.dataset_path}",)
+
+
+def _check_options(options: TrainingOptions, voice: InitialVoice | None) -> None:
+    if voice is not None and options.mean_mel_bias:
+        raise OptionError("--mean-mel-bias is for random weights, and --from-checkpoint gives others; leave one out")
+    if not options.architecture.learned_alignment:
+        of_alignment = {one.name: one.default for one in fields(LossScales) if "predictor" not in one.name}
+        reason = "is for training with --learned-alignment; add that"
+        _check_defaults(options.losses, of_alignment, reason)
+        _check_defaults(options, _OF_RECORDINGS | {"alignment_priors": None}, reason)
+    if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
+        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
+
+
+def _check_defaults(options: Any, defaults: dict[str, Any], reason: str) -> None:
+    """Refuse the first option that has another value than its default, as it would do nothing."""
+    for name, default in defaults.items():
+        if getattr(options, name) != default:
+            raise OptionError(f"{option_of(name)} {reason}")
+
+
+def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
+    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are."""
+    source = None
+    if not lists_recordings:
+        source = stored_mels(request.run.dataset_path / "mels")
+    elif voice is not None:
+        source = MelSource(f"--from-checkpoint {voice.path}", voice.checkpoint.audio, voice.checkpoint.assumed)
+    audio = request.mels(source)
+    if voice is not None:
+        check_audio(voice, audio)
+    return audio
+
+
+def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig) -> ModelConfig:
+    front_end = TextFrontEnd(text)
+    n_speakers = options.n_speakers or max(1, len(text.speakers))
+    return replace(
+        options.architecture,
+        n_mel_channels=audio.n_mels,
+        symbol_type=text.input_type,
+        n_symbols=front_end.n_symbols,
+        padding_idx=front_end.padding_id,
+        n_speakers=n_speakers,
+        pitch_statistics_per_speaker=options.architecture.learned_alignment and n_speakers > 1,
+    )
+
+
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """The architecture that the options describe; ``base``, of the checkpoint to resume from, only says whether its
+    speakers share their pitch statistics, as those of published voices do.
+    """
+    if base is None:
+        return options.architecture
+    return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)

@@ -1,0 +1,64 @@
+"""What the harmonic vocoder's options mean for a training: mels, segments, architecture and schedule."""
+
+import math
+from dataclasses import replace
+
+from common.config import AudioConfig
+from common.errors import OptionError
+from common.nn.discriminator_config import DiscriminatorConfig
+from common.options import option_of
+from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
+from harmonic.config import ModelConfig
+from harmonic.options import TrainingOptions
+
+_WARM_UP = 50  # updates
+
+
+def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
+
+    Raises:
+        OptionError: a segment is shorter than the loss's longest window, discriminators are described and not asked
+            for, or the voice has other mels than options or files say.
+    """
+    run, audio = request.run, request.mels(for_voice=options.for_voice)
+    shortest = -(-2 * audio.filter_length // audio.hop_length)
+    if options.segment_frames < shortest:
+        raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
+    if options.discriminators and not options.adversarial:
+        raise OptionError(f"{option_of(next(iter(options.discriminators)))} is for --adversarial; add that")
+    schedule = EpochPolicy(lambda steps: cosine_schedule(run.learning_rate, n_updates=run.epochs * steps))
+    return TrainingSetup(
+        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
+        audio=audio,
+        text=None,
+        optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8),
+        same_shapes=True,
+    )
+
+
+def cosine_schedule(learning_rate: float, *, n_updates: int) -> Schedule:
+    """Linear warm-up of ``_WARM_UP`` updates, then half a cosine down to a hundredth at the last."""
+
+    def rate(iteration: int, epoch: int) -> float:
+        done = min(max(iteration - _WARM_UP, 0) / max(n_updates - _WARM_UP, 1), 1.0)
+        return learning_rate * min(iteration / _WARM_UP, 1.0) * (0.505 + 0.495 * math.cos(math.pi * done))
+
+    return rate
+
+
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """The architecture that the options describe, for mels as ``audio``'s.
+
+    ``base``, of the checkpoint to resume from, takes the place of the default, so that options need not repeat it.
+
+    Raises:
+        OptionError: an option has no sensible value.
+    """
+    config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
+    if options.adversarial:
+        discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)
+        config = replace(config, discriminators=discriminators)
+    return config

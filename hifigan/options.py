@@ -1,0 +1,83 @@
+"""Options of a HiFi-GAN training, with the published recipe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.options import given, option
+from common.training.options import Recipe
+from hifigan.config import PRESETS, ModelConfig
+
+SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
+ADAM_BETAS = (0.8, 0.99)  # as published
+# As NVIDIA's scripts/train_lj22khz.sh, with a global batch of 128 segments (8 GPUs).
+RECIPE = Recipe(
+    epochs=6500,
+    batch_size=16,
+    optimizer="adamw",
+    learning_rate=3e-4,
+    weight_decay=0.01,
+    grad_clip_thresh=float("inf"),
+    epochs_per_checkpoint=10,
+    validation_interval=10,
+    samples_interval=100,
+    keep_milestones=tuple(range(1000, 10001, 1000)),
+)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """HiFi-GAN's own options of training."""
+
+    lr_decay: float = option(0.9998, "factor of the learning rate, each epoch", above=0, variable="LR_DECAY")
+    adam_betas: tuple[float, ...] = option(ADAM_BETAS, "decay of Adam's averages: B1 B2", least=0, below=1)
+    segment_size: int | None = option(
+        None,
+        f"samples of a training segment; {SEGMENT_SIZE}, or the multiple of the hop length below, if not given",
+        least=1,
+    )
+    mel_fmax_loss: float | None = option(
+        None, "Hz, upper end of the mel loss's band; half the sampling rate if not given", above=0
+    )
+    mel_loss_only: bool = option(
+        False,
+        "train the generator by the mel loss alone, several times faster; --resume without it continues as published",
+    )
+    fine_tuning: bool = option(
+        False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
+    )
+    input_mels_dir: Path | None = option(None, "folder with the mel of each recording; they are computed if not given")
+    for_voice: Path | None = option(
+        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
+    )
+    mel: str = option(
+        "corpus",
+        "corpus: mels as the corpus's, which its voices make (or those of --for-voice or --input-mels-dir); published: "
+        "as the published vocoders', which speak for a voice after fine-tuning on its mels",
+        choices=("corpus", "published"),
+    )
+    fine_tune_lr_factor: float = option(1.0, "factor of the learning rate in fine-tuning", above=0)
+    no_amp_grouped_conv: bool = option(
+        False, "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
+    )
+    concat_fwd: bool | None = option(
+        None, "discriminators score recordings and generated sound in one pass; on with --cuda if not given"
+    )
+    preset: str = option("v1", "the authors' architectures", choices=tuple(PRESETS))
+    hifigan_config: Path | None = option(
+        None, "JSON in the form of the authors' config.json; its values take the place of defaults"
+    )
+    architecture: Mapping[str, Any] = given(
+        ModelConfig,
+        "architecture of HiFi-GAN",
+        "an option that is left out takes the preset's value, for v1 that in brackets, or that of the checkpoint to "
+        "resume from",
+    )
+    dataset_path: Path = Path()
+    seed: int = 0
+
+    @property
+    def amp_grouped_conv(self) -> bool:
+        """Whether grouped convolutions are computed in mixed precision too."""
+        return not self.no_amp_grouped_conv

@@ -1,0 +1,109 @@
+"""What Jasper's options mean for a training: the YAML file's network and features, and the schedule."""
+
+from dataclasses import fields, replace
+
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.options import option_of
+from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
+from jasper.config import ModelConfig
+from jasper.options import LR_POLICIES, TrainingOptions
+from jasper.yaml_config import load_config
+
+
+def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
+    """Read --model-config with --override-config and --max-duration; the features are those of the file.
+
+    Raises:
+        OptionError: options of mel-spectrograms are given, which the file describes.
+        InputError: the file is missing, or has a key or value that it must not have.
+    """
+    run = request.run
+    for name, value in vars(request.audio).items():
+        if value is not None:
+            raise OptionError(
+                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described in "
+                "--model-config, see also --override-config"
+            )
+    overrides = list(options.override_config)
+    if options.max_duration is not None:
+        sections = ("audio_dataset", "filterbank_features")
+        overrides += [f"input_train.{section}.max_duration={options.max_duration}" for section in sections]
+    settings = load_config(options.model_config, overrides=overrides)
+    schedule = jasper_schedule(
+        run.learning_rate,
+        policy=options.lr_policy,
+        warmup_epochs=options.warmup_epochs,
+        hold_epochs=options.hold_epochs,
+        n_epochs=run.epochs,
+        min_lr=options.min_lr,
+        gamma=options.lr_exp_gamma,
+    )
+    # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
+    betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
+    return TrainingSetup(
+        options=replace(options, settings=settings, dataset_path=run.dataset_path, seed=run.seed),
+        audio=settings.model.features.audio,
+        text=None,
+        optimization=Optimization(schedule, betas=betas, eps=1e-8),
+        same_shapes=settings.train.audio_dataset.pad_to_max_duration,
+    )
+
+
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """Network, labels and features of the YAML file, which describes them completely.
+
+    Raises:
+        OptionError: ``base``, of the checkpoint to resume from, is another.
+    """
+    config = options.settings.model
+    if base is not None and base != config:
+        names = [one.name for one in fields(config) if getattr(config, one.name) != getattr(base, one.name)]
+        raise OptionError(
+            f"--model-config {options.model_config} is not that of the checkpoint to resume from: other "
+            f"{', '.join(names)}; give the file that the run began with"
+        )
+    return config
+
+
+def jasper_schedule(
+    learning_rate: float,
+    *,
+    policy: str,
+    warmup_epochs: int,
+    hold_epochs: int,
+    n_epochs: int,
+    min_lr: float,
+    gamma: float,
+) -> EpochPolicy:
+    """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
+
+    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the square
+    of the share of updates that are left of ``n_epochs``, and ``legacy`` likewise to 0, but not below ``min_lr``. The
+    original gives an update the rate of the one before it, and the first update the full one; here each has its own.
+    """
+
+    def over(steps_per_epoch: int) -> Schedule:
+        warmup_steps = warmup_epochs * steps_per_epoch
+        full_until = warmup_steps + hold_epochs * steps_per_epoch
+        falling = max(n_epochs * steps_per_epoch - full_until, 1)
+
+        def rate(iteration: int, epoch: int) -> float:
+            if iteration < warmup_steps:
+                return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
+            if iteration < full_until:
+                return max(learning_rate, min_lr)
+            if policy == "exponential":
+                return max(learning_rate * gamma ** (epoch - warmup_epochs - hold_epochs), min_lr)
+            left = max(full_until + falling - iteration, 0) / falling
+            if policy == "legacy":
+                return max(learning_rate * left**2, min_lr)
+            return min_lr + max(learning_rate - min_lr, 0.0) * left**2
+
+        return rate
+
+    if policy not in LR_POLICIES:
+        raise ValueError(f"learning-rate policy {policy!r}: expected one of {', '.join(LR_POLICIES)}")
+    return EpochPolicy(over)

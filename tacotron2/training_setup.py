@@ -1,0 +1,83 @@
+"""What Tacotron 2's options mean for a training: mels, text, architecture and schedule."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from common.checkpoints import Checkpoint
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.text import TextFrontEnd
+from common.text.arguments import options_of_text, text_config_from_args
+from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
+from common.training.mels import stored_mels
+from tacotron2.config import ModelConfig
+from tacotron2.options import AMP_FACTOR, FACTOR, TrainingOptions
+
+
+def defaults_of_checkpoint(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+    """Architecture and text front end of the checkpoint that a new training begins with, as defaults of options."""
+    checkpoint = initial and initial[1]
+    if checkpoint is None or checkpoint.model != "Tacotron2":  # another is refused where its weights are taken
+        return {}
+    text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
+    return {name: value for name, value in checkpoint.config.items() if name != "n_mel_channels"} | text
+
+
+def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
+    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate.
+
+    Raises:
+        OptionError: options do not fit together.
+    """
+    if options.text.input_type == "pf":
+        raise OptionError("--input-type pf is not supported by Tacotron 2; expected char or phone")
+    run = request.run
+    stored = stored_mels(run.dataset_path / "mels") if options.load_mel_from_disk else None
+    factor = options.anneal_factor or (AMP_FACTOR if request.computing.amp else FACTOR)
+    schedule = annealing_schedule(run.learning_rate, steps=options.anneal_steps, factor=factor)
+    return TrainingSetup(
+        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
+        audio=request.mels(stored),
+        text=text_config_from_args(options.text),
+        optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
+    )
+
+
+def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: float) -> Schedule:
+    """learning_rate x factor^n after n of ``steps`` (epochs); the factor 0.3 gives 1, 0.3, 0.1, 0.03, ..."""
+
+    def rate(iteration: int, epoch: int) -> float:
+        n_passed = sum(epoch > step for step in steps)
+        if factor == AMP_FACTOR:
+            return learning_rate * 0.1 ** (n_passed // 2) * (AMP_FACTOR if n_passed % 2 else 1.0)
+        return learning_rate * factor**n_passed
+
+    return rate
+
+
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """The architecture for these mels and symbols; every option has a value, so ``base`` is not needed."""
+    return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
+
+
+def sees_padding(config: ModelConfig) -> str | None:
+    """The option through which a model's losses depend on padding."""
+    masking = ("mask_padding", "mask_convolutions")
+    return next((f"--no-{name.replace('_', '-')}" for name in masking if not getattr(config, name)), None)
+
+
+def set_up_networks(
+    networks: Mapping[str, nn.Module], options: TrainingOptions, *, text: TextConfig, new: bool
+) -> list[str]:
+    """Initialize batch norm's weights of a ``new`` model uniformly between 0 and 1, as the published one's."""
+    if new and not options.disable_uniform_initialize_bn_weight:
+        for module in networks["tacotron2"].modules():
+            if isinstance(module, nn.BatchNorm1d):
+                nn.init.uniform_(module.weight)
+    return []

@@ -1,0 +1,51 @@
+"""WaveGlow's architecture in numbers, and the options that set it."""
+
+from dataclasses import dataclass
+
+from common.errors import OptionError
+from common.options import check_options, option
+
+SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here.
+
+    Raises:
+        OptionError: values that do not fit together; names the option and what would.
+    """
+
+    n_mel_channels: int = 80
+    n_flows: int = option(12, "steps from sound to noise", least=1, most=100, names=("--flows",))
+    n_group: int = option(
+        8, "samples in a group, which are the flows' channels", least=1, most=1024, names=("--groups",)
+    )
+    n_early_every: int = option(4, "flows after which some channels are output", least=1, names=("--early-every",))
+    n_early_size: int = option(2, "how many channels are", least=1, names=("--early-size",))
+    wn_layers: int = option(8, "their layers, whose dilations double", least=1, most=16)
+    wn_kernel_size: int = option(3, "size of their convolutions", least=1, most=1001, odd=True)
+    wn_channels: int = option(
+        512, "channels of the networks in the flows; published models have 256 or 512", least=1, most=2**16
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        for option_name, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
+            if value % 2:
+                raise OptionError(f"{option_name} {value}: expected an even number, as every flow halves its channels")
+        if self.n_channels(self.n_flows - 1) < 2:
+            n_early = (self.n_flows - 1) // self.n_early_every
+            raise OptionError(
+                f"--early-size {self.n_early_size}: {n_early} early outputs leave none of the {self.n_group} channels "
+                "of --groups to the last flow; expected fewer or smaller ones (see --early-every and --flows)"
+            )
+
+    def n_channels(self, flow: int) -> int:
+        """Channels that a flow, from 0, works on: all but the early outputs before it."""
+        return self.n_group - flow // self.n_early_every * self.n_early_size
+
+    @property
+    def context(self) -> int:
+        """Positions on either side that one flow's network reads."""
+        return (self.wn_kernel_size - 1) // 2 * (2**self.wn_layers - 1)
