@@ -20,8 +20,7 @@ from common.audio import PITCH_LIMITS, load_wav
 from common.audio.pitch import estimate_pitch_at_frames
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.serving import Service
-from common.serving.limits import Limits
+from common.serving import Limits, Service
 from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice
 from common.synthesis.prosody_table import Prosody, parse_prosody
 

@@ -1,9 +1,9 @@
 """A tiny voice with a tiny vocoder as checkpoints, and a server of them in a thread of this process."""
 
-import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,33 +57,18 @@ def served_models(folder: Path, *options: str) -> Any:
     return load_models(words)
 
 
-_STOPS: dict[Service, Callable[[], object]] = {}
-
-
-def ask_to_stop(service: Service) -> None:
-    """Ask the server of a service to stop, as SIGTERM does."""
-    _STOPS[service]()
-
-
 @contextmanager
 def serving(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[str]:
     """The address of a service while it serves, on a free port."""
     bound = bind("127.0.0.1", 0)
     started = threading.Event()
     server = Server(service, deadline=deadline, on_start=started.set)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(
-        target=lambda: loop.run_until_complete(server.serve_until_asked(bound, signals=False)), daemon=True
-    )
+    thread = threading.Thread(target=partial(server.run, [bound]), daemon=True)
     thread.start()
-    _STOPS[service] = lambda: loop.call_soon_threadsafe(server.ask_to_stop)
     try:
         assert started.wait(HANG_LIMIT)
         yield address_of(bound)
     finally:
-        if thread.is_alive() and not service.gate.draining:
-            loop.call_soon_threadsafe(server.ask_to_stop)
+        server.should_exit = True
         thread.join(HANG_LIMIT)
         assert not thread.is_alive()
-        loop.close()
-        bound.close()

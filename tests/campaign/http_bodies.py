@@ -13,12 +13,8 @@ def main() -> int:
     """Send ``path content-type body-file voice vocoder recognizer`` of the command line."""
     path, kind, body, voice, vocoder, recognizer = sys.argv[1:]
     models = load_models(["--fastpitch", voice, "--hifigan", vocoder, "--jasper", recognizer])
-    service = Service(models, limits=Limits())
-    service.start()
-    answer = TestClient(service.gate, raise_server_exceptions=True).post(
-        path, content=Path(body).read_bytes(), headers={"Content-Type": kind}
-    )
-    service.stop()
+    with TestClient(Service(models, limits=Limits()).gate, raise_server_exceptions=True) as client:
+        answer = client.post(path, content=Path(body).read_bytes(), headers={"Content-Type": kind})
     if answer.status_code >= 400:
         error = answer.json()["error"]
         print(f"error: {error['message']}", file=sys.stderr)
