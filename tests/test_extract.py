@@ -174,9 +174,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
     ("content", "message"),
     [
         (None, "train.txt: no such filelist"),
-        ("", "train.txt: the list is empty"),
         ("wavs/c000.wav|a\nwavs/c001.wav\n", "train.txt:2: 1 columns, expected wav|text[|speaker]"),
-        ("wavs/c000.wav|a|b|c\n", "train.txt:1: 4 columns, expected wav|text[|speaker]"),
         ("/wavs/c000.wav|a\n", "train.txt:1: /wavs/c000.wav leads out of the dataset"),
     ],
 )
@@ -196,7 +194,6 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         ([], "nothing to extract"),
         (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-"),
         (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
-        (["--extract-mels", "--n-fft", "512"], "--n-fft"),
         (["--extract-mels", "--num-workers", "0"], "--num-workers"),
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),

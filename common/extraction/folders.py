@@ -32,22 +32,22 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
         InputError: a folder holds features of other settings or of another model.
     """
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
-    dataset = plan.options.dataset_path
-    folders = [(dataset / name / sub, name) for name in plan.options.folders for sub in subfolders]
+    options, dataset = plan.options, plan.options.dataset_path
+    folders = [(dataset / name / sub, name) for name in options.folders for sub in subfolders]
     for folder, name in folders:
         _check_settings(folder, name, plan)
-        _check_teacher(folder, name, plan)
-    if plan.options.reads_durations and (dataset / "durations" / SETTINGS).is_file():
-        _refuse_differences(dataset / "durations", _audio_differences(dataset / "durations", plan))
+        _check_teacher(folder, plan.teacher if name in options.taught else None)
+    if options.reads_durations and (dataset / "durations" / SETTINGS).is_file():
+        _refuse_differences(dataset / "durations", plan)
     for folder, name in folders:
-        if teacher := _teacher(name, plan):
-            write_json(folder / TEACHER, to_plain(teacher))
+        if name in options.taught:
+            write_json(folder / TEACHER, to_plain(plan.teacher))
         else:
             (folder / TEACHER).unlink(missing_ok=True)
         if not (folder / SETTINGS).is_file():
             if _holds_pitch(name):
-                write_json(folder / METHOD, {"pitch_method": plan.options.pitch_method})
-            write_json(folder / TRIMMING, {"trim_silence": plan.options.trim_silence})
+                write_json(folder / METHOD, {"pitch_method": options.pitch_method})
+            write_json(folder / TRIMMING, {"trim_silence": options.trim_silence})
             write_json(folder / SETTINGS, to_plain(plan.audio))
 
 
@@ -59,27 +59,23 @@ def _check_settings(folder: Path, name: str, plan: ExtractionPlan) -> None:
         stored: _Settings = from_plain(_Settings, values, where=str(folder))
         method = plan.options.pitch_method if _holds_pitch(name) else stored.pitch_method
         wanted = _Settings(plan.options.trim_silence, method)
-        lines = differences(stored, wanted, names=("there", "options"))
-        _refuse_differences(folder, [*_audio_differences(folder, plan), *lines])
+        _refuse_differences(folder, plan, *differences(stored, wanted, names=("there", "options")))
     elif _holds_features(folder):
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
 
 
-def _audio_differences(folder: Path, plan: ExtractionPlan) -> list[str]:
-    return differences(read_audio_config(folder / SETTINGS), plan.audio, names=("there", "options"))
-
-
-def _refuse_differences(folder: Path, lines: Sequence[str]) -> None:
-    if lines:
+def _refuse_differences(folder: Path, plan: ExtractionPlan, *others: str) -> None:
+    """Refuse a folder of other mel-spectrograms than the plan's, or where there are other differences."""
+    stored = read_audio_config(folder / SETTINGS)
+    if lines := [*differences(stored, plan.audio, names=("there", "options")), *others]:
         raise InputError(
             f"{folder}: was made with other settings: {'; '.join(lines)}; give the same ones or move the folder away"
         )
 
 
-def _check_teacher(folder: Path, name: str, plan: ExtractionPlan) -> None:
+def _check_teacher(folder: Path, teacher: StoredTeacher | None) -> None:
     """Refuse a folder of features that another teacher made, or none."""
     stored = read_teacher(folder / TEACHER) if (folder / TEACHER).is_file() else None
-    teacher = _teacher(name, plan)
     if stored is not None and teacher is not None:  # older folders do not say what became of unknown symbols
         stored = replace(stored, unknown_symbols=teacher.unknown_symbols)
     if stored != teacher and _holds_features(folder):
@@ -88,11 +84,6 @@ def _check_teacher(folder: Path, name: str, plan: ExtractionPlan) -> None:
         raise InputError(
             f"{folder}: holds features that {models[0]}{other} made, and now {models[1]} would; move the folder away"
         )
-
-
-def _teacher(name: str, plan: ExtractionPlan) -> StoredTeacher | None:
-    """The teacher that makes the files of the feature ``name``."""
-    return plan.teacher if name in plan.options.taught else None
 
 
 def _holds_features(folder: Path) -> bool:
