@@ -102,7 +102,7 @@ def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
     with pytest.raises(OptionError, match="--vocoder-pitch voice: hifigan takes no pitch; leave it out"):
         inference.main([*words, "--text", "a", "-o", str(tmp_path / "a.wav"), "--vocoder-pitch", "voice"])
-    with pytest.raises(OptionError, match="--vocoder-pitch 'praat': expected mel or voice"):
+    with pytest.raises(InputError, match="vocoder_pitch 'praat': expected one of mel, voice"):
         load_voice(folder / "voice.pt", folder / "harmonic.pt", vocoder_pitch="praat")
     with pytest.raises(InputError, match="table: --vocoder-pitch voice: the voice gives no pitch in Hz"):
         voice.speak_inputs(

@@ -42,7 +42,7 @@ from .loading import (
     precision_for as precision_for,
     read_model as read_model,
 )
-from .options import EmaOptions as EmaOptions, add_ema_argument as add_ema_argument
+from .options import EmaOptions as EmaOptions
 from .quantization import write_quantized as write_quantized
 from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
 from .running import Runner as Runner, Shape as Shape, Signature as Signature, vocoder_signature as vocoder_signature

@@ -1,10 +1,9 @@
 """Options that concern checkpoints, for the commands that open and convert them."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.options import add_options, option
+from common.options import option
 
 
 @dataclass(frozen=True)
@@ -16,11 +15,6 @@ class EmaOptions:
         "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the EMA "
         "weights of each checkpoint that has them",
     )
-
-
-def add_ema_argument(parser: argparse._ActionsContainer) -> None:
-    """Add ``--ema`` and ``--no-ema``."""
-    add_options(parser, EmaOptions)
 
 
 @dataclass(frozen=True)

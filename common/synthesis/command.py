@@ -25,7 +25,7 @@ from common.synthesis.measurements import BatchTimes, Measurements
 from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, OutputOptions
 from common.synthesis.output_folder import OutputFolder, companions_of
 from common.synthesis.phrases import Phrase, warn_unread
-from common.synthesis.shipped import shipped_vocoder
+from common.synthesis.shipped import GRIFFIN_LIM, shipped_vocoder
 from common.synthesis.speech import Speech
 from common.synthesis.streaming import FirstSound, first_sound
 from common.synthesis.synthesizer import Synthesizer, speak_all
@@ -68,6 +68,8 @@ def speak(
     if (generator := opened.get("generator")) is None:
         job = _copies(options, vocoder, phrases, precision=precision)
     else:
+        if vocoder is None and not kept.no_audio:
+            print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, options.voice, precision=precision, with_sound=not kept.no_audio)
         items = _list_inputs(options, voice, phrases) if phrases else _text_inputs(options, voice)
         if kept.output == STANDARD:
@@ -137,6 +139,8 @@ def _copies(
     if not options.kept.no_audio:
         if vocoder is None and options.voice.takes_shipped_vocoder and (vocoder := shipped_vocoder(audio)) is not None:
             print(f"no vocoder checkpoint is given: the sound is made by {vocoder.path}")
+        elif vocoder is None:
+            print(GRIFFIN_LIM)
         sound = make_vocoder(vocoder, options.voice, audio=audio, precision=precision)
     takes_pitch = sound is not None and sound.takes_pitch
     if takes_pitch:

@@ -208,12 +208,11 @@ def make_voice(
 def make_vocoder(
     vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, audio: AudioConfig, precision: Precision
 ) -> Vocoder:
-    """The vocoder of a checkpoint; without one Griffin-Lim of ``audio``, with a line that says so."""
+    """The vocoder of a checkpoint; without one Griffin-Lim of ``audio``."""
     speaking, acceleration = options.speaking, options.acceleration
     if acceleration.cuda_graphs and not precision.cuda:
         raise OptionError("--cuda-graphs needs --cuda")
     if vocoder is None:
-        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
         return GriffinLimVocoder(audio, seed=speaking.seed, n_iter=speaking.griffin_lim_iters)
     return load_vocoder(
         vocoder,

@@ -7,6 +7,9 @@ from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.config import AudioConfig
 from common.synthesis.vocoder import AudioContract
 
+GRIFFIN_LIM = (
+    "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # where none is shipped
+)
 VOICES = Path(__file__).resolve().parents[2] / "voices"
 VOICE, VOCODER = "lj-small.pt", "vocoder-small.pt"
 
