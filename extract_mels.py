@@ -94,12 +94,14 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
     from common.checkpoints import open_checkpoint
     from common.extraction.summary import teacher_forced_table
-    from common.synthesis.arguments import with_text_options
+    from common.synthesis.loading import with_front_end
+    from common.text.options import TextOverrides
 
     options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
     precision = options.computing.precision()
     precision.prepare_process()
-    loaded = with_text_options(open_checkpoint(args.checkpoint, role="generator", ema=options.ema), args)
+    opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
+    loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)
     print(teacher_forced_table(report))
     if report.stopped_by is not None:

@@ -1,36 +1,37 @@
 """Serves a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /."""
 
-import asyncio
 import logging
 import sys
 from collections.abc import Sequence
 from functools import partial
 
 from common.cli import run
-from common.serving import Server, Service, address_of, bind, is_loopback
-from common.serving.arguments import KEY_VARIABLE, api_key_from_args, build_parser, limits_from_args, load_models
+from common.options import read_options
+from common.serving.arguments import load_models, parse_args
+from common.serving.options import KEY_VARIABLE, ServerOptions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    limits, key = limits_from_args(args), api_key_from_args(args)
+    options: ServerOptions = read_options(parse_args(argv), ServerOptions)
+    key = options.api_key()
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    bound = bind(args.host, args.port)  # before the models are loaded, which may take long
+    from common.serving import Server, Service, address_of, bind, is_loopback  # --help needs no PyTorch
+
+    bound = bind(options.host, options.port)  # before the models are loaded, which may take long
     with bound:
         if key is None and not is_loopback(bound):
-            name = args.api_key_env or KEY_VARIABLE
+            name = options.api_key_env or KEY_VARIABLE
             print(
-                f"warning: everybody who reaches {args.host} can use this server; set {name} to a key that clients "
+                f"warning: everybody who reaches {options.host} can use this server; set {name} to a key that clients "
                 "must send",
                 file=sys.stderr,
             )
-        service = Service(load_models(args, parser), limits=limits, api_key=key)
+        service = Service(load_models(argv), limits=options.limits, api_key=key)
         service.warm_up()
         line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
-        server = Server(service, deadline=limits.deadline, on_start=partial(print, line, flush=True))
-        asyncio.run(server.serve_until_asked(bound))
+        server = Server(service, deadline=options.limits.deadline, on_start=partial(print, line, flush=True))
+        server.run(sockets=[bound])
     return 0
 
 

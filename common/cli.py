@@ -110,9 +110,9 @@ class ArgumentParser(argparse.ArgumentParser):
         self._defaults_readers[option] = read
 
     def answer_published(self, table: Mapping[str, str]) -> None:
-        """Read the options in ``table`` that this parser lacks, as `common.published_options` says; not in --help.
+        """Read the options of the originals in ``table``, which --help does not show, when all others have been added.
 
-        Called when all other options have been added.
+        What stands without spaces is the option that one is read as; any other text says why one no longer exists.
         """
         known = self._option_string_actions
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
@@ -192,35 +192,10 @@ def option_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def add_fields(
-    group: argparse._ArgumentGroup, defaults: Any, table: Mapping[str, str], *, whole: Number, real: Number
-) -> None:
-    """Options of fields of ``defaults``, field -> help: a switch, or read by ``whole`` (of an int) or ``real``.
-
-    Of a field ``p_*`` a probability below 1, and of one that is named after a kernel's size an odd number.
-    """
-    for name, words in table.items():
-        default = getattr(defaults, name)
-        kind: dict[str, Any] = {"type": whole if isinstance(default, int) else real}
-        if name.startswith("p_"):
-            kind = {"type": fraction}
-        elif name.endswith("kernel_size"):
-            kind = {"type": odd_number}
-        elif isinstance(default, bool):
-            kind = {"action": argparse.BooleanOptionalAction}
-        group.add_argument(option_of(name), **kind, default=default, help=words)
-
-
 def values_of(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     """Values of the options that have the names of a dataclass's fields, as far as there are such; tuples for lists."""
     found = {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
-def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list[str]:
-    """Destinations whose value is not the default; those without a default in the parser are left out."""
-    defaults = {name: parser.get_default(name) for name in vars(args)}
-    return [name for name, default in defaults.items() if default not in (argparse.SUPPRESS, getattr(args, name))]
 
 
 def _given(text: str) -> str:  # for messages
@@ -308,15 +283,6 @@ def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
 def precision_from_args(args: argparse.Namespace) -> Precision:
     """Device and precision as `ComputingOptions` say."""
     return read_options(args, ComputingOptions).precision()
-
-
-def add_length_buckets(parser: argparse._ActionsContainer, lengths: str) -> None:
-    """Add ``--length-buckets``; ``lengths`` says which they are."""
-    text = (
-        f"pad batches up to the next of N lengths, {lengths}, so that --compile and CUDA graphs meet few shapes; "
-        "0: up to their longest utterance"
-    )
-    parser.add_argument("--length-buckets", type=whole_number(0, 4096), default=0, metavar="N", help=text)
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

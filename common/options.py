@@ -39,6 +39,7 @@ class Option:
     off: tuple[str, ...] = ()  # further names of --no-...
     empty: bool = False  # several values may also be none
     repeatable: bool = False  # several values are given one by one, each with the option
+    adds_up: bool = False  # several values, which those of the same option that is given again follow
     required: bool = False
     writes: bool = False  # the path is of a file or folder to write
     read: Callable[[str], Any] | None = None  # reads a word, where the type does not say how; raises InputError
@@ -164,6 +165,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "append", "default": list(default)}
         elif several:
             given["nargs"] = "*" if known.empty else "+"
+            given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     action = parser.add_argument(
@@ -225,6 +227,23 @@ def read_word(text: str, kind: type, known: Option) -> Any:
             f"{text if text.isprintable() and len(text) < 100 else shown(text)}: expected {wanted}{others}"
         )
     return value
+
+
+def read_value(value: Any, hint: Any, known: Option) -> Any:
+    """The value that an option of the type ``hint`` has in a JSON file, as the words of a command line would give it.
+
+    Raises:
+        OptionError: it is none, or out of range.
+    """
+    kind, several = _type_of(hint)
+    if value is None:
+        return None
+    if several != isinstance(value, list) or value == []:
+        raise OptionError(f"{shown(value)}: expected {'a list' if several else known.range_of(kind)}")
+    items = value if several else [value]
+    words = [",".join(map(str, one)) if isinstance(one, list) else str(one) for one in items]
+    found = tuple(read_word(word, kind, known) for word in words)
+    return found if several else found[0]
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:

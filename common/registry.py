@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from common.errors import OptionError
 
 if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
+    from torch import Tensor
+
     from common.checkpoints import Checkpoint
-    from common.cli import ArgumentParser
-    from common.config import AudioConfig
+    from common.config import AudioConfig, TextConfig
+    from common.data import Dataset
     from common.distributed import Gather
+    from common.recognition import SpeechItem
+    from common.synthesis import Controls, MelOutput, VocoderSettings
     from common.training.objective import Objective
     from common.training.options import Recipe
     from common.training.settings import TrainingRequest, TrainingSetup
@@ -87,6 +91,60 @@ class TrainingSpec:
     starts_from_checkpoint: bool = False
 
 
+class MakeControls(Protocol):
+    """Makes the controls of a text-to-mel network of its package's options; may set up the network."""
+
+    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> "Controls":
+        """Make them, for the checkpoint ``where``; raises InputError where it lacks what the options need."""
+
+
+class OpenTeacherForcedDataset(Protocol):
+    """Opens a list's utterances as they are, for ``network.teacher_forced(batch)``."""
+
+    def __call__(
+        self,
+        dataset_path: Path,
+        filelist: Path,
+        *,
+        config: Any,
+        audio: "AudioConfig",
+        text: "TextConfig",
+        unknown_symbols: str,
+        networks: "Mapping[str, Any]",
+    ) -> "Dataset":
+        """Open the list; raises InputError for what cannot be read."""
+
+
+class MakeVocoderSettings(Protocol):
+    """Makes the settings of a vocoder's ``infer`` of its package's options."""
+
+    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> "VocoderSettings":
+        """Make them, for the checkpoint ``where``; raises OptionError for options that do not fit it."""
+
+
+class OpenSpeech(Protocol):
+    """Opens recordings, folders, lists and manifests for a recognizer."""
+
+    def __call__(
+        self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
+    ) -> "list[SpeechItem]":
+        """Open the utterances of up to ``max_duration`` seconds; relative paths start from ``folder``."""
+
+
+class Transcribe(Protocol):
+    """Transcribes a batch."""
+
+    def __call__(
+        self, network: Any, waves: "Tensor", lengths: "Tensor", settings: Any
+    ) -> "tuple[list[str], list[Tensor]]":
+        """waves (B, T), lengths (B,) -> B texts, and of each its log-probabilities (F, C)."""
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Options of a model that has none."""
+
+
 @dataclass(frozen=True)
 class GeneratorSpec:
     """How a text-to-mel model speaks.
@@ -96,21 +154,15 @@ class GeneratorSpec:
     """
 
     role: ClassVar[str] = "generator"
-    # (args) -> the package's frozen inference options; raises OptionError
-    parse: Callable[[Any], Any]
-    # (options, network, config, *, where) -> common.synthesis.controls.Controls; may set up the network.
-    controls: Callable[..., Any]
-    add_arguments: "Callable[[ArgumentParser], None] | None" = None
-    default_options: Any = None  # what ``parse`` gives where no option is given
+    controls: MakeControls
+    options: type = NoOptions  # the package's dataclass of inference options (`common.options`)
     to_torchscript: Callable[[Any], Any] | None = None  # (network) -> network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
-    teacher: Callable[..., Any] | None = None
-    # (dataset_path, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as
-    # they are, for `network.teacher_forced(batch)`
-    teacher_forced_dataset: Callable[..., Any] | None = None
+    teacher: "Callable[[Any, Sequence[Tensor], Sequence[Tensor]], MelOutput] | None" = None
+    teacher_forced_dataset: OpenTeacherForcedDataset | None = None
     # (config) -> the columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists
     list_columns: Callable[[Any], str] = lambda config: "audio_text"
 
@@ -123,10 +175,8 @@ class VocoderSpec:
     """
 
     role: ClassVar[str] = "vocoder"
-    # (options, config, *, seed, where) -> common.synthesis.vocoder.VocoderSettings; None: nothing but mels is told
-    settings: Callable[..., Any] | None = None
-    parse: Callable[[Any], Any] | None = None
-    add_arguments: "Callable[[ArgumentParser], None] | None" = None
+    settings: MakeVocoderSettings | None = None  # None: nothing but mels is told
+    options: type = NoOptions
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
     has_noise: bool = True  # of its own, a constant one that the denoiser can find and subtract
@@ -143,15 +193,11 @@ class RecognizerSpec:
     """How a speech-to-text model transcribes. Its network offers ``normalize(text)``: the text as it would write it."""
 
     role: ClassVar[str] = "recognizer"
-    parse: Callable[[Any], Any]
-    default_options: Any  # what ``parse`` gives where no option is given
-    # (options, network, *, sources, folder) -> list of common.recognition.recognizer.SpeechItem
-    open_speech: Callable[..., Any]
-    # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends
-    prepare: Callable[..., Any]
-    # (network, waves (B, T), lengths (B,), options) -> texts, and of each the log-probabilities (F, C)
-    transcribe: Callable[..., tuple[list[str], list[Any]]]
-    add_arguments: "Callable[[ArgumentParser], None]"
+    open_speech: OpenSpeech
+    prepare: "Callable[[Tensor, Any], Tensor]"  # (wave (T,), settings) -> the part of it to transcribe
+    transcribe: Transcribe
+    options: type = NoOptions
+    settings: Callable[[Any, Any], Any] = lambda options, config: options  # what the functions above are given
 
 
 @dataclass(frozen=True)

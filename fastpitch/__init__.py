@@ -1,52 +1,47 @@
 """FastPitch: parallel text-to-mel synthesis with explicit duration and pitch (arXiv:2006.06873)."""
 
 from common.config import AudioConfig
-from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
-from common.synthesis import Controls
-from fastpitch import (
-    arg_parser,
-    config,
-    data_function,
-    export,
-    fine_tuning,
-    loss_function,
-    model,
-    options,
-    published_checkpoints,
-    training_setup,
-)
+from common.registry import GeneratorSpec, ModelSpec, TrainingSpec, deferred
+from fastpitch import config, options
+
+_data_function = deferred("fastpitch.data_function")
+_export = deferred("fastpitch.export")
+_fine_tuning = deferred("fastpitch.fine_tuning")
+_loss_function = deferred("fastpitch.loss_function")
+_model = deferred("fastpitch.model")
+_prosody_transforms = deferred("fastpitch.prosody_transforms")
+_published_checkpoints = deferred("fastpitch.published_checkpoints")
+_training_setup = deferred("fastpitch.training_setup")
 
 MODEL = ModelSpec(
     name="FastPitch",
     config=config.ModelConfig,
-    build_networks=model.build_networks,
+    build_networks=_model.build_networks,
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=training_setup.set_up,
-        defaults=training_setup.defaults_of_voice,
-        model_config=training_setup.model_config,
-        build_dataset=data_function.build_dataset,
-        build_objective=loss_function.build_objective,
-        set_up_networks=fine_tuning.set_up_networks,
-        compute_statistics=data_function.compute_statistics,
+        set_up=_training_setup.set_up,
+        defaults=_training_setup.defaults_of_voice,
+        model_config=_training_setup.model_config,
+        build_dataset=_data_function.build_dataset,
+        build_objective=_loss_function.build_objective,
+        set_up_networks=_fine_tuning.set_up_networks,
+        compute_statistics=_data_function.compute_statistics,
         sees_padding=lambda config: None if config.mask_convolutions else "mask_convolutions=False of the checkpoint",
         starts_from_checkpoint=True,
     ),
     inference=GeneratorSpec(
-        add_arguments=arg_parser.add_inference_arguments,
-        parse=arg_parser.parse_inference,
-        default_options=arg_parser.InferenceOptions(Controls(), pitch_statistics=None),
-        controls=arg_parser.controls,
-        to_torchscript=model.to_torchscript,
+        options=options.InferenceOptions,
+        controls=_prosody_transforms.controls,
+        to_torchscript=_model.to_torchscript,
         n_speakers=lambda config: config.n_speakers,
         phrase_columns=("pitch", "duration"),
-        teacher_forced_dataset=data_function.teacher_forced_dataset,
+        teacher_forced_dataset=_data_function.teacher_forced_dataset,
         list_columns=lambda config: "audio_text" if config.learned_alignment else "mel_dur_pitch_text",
     ),
-    read_published=published_checkpoints.read_published,
+    read_published=_published_checkpoints.read_published,
     published_audio=AudioConfig(),
-    exports=export.exports,
-    signatures=export.signatures,
-    from_exported=export.ExportedFastPitch,
+    exports=_export.exports,
+    signatures=_export.signatures,
+    from_exported=_export.ExportedFastPitch,
 )

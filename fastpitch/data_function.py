@@ -102,13 +102,16 @@ class FastPitchDataset(TextMelDataset):
         mel, pitch = self.mel_and_pitch(index)
         name, speaker, text = self.name(index), self.speakers[index], self.entries[index].fields["text"]
         if self.has_durations:
-            durations = self._durations(self.entries[index], n_frames=mel.size(1))
+            entry = self.entries[index]
+            file, source = (entry.fields[column] for column in ("durations", "mel"))
+            stored = load_tensor(self.folder / file, where=entry.where)
+            durations = frames_of_tokens(stored, mel.size(1), name=file, frames_of=source, where=entry.where)
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
                     if (self.folder / "TextGrid").is_dir():
                         wanted += "; the phones of TextGrids are in the lists of extract_mels.py --output-meta-file"
-                    raise shape_error(self.entries[index], column, values, wanted=wanted)
+                    raise shape_error(entry, column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)
         check_alignable(mel.size(1), len(tokens), where=name)
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
@@ -151,11 +154,6 @@ class FastPitchDataset(TextMelDataset):
                 f"({entry.where}); extract_mels.py --extract-pitch makes it"
             )
         return mel, pitch
-
-    def _durations(self, entry: FilelistEntry, *, n_frames: int) -> Tensor:
-        name = entry.fields["durations"]
-        values = load_tensor(self.folder / name, where=entry.where)
-        return frames_of_tokens(values, n_frames, name=name, frames_of=entry.fields["mel"], where=entry.where)
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""

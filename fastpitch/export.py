@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.audio import PitchStatistics
 from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
 from common.checkpoints.exported import Examples
 from common.config import AudioConfig
@@ -87,7 +86,7 @@ class ExportableFastPitch(nn.Module):
 
 
 def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
-    """Those that the pitch of a file is in: Hz, or normalized where the network has no statistics."""
+    """Statistics of a file's pitch, which is in Hz, or normalized where the network has none."""
     if bool((std > 0).all()):
         return mean.clone(), std.clone()
     return torch.zeros_like(mean), torch.ones_like(std)
@@ -165,8 +164,8 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     }
 
     def onnx_form(quantized: bool) -> OnnxForm:
-        network_of_form = with_onnx_convolutions(network, as_products=quantized)
-        return OnnxForm(ExportableFastPitch(network_of_form).eval(), tuple(inputs))
+        changed = with_onnx_convolutions(network, as_products=quantized)
+        return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
 
     part = Part(
         "",
@@ -195,11 +194,6 @@ class ExportedFastPitch(SpeakerPitch):
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
         self._graph = _GraphPitch(mean, std, config.n_speakers)
-
-    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
-        """Take the same statistics for all speakers; the file keeps those that it has."""
-        self.pitch_mean = torch.full_like(self.pitch_mean, statistics.mean)
-        self.pitch_std = torch.full_like(self.pitch_std, statistics.std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from common.audio import read_pitch_statistics
 from common.errors import InputError, shown
 from common.files import check_file
 from common.nn import mask_from_lengths
-from fastpitch import custom_transforms
-
-EXAMPLES = Path(custom_transforms.__file__)  # what a custom transform is without a file of its own
+from common.synthesis import Controls
+from fastpitch.config import ModelConfig
+from fastpitch.model import FastPitch
+from fastpitch.options import EXAMPLES, InferenceOptions
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,6 @@ class _Transform:
     shift: float | None = None  # added; pitch: Hz
     custom: Callable[[Tensor, Tensor], Tensor] | None = None  # instead of all the others
 
-    quantity: ClassVar[str]  # in the options' names
-
     def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor) -> Tensor:
         """values (B, L) around ``mean``, lengths (B,) -> values (B, L)."""
         if self.custom is not None:
@@ -100,8 +100,6 @@ class _Transform:
 
 class PitchTransform(_Transform):
     """Transforms of normalized pitch, whose mean is 0; calling it applies them to the valid tokens."""
-
-    quantity = "pitch"
 
     @property
     def needs_statistics(self) -> bool:
@@ -129,10 +127,39 @@ class EnergyTransform(_Transform):
     Energy is log(1 + L2 norm) of log-mel frames, as the model was trained with; loud frames have the smaller norms.
     """
 
-    quantity = "energy"
-
     def __call__(self, energy: Tensor, lengths: Tensor) -> Tensor:
         """energy (B, L), lengths (B,) -> energy (B, L), zero at padding."""
         mask = mask_from_lengths(lengths, energy.size(1))
         mean = (energy * mask).sum(1, keepdim=True) / lengths.unsqueeze(1)
         return torch.where(mask, self._apply(energy, lengths, mean), 0.0)
+
+
+def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:
+    """How to speak with the checkpoint in ``where``; the ``network`` takes the pitch statistics that are given.
+
+    Raises:
+        InputError: a file that the options name cannot be read, or the checkpoint has no statistics or no energy
+            predictor for a transform.
+    """
+    pitch, energy = _given(options, "pitch"), _given(options, "energy")
+    if options.pitch_mean_std_file is not None:
+        network.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))
+    pitch_transform = PitchTransform(**pitch) if pitch else None
+    if pitch_transform is not None and pitch_transform.needs_statistics and not (network.pitch_std > 0).all():
+        raise InputError(f"{where}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
+    if energy and not config.energy_conditioning:
+        raise InputError(f"{where}: predicts no energy to transform; it was trained without --energy-conditioning")
+    return Controls(
+        pace=options.pace,
+        max_duration=options.max_duration,
+        pitch_transform=pitch_transform,
+        energy_transform=EnergyTransform(**energy) if energy else None,
+    )
+
+
+def _given(options: InferenceOptions, quantity: str) -> dict[str, Any]:
+    """The transforms of pitch or energy that the options ask for; a custom one is loaded."""
+    given = options.transform(quantity)
+    if "custom" in given:
+        given["custom"] = load_custom_transform(given["custom"], quantity)
+    return given

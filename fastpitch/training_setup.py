@@ -1,14 +1,13 @@
 """What FastPitch's options mean for a training: lists, mels, text, architecture and schedule."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.options import option_of
 from common.text import TextFrontEnd
 from common.text.options import options_of_text, text_config, written_options
 from common.text.teacher import text_of_teacher
@@ -16,10 +15,8 @@ from common.training import Optimization, TrainingRequest, TrainingSetup, invers
 from common.training.mels import MelSource, stored_mels
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import check_audio, voice_of
-from fastpitch.options import InitialVoice, LossScales, TrainingOptions
+from fastpitch.options import InitialVoice, TrainingOptions
 from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
-
-_OF_RECORDINGS = {"pitch_method": "praat", "pitch_cache": None}  # options and their defaults
 
 
 def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
@@ -42,10 +39,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
-    _check_options(options, voice)
+    if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
+        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
-    if "pitch" in entries[0].fields and learned:
-        _check_defaults(options, _OF_RECORDINGS, "is for lists of recordings alone; this list names their pitch")
     known = () if voice is None else voice.speaker_names
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
     notes = _note_of_recordings(options, request)
@@ -81,25 +77,6 @@ def _note_of_recordings(options: TrainingOptions, request: TrainingRequest) -> t
         return ()
     folders = ", ".join(FOLDERS.values())
     return (f"{', '.join(lists)}: what belongs to these recordings is read from {folders} in {run.dataset_path}",)
-
-
-def _check_options(options: TrainingOptions, voice: InitialVoice | None) -> None:
-    if voice is not None and options.mean_mel_bias:
-        raise OptionError("--mean-mel-bias is for random weights, and --from-checkpoint gives others; leave one out")
-    if not options.architecture.learned_alignment:
-        of_alignment = {one.name: one.default for one in fields(LossScales) if "predictor" not in one.name}
-        reason = "is for training with --learned-alignment; add that"
-        _check_defaults(options.losses, of_alignment, reason)
-        _check_defaults(options, _OF_RECORDINGS | {"alignment_priors": None}, reason)
-    if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
-        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
-
-
-def _check_defaults(options: Any, defaults: dict[str, Any], reason: str) -> None:
-    """Refuse the first option that has another value than its default, as it would do nothing."""
-    for name, default in defaults.items():
-        if getattr(options, name) != default:
-            raise OptionError(f"{option_of(name)} {reason}")
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:

@@ -1,30 +1,35 @@
 """Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
 
-from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from harmonic import arg_parser, data_function, export, loss_function, model, options, training_setup
+from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
+from harmonic import config, options
+
+_data_function = deferred("harmonic.data_function")
+_export = deferred("harmonic.export")
+_loss_function = deferred("harmonic.loss_function")
+_model = deferred("harmonic.model")
+_training_setup = deferred("harmonic.training_setup")
 
 MODEL = ModelSpec(
     name="Harmonic",
-    config=model.ModelConfig,
-    build_networks=model.build_networks,
+    config=config.ModelConfig,
+    build_networks=_model.build_networks,
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=training_setup.set_up,
-        model_config=training_setup.model_config,
-        build_dataset=data_function.build_dataset,
-        build_objective=loss_function.build_objective,
+        set_up=_training_setup.set_up,
+        model_config=_training_setup.model_config,
+        build_dataset=_data_function.build_dataset,
+        build_objective=_loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=arg_parser.inference_settings,
-        parse=arg_parser.parse_inference,
-        add_arguments=arg_parser.add_inference_arguments,
-        to_torchscript=model.to_torchscript,
+        settings=_model.vocoder_settings,
+        options=options.InferenceOptions,
+        to_torchscript=_model.to_torchscript,
         has_noise=False,
         takes_pitch=True,
-        context=model.context_frames,
+        context=_model.context_frames,
     ),
-    exports=export.exports,
-    signatures=export.signatures,
-    from_exported=export.ExportedHarmonic,
+    exports=_export.exports,
+    signatures=_export.signatures,
+    from_exported=_export.ExportedHarmonic,
 )

@@ -11,7 +11,6 @@ from torch import Tensor
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
 from common.config import AudioConfig
 from common.data import Batch, Filelists, RecordingDataset, pad_rows
-from common.errors import InputError
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -69,12 +68,7 @@ class HarmonicDataset(RecordingDataset):
 
     def __getitem__(self, index: int) -> HarmonicUtterance:
         """The complete recording."""
-        if self.lengths[index] < self._extractor.min_samples:
-            entry = self.entries[index]
-            raise InputError(
-                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; a mel needs at least "
-                f"{self._extractor.min_samples} ({entry.where})"
-            )
+        self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
         return HarmonicUtterance(self.name(index), wave, fill_unvoiced(pitch), (pitch > 0).float())

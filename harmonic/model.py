@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from torch import Tensor, nn
 
 from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
-from common.errors import OptionError
 from common.nn import SeededNoise, build_discriminators, mask_from_lengths
+from common.synthesis import VocoderSettings
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
+from harmonic.options import InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
-
-__all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
 _BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # between two pitches, logarithm
@@ -326,25 +326,17 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
     return (config.n_layers + 1) * (_KERNEL // 2) + -(-audio.filter_length // audio.hop_length)
 
 
-def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
-    """Refused, with the reason and the alternative."""
-    raise OptionError("--torchscript: Harmonic's seeded noise cannot be drawn in TorchScript; leave it out")
-
-
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """New networks with random weights: the vocoder and, in training, the configuration's discriminators.
-
-    Raises:
-        OptionError: the network reads other mels.
-    """
-    if config.n_mel_channels != audio.n_mels:
-        raise OptionError(
-            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
-            f"the audio has {audio.n_mels}"
-        )
+    """New networks with random weights: the vocoder and, in training, the configuration's discriminators."""
     networks: dict[str, nn.Module] = {"harmonic": HarmonicVocoder(config, audio)}
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)
     return networks
+
+
+def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
+    """Settings of ``HarmonicVocoder.infer``."""
+    infer = {"corrections": options.mel_corrections, "seed": seed}
+    return VocoderSettings(infer=infer, positional=True, tracked=True, windows=options.mel_corrections)

@@ -8,7 +8,7 @@ from typing import Any
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import given, option
 from common.training.options import Recipe
-from harmonic.config import ModelConfig
+from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 _OF_CHECKPOINT = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
@@ -45,3 +45,15 @@ class TrainingOptions:
     discriminators: Mapping[str, Any] = given(DiscriminatorConfig, "architecture of the discriminators", _OF_CHECKPOINT)
     dataset_path: Path = Path()
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How the harmonic vocoder makes sound."""
+
+    mel_corrections: int = option(
+        MEL_CORRECTIONS,
+        "rounds that bring the mel of the sound nearer to the one it is made of; many bring back Griffin-Lim's noise",
+        least=0,
+        most=100,
+    )

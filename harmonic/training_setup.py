@@ -6,7 +6,6 @@ from dataclasses import replace
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.options import option_of
 from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
 from harmonic.config import ModelConfig
 from harmonic.options import TrainingOptions
@@ -18,15 +17,13 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """The training run that the options describe; the mels are those of --for-voice or of the corpus.
 
     Raises:
-        OptionError: a segment is shorter than the loss's longest window, discriminators are described and not asked
-            for, or the voice has other mels than options or files say.
+        OptionError: a segment is shorter than the loss's longest window, or the voice has other mels than options or
+            files say.
     """
     run, audio = request.run, request.mels(for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
-    if options.discriminators and not options.adversarial:
-        raise OptionError(f"{option_of(next(iter(options.discriminators)))} is for --adversarial; add that")
     schedule = EpochPolicy(lambda steps: cosine_schedule(run.learning_rate, n_updates=run.epochs * steps))
     return TrainingSetup(
         options=replace(options, dataset_path=run.dataset_path, seed=run.seed),

@@ -68,14 +68,8 @@ class HifiganDataset(RecordingDataset):
     def __getitem__(self, index: int) -> HifiganUtterance:
         """The complete recording."""
         hop = self.audio.hop_length
+        self.check_length(index, -(-self._extractor.min_samples // hop) * hop)
         n_frames = self.lengths[index] // hop
-        wanted = -(-self._extractor.min_samples // hop)  # frames
-        if n_frames < wanted:
-            entry = self.entries[index]
-            raise InputError(
-                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; "
-                f"a mel needs at least {wanted * hop} ({entry.where})"
-            )
         mel = self._load_mel(index)
         wave = self.load(index, start=0, n_samples=n_frames * hop)
         return HifiganUtterance(self.name(index), wave, None if mel is None else mel[:, :n_frames])

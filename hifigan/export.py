@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
 from common.config import AudioConfig
-from hifigan.model import Generator, ModelConfig
+from hifigan.config import ModelConfig
+from hifigan.model import Generator
 from hifigan.onnx_graph import of_batches
 
 

@@ -16,18 +16,8 @@ from common.nn import (
     fold_weight_norm,
     mask_from_lengths,
 )
-from hifigan.config import PRESETS, ModelConfig
+from hifigan.config import ModelConfig
 from hifigan.options import TrainingOptions
-
-__all__ = [
-    "PRESETS",
-    "Generator",
-    "ModelConfig",
-    "build_networks",
-    "context_frames",
-    "set_up_networks",
-    "to_torchscript",
-]
 
 _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
@@ -185,13 +175,8 @@ def build_networks(
     """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
 
     Raises:
-        OptionError: the generator reads other mels, or makes another number of samples of a frame.
+        OptionError: the generator makes another number of samples of a frame than a hop has.
     """
-    if config.n_mel_channels != audio.n_mels:
-        raise OptionError(
-            f"--n-mel-channels {config.n_mel_channels}: the generator reads that many mel channels, "
-            f"the audio has {audio.n_mels}"
-        )
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))

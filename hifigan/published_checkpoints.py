@@ -98,7 +98,7 @@ def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
 def _description(
     payload: dict[str, Any], *, n_mels: int, path: Path
 ) -> tuple[str, dict[str, Any], AudioConfig, tuple[str, ...]]:
-    """Whose the file is, the generator's part of ModelConfig, its mels, and the fields of these that are assumed.
+    """The owner of the file, the generator's part of ModelConfig, its mels, and the fields of these that are assumed.
 
     They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
     recipe, or from the authors' ``config.json``, which is in the folder of theirs or given as ``config``.
@@ -145,9 +145,6 @@ def _with_our_names(published: State, *, n_kernels: int) -> State:
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
     """Widths and groups, as the shapes of the first discriminator of each kind show them."""
-    n_periods = sum(re.fullmatch(r"discriminators\.\d+\.conv_post\.bias", key) is not None for key in mpd)
-    if n_periods != len(_PERIODS):
-        raise ValueError(f"{n_periods} multi-period discriminators, expected {len(_PERIODS)}")
     periods, scales = (
         [value.shape for key, value in state.items() if _FIRST_CONVS.fullmatch(key) and _is_parameter(key, value)]
         for state in (mpd, msd)

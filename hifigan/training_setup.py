@@ -9,7 +9,7 @@ from typing import Any
 
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
 from common.training.mels import stored_mels
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
@@ -29,7 +29,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
     Raises:
         OptionError: options that do not go together, or are of different mels.
-        InputError: the voice or the folder of mels cannot be read.
+        InputError: the voice cannot be read.
     """
     run, begins_anew = request.run, request.resumed is None and request.initial is None
     if options.fine_tuning and options.input_mels_dir is None:
@@ -45,11 +45,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     segment_size = options.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
-    if options.mel_fmax_loss is not None and options.mel_fmax_loss > audio.sampling_rate / 2:
-        raise OptionError(
-            f"--mel-fmax-loss {options.mel_fmax_loss:g}: expected at most half the sampling rate, "
-            f"{audio.sampling_rate / 2:g} Hz"
-        )
     rate = run.learning_rate * (options.fine_tune_lr_factor if options.fine_tuning else 1)
     schedule = exponential_schedule(rate, decay=options.lr_decay)
     return TrainingSetup(
@@ -71,11 +66,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
 
 def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
-    folder, source = options.input_mels_dir, None
-    if folder is not None:
-        if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder of mels")
-        source = stored_mels(folder, option="--input-mels-dir")
+    folder = options.input_mels_dir
+    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     if options.mel == "published":  # as options, over which those that were given have precedence
         given = {name: value for name, value in vars(request.audio).items() if value is not None}
         request = replace(request, audio=replace(request.audio, **PUBLISHED_MELS | given))

@@ -1,13 +1,21 @@
 """Dither and masks of features, which depend on seed, epoch and index alone."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+import lazy_loader
 import numpy as np
-import torch
-from torch import Tensor
 
 from common.errors import check_minimum, check_ranges
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = lazy_loader.load("torch")  # checkpoints describe their augmentation, and --help needs no PyTorch
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position

@@ -1,42 +1,42 @@
 """Tacotron 2: text to mel-spectrogram, one frame after the other, with attention."""
 
 from common.config import AudioConfig
-from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
-from common.synthesis import Controls
-from tacotron2 import arg_parser, export, options, training_setup
-from tacotron2.config import ModelConfig
-from tacotron2.data_function import build_dataset, teacher_forced_dataset
-from tacotron2.loss_function import build_objective
-from tacotron2.model import build_networks, teach
-from tacotron2.published_checkpoints import read_published
+from common.registry import GeneratorSpec, ModelSpec, TrainingSpec, deferred
+from tacotron2 import config, options
+
+_data_function = deferred("tacotron2.data_function")
+_export = deferred("tacotron2.export")
+_inference = deferred("tacotron2.inference")
+_loss_function = deferred("tacotron2.loss_function")
+_model = deferred("tacotron2.model")
+_published_checkpoints = deferred("tacotron2.published_checkpoints")
+_training_setup = deferred("tacotron2.training_setup")
 
 MODEL = ModelSpec(
     name="Tacotron2",
-    config=ModelConfig,
-    build_networks=build_networks,
+    config=config.ModelConfig,
+    build_networks=_model.build_networks,
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=training_setup.set_up,
-        defaults=training_setup.defaults_of_checkpoint,
-        model_config=training_setup.model_config,
-        build_dataset=build_dataset,
-        build_objective=build_objective,
-        set_up_networks=training_setup.set_up_networks,
-        sees_padding=training_setup.sees_padding,
+        set_up=_training_setup.set_up,
+        defaults=_training_setup.defaults_of_checkpoint,
+        model_config=_training_setup.model_config,
+        build_dataset=_data_function.build_dataset,
+        build_objective=_loss_function.build_objective,
+        set_up_networks=_training_setup.set_up_networks,
+        sees_padding=_training_setup.sees_padding,
     ),
     inference=GeneratorSpec(
-        parse=arg_parser.parse_inference,
-        default_options=Controls(),
-        controls=arg_parser.controls,
-        add_arguments=arg_parser.add_inference_arguments,
+        options=options.InferenceOptions,
+        controls=_inference.controls,
         not_compilable="Tacotron2's decoder, one frame after the other, cannot be compiled",
-        teacher=teach,
-        teacher_forced_dataset=teacher_forced_dataset,
+        teacher=_model.teach,
+        teacher_forced_dataset=_data_function.teacher_forced_dataset,
     ),
-    read_published=read_published,
+    read_published=_published_checkpoints.read_published,
     published_audio=AudioConfig(),
-    exports=export.exports,
-    signatures=export.signatures,
-    from_exported=export.from_exported,
+    exports=_export.exports,
+    signatures=_export.signatures,
+    from_exported=_export.from_exported,
 )

@@ -2,6 +2,8 @@
 
 import functools
 from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +14,7 @@ from common.synthesis import Controls, MelOutput
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PrenetMasks
 from tacotron2.generation import DrawMasks, Steps, generate
+from tacotron2.options import InferenceOptions
 
 
 class Inference(ABC):
@@ -78,3 +81,8 @@ def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_len
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
     durations = torch.zeros(len(alignments), alignments.size(2), dtype=torch.int64, device=alignments.device)
     return durations.scatter_add_(1, chosen, frames.long())
+
+
+def controls(options: InferenceOptions, network: Any, config: ModelConfig, *, where: Path) -> Controls:
+    """The controls of the options, whatever the checkpoint."""
+    return Controls(max_decoder_steps=options.max_decoder_steps, gate_threshold=options.gate_threshold)

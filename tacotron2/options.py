@@ -59,3 +59,15 @@ class TrainingOptions:
     def unknown_symbols(self) -> str:
         """What symbols of the lists do that are not in the set."""
         return self.text.unknown_symbols
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How to decode; the defaults are those of the checkpoint."""
+
+    max_decoder_steps: int | None = option(
+        None, "frames after which a phrase is cut that the model has not ended; a warning names it", least=1
+    )
+    gate_threshold: float | None = option(
+        None, "probability, below 1, at which a phrase ends", least=1e-6, most=1 - 1e-6
+    )

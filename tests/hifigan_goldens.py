@@ -9,7 +9,8 @@ from golden_files import entries, group, matching, read_case
 from torch import Tensor
 
 from common.config import from_plain
-from hifigan.model import Generator, ModelConfig
+from hifigan.config import ModelConfig
+from hifigan.model import Generator
 
 GENERATORS = [Path(file).stem for file in matching("hifigan/generator_*.json")]
 LAYOUT = entries("hifigan/checkpoints.json", "layout")

@@ -137,32 +137,6 @@ def losses(alignment: Alignment, given: dict[str, Tensor]) -> Tensor:
     return sums.sum() + binarization_sum(alignment, given["mel_lengths"])
 
 
-def test_an_utterance_is_aligned_alone_as_in_any_batch():
-    aligner, given = small_case()
-    together = aligner(**given)
-    total = losses(together, given)
-    apart = torch.zeros(())
-    for item in range(3):
-        n_tokens, n_frames = int(given["token_lengths"][item]), int(given["mel_lengths"][item])
-        one = {
-            "mels": given["mels"][item : item + 1, :, :n_frames],
-            "mel_lengths": given["mel_lengths"][item : item + 1],
-            "embedded": given["embedded"][item : item + 1, :n_tokens],
-            "token_lengths": given["token_lengths"][item : item + 1],
-            "prior": given["prior"][item : item + 1, :n_frames, :n_tokens],
-        }
-        alone = aligner(**one)
-        cut = (slice(item, item + 1), slice(n_frames), slice(n_tokens))
-        torch.testing.assert_close(alone.log_probs, together.log_probs[cut], atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(alone.log_attention, together.log_attention[cut], atol=1e-5, rtol=1e-5)
-        assert torch.equal(alone.path, together.path[item : item + 1, :n_frames])
-        assert torch.equal(alone.durations, together.durations[item : item + 1, :n_tokens])
-        apart = apart + losses(alone, one)
-    torch.testing.assert_close(apart, total, rtol=1e-5, atol=1e-4)
-    assert torch.equal(together.durations.sum(1), given["mel_lengths"])
-    assert together.durations[1].tolist() == [30] + [0] * 8
-
-
 def test_gradients_are_finite_whatever_the_lengths_and_the_unused_layer_has_none():
     aligner, given = small_case()
     losses(aligner(**given), given).backward()
@@ -172,14 +146,6 @@ def test_gradients_are_finite_whatever_the_lengths_and_the_unused_layer_has_none
         else:
             assert bool(torch.isfinite(parameter.grad).all())
             assert bool((parameter.grad != 0).any())
-
-
-def test_soft_attention_is_a_distribution_over_the_text_in_each_frame_and_nothing_after_it():
-    aligner, given = small_case()
-    attention = aligner(**given).attention(given["mel_lengths"])
-    torch.testing.assert_close(attention[0].sum(1), (torch.arange(30) < 21).float())
-    assert bool((attention[2, :, 4:] == 0).all())
-    assert not attention.requires_grad
 
 
 def test_distances_and_probabilities_are_float32_under_autocast():

@@ -19,9 +19,10 @@ import inference
 from common.data import read_filelist
 from common.errors import InputError, OptionError
 from common.logger import Logger
-from common.recognition.arguments import parse_recognition_args
+from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
-from hifigan.model import PRESETS, Generator
+from hifigan.config import PRESETS
+from hifigan.model import Generator
 from scripts.benchmarks import largest_batch, random_models, train as benchmark_training, vocoder
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown
@@ -305,7 +306,7 @@ def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path:
     found = []
     for words in lines:
         if "inference.py" in words:
-            args = parse_recognition_args(words[2:], get_model("Jasper"))
+            args = recognition_parser(get_model("Jasper")).parse_args(words[2:])
             assert (args.iterations, args.warmup_steps, args.pad_to_max_duration, args.trim_silence) == (
                 9,
                 2,

@@ -11,7 +11,6 @@ from torch._dynamo.exc import TorchDynamoException
 from common.nn import never_compiled
 from common.synthesis import cuda_graphs
 from common.synthesis.compile import CompiledNetwork
-from common.synthesis.cuda_graphs import BUCKET_FRAMES, BucketedGraphs, bucket_frames
 
 
 class FakeGraph:
@@ -50,11 +49,6 @@ def batched(parts: list[Tensor]) -> tuple[Tensor, list[int]]:
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).transpose(1, 2), [len(row) for row in rows]
 
 
-def test_lengths_are_rounded_up_to_buckets():
-    sizes = [1, BUCKET_FRAMES - 1, BUCKET_FRAMES, BUCKET_FRAMES + 1]
-    assert [bucket_frames(n) // BUCKET_FRAMES for n in sizes] == [1, 1, 1, 2]
-
-
 def test_recorded_work_gives_the_sound_of_the_exact_length_and_is_recorded_once_a_bucket():
     recorder = Recorder()
     vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
@@ -63,8 +57,7 @@ def test_recorded_work_gives_the_sound_of_the_exact_length_and_is_recorded_once_
     for part, wave in zip(parts, waves):  # only now: no replay may change an earlier wave
         assert len(wave) == part.size(1) * AUDIO.hop_length
         close(wave, alone(ready(0), part), 1e-6)
-    # 65 to 127 frames; 128 and 64, which need no masks; 9
-    assert [graph.replays for graph in recorder.graphs] == [4, 1, 1, 1]
+    assert [graph.replays for graph in recorder.graphs] == [5, 2]  # 65 to 128 frames, and 9 to 64
 
 
 def test_recorded_batches_of_several_lengths_equal_each_utterance_alone():
@@ -106,10 +99,9 @@ def test_work_that_cannot_be_recorded_is_done_after_one_warning(capsys):
         attempts.append(work)
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
-    graphs = BucketedGraphs(Counting(ready(0)).infer, record=fail)
-    with torch.inference_mode():
-        for part in mels(10, 70):
-            close(graphs(part[None], None)[0], alone(ready(0), part), 1e-6)
+    vocoder = on_gpu_terms(Counting(ready(0)), graph_recorder=fail)
+    for part in mels(10, 70):
+        close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
     assert len(attempts) == 1
     assert capsys.readouterr().err == (
         "warning: --cuda-graphs: the work cannot be recorded and runs without graphs "

@@ -21,7 +21,7 @@ from common.checkpoints import load_for_inference, open_checkpoint
 from common.checkpoints.exported import METADATA_KEY
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from common.serving.arguments import build_parser, load_models
+from common.serving.arguments import load_models
 from common.synthesis import Controls, load_voice
 from common.text import TextFrontEnd
 from scripts import export_model
@@ -138,9 +138,8 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
 def test_the_server_speaks_exported_files(folder: Path):
     voices = []
     for suffix in (".pt", ".onnx"):
-        parser = build_parser()
         words = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
-        voices.append(load_models(parser.parse_args(words), parser).voice)
+        voices.append(load_models(words).voice)
     expected, made = (voice.speak("two words", pitch=1.1, speaker="bob").wave for voice in voices)
     torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
 

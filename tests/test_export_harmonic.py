@@ -153,10 +153,3 @@ def test_a_pitch_that_a_file_does_not_take_is_pointed_out(
     words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "out")]
     assert inference.main([*words, "--harmonic", str(folder / "harmonic.onnx")]) == 0
     assert "pitch" in capsys.readouterr().err
-
-
-def test_what_cannot_be_made_of_it_is_refused(folder: Path, tmp_path: Path):
-    checkpoint = str(folder / "harmonic.pt")
-    with pytest.raises(OptionError, match="--format torchscript: TorchScript cannot compile Harmonic's network"):
-        export_model.main([checkpoint, "--format", "torchscript", "-o", str(tmp_path / "a.ts")])
-    assert list(tmp_path.iterdir()) == []

@@ -114,12 +114,10 @@ def test_a_yaml_file_is_compared_with_what_an_exported_file_says(folder: Path, s
 def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Path, sung_run: Path, tmp_path: Path):
     model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
     voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
-    parser = serving.build_parser()
     words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
-    served = serving.load_models(parser.parse_args(words), parser).recognizer
-    parser = evaluate_voice.build_parser()
+    served = serving.load_models(words).recognizer
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
-    models = evaluate_voice.open_models(parser.parse_args(words), parser)
+    models = evaluate_voice.open_models(words)[1]
     for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
         assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]
 

@@ -21,7 +21,7 @@ from common.checkpoints.running import OnnxRunner
 from common.config import TextConfig
 from common.errors import CheckpointError, OptionError
 from common.nn import mask_from_lengths
-from common.serving.arguments import build_parser, load_models
+from common.serving.arguments import load_models
 from common.synthesis import Controls, MelOutput, load_voice
 from common.text import TextFrontEnd
 from scripts import export_model
@@ -204,9 +204,8 @@ def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Pat
 
 
 def test_voices_and_the_server_speak_exported_parts(folder: Path):
-    parser = build_parser()
     words = ["--tacotron2", str(folder / "voice.encoder.onnx"), "--max-decoder-steps", "20"]
-    served = load_models(parser.parse_args(words), parser).voice
+    served = load_models(words).voice
     voices = [load_voice(folder / name, device="cpu") for name in ("voice.pt", "voice.decoder.onnx")]
     expected, made = (voice.speak(TEXT) for voice in voices)
     torch.testing.assert_close(made.mel, expected.mel, atol=1e-4, rtol=0)

@@ -237,21 +237,6 @@ def test_an_utterance_alone_is_aligned_and_predicted_as_in_any_batch():
             assert bool((getattr(together, name)[item, n_tokens:] == 0).all())
 
 
-def test_pitch_and_energy_are_averages_over_the_frames_that_the_alignment_gives_a_token():
-    network, batch = small(), recordings((9, 23), (40, 90))
-    out = network.teacher_forced(batch)
-    for item in range(2):
-        start = 0
-        for token, n_frames in enumerate(out.target_durations[item, : batch.token_lengths[item]].tolist()):
-            pitch = batch.pitch_frames[item, start : start + n_frames]
-            voiced = pitch[pitch != 0]
-            mean = voiced.mean() if len(voiced) else torch.zeros(())
-            norms = batch.mels[item, :, start : start + n_frames].square().sum(0).sqrt()
-            torch.testing.assert_close(out.target_pitch[item, token], mean)
-            torch.testing.assert_close(out.target_energy[item, token], (1 + norms.mean()).log())
-            start += n_frames
-
-
 def test_given_durations_are_used_and_nothing_is_aligned():
     network, batch = small(), recordings((3,), (12,))
     given = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)

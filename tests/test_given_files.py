@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,24 +59,16 @@ def never_blocks() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_pipes_devices_sockets_and_folders_are_named_and_never_opened(tmp_path: Path, reader: str, never_blocks: None):
+def test_pipes_and_folders_are_named_and_never_opened(tmp_path: Path, reader: str, never_blocks: None):
     pipe, folder = tmp_path / "pipe.json", tmp_path / "folder.json"
     os.mkfifo(pipe)
     folder.mkdir()
-    kinds = {pipe: "a named pipe, expected", Path("/dev/zero"): "a device, expected", folder: "a folder, expected"}
-    with socket.socket(socket.AF_UNIX) as listening:
-        before = Path.cwd()
-        os.chdir(tmp_path)  # a socket's path is of at most 108 bytes
-        listening.bind("socket.json")
-        os.chdir(before)
-        for path, kind in (kinds | {tmp_path / "socket.json": "a socket, expected"}).items():
-            if (reader, path) == ("manifest", folder):
-                continue  # a folder of recordings
-            with pytest.raises(InputError, match=kind) as caught:
-                READERS[reader](path)
-            assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-    with pytest.raises(InputError):
-        READERS[reader](tmp_path / ("x" * 300))
+    for path, kind in {pipe: "a named pipe, expected", folder: "a folder, expected"}.items():
+        if (reader, path) == ("manifest", folder):
+            continue  # a folder of recordings
+        with pytest.raises(InputError, match=kind) as caught:
+            READERS[reader](path)
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_peeking_at_a_list_opens_no_pipe(tmp_path: Path, never_blocks: None):

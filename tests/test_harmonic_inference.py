@@ -10,14 +10,13 @@ from tiny_harmonic import AUDIO, save_harmonic, speech_mel, voice_of
 from torch import Tensor
 
 import inference
-import train
 from common.audio import MelExtractor, load_wav, save_wav
 from common.checkpoints import open_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis import load_vocoder, load_voice
-from harmonic.arg_parser import InferenceOptions
+from harmonic.options import InferenceOptions
 from scripts.inspect_checkpoint import main as inspect
 from scripts.strip_checkpoint import main as strip
 
@@ -101,24 +100,6 @@ def test_a_voice_speaks_through_it(tmp_path: Path):
     path = save_harmonic(tmp_path / "harmonic.pt", audio)
     speech = load_voice(voice_checkpoint(tmp_path / "voice.pt", audio), path, device="cpu").speak("hello")
     assert speech.wave.isfinite().all() and len(speech.wave) == speech.mel.size(1) * audio.hop_length
-
-
-def test_mels_of_another_kind_are_refused_with_each_field(checkpoint: Path, tmp_path: Path):
-    voice = voice_checkpoint(tmp_path / "voice.pt", AudioConfig(n_mels=8, mel_fmax=7000.0))
-    with pytest.raises(
-        InputError, match=r"different mel-spectrograms: n_mels: 8 .*, 80 .*; mel_fmax: 7000.0 .*, 8000.0"
-    ):
-        load_voice(voice, checkpoint, device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("line", "wrong"), [("", "the list is empty"), ("a.wav|text\n", r"no such file \(.*list.txt:1\)")]
-)
-def test_a_list_without_recordings_is_refused_before_training(tmp_path: Path, line: str, wrong: str):
-    (tmp_path / "list.txt").write_text(line)
-    lists = [str(word) for name in ("training", "validation") for word in (f"--{name}-files", tmp_path / "list.txt")]
-    with pytest.raises(InputError, match=wrong):
-        train.main(["-m", "Harmonic", "-o", str(tmp_path / "out"), "-d", str(tmp_path), "--epochs", "1", *lists])
 
 
 def test_its_checkpoint_is_described_and_stripped(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

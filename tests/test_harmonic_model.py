@@ -16,9 +16,9 @@ from common.audio.pitch import pitch_by
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.synthesis.vocoder import NetworkVocoder
-from harmonic.arg_parser import InferenceOptions, inference_settings
 from harmonic.config import ModelConfig
-from harmonic.model import HarmonicVocoder, build_networks, context_frames, to_torchscript
+from harmonic.model import HarmonicVocoder, build_networks, context_frames, to_torchscript, vocoder_settings
+from harmonic.options import InferenceOptions
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
 CPU = torch.device("cpu")
@@ -122,7 +122,7 @@ def test_the_noise_depends_on_the_seed_alone():
 
 
 def vocoder_of(network: HarmonicVocoder, audio: AudioConfig, corrections: int) -> NetworkVocoder:
-    settings = inference_settings(InferenceOptions(corrections), network.config, seed=3, where=None)
+    settings = vocoder_settings(InferenceOptions(corrections), network.config, seed=3, where=None)
     context = context_frames(network.config, audio)
     return NetworkVocoder(
         network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings, context=context
@@ -139,7 +139,7 @@ def test_pieces_are_the_whole(audio: AudioConfig, corrections: int):
 
 def test_less_context_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
     vocoder = vocoder_of(small_network(), AUDIO, 2)
-    monkeypatch.setattr(vocoder, "_context", 0)
+    monkeypatch.setattr(vocoder, "context", 0)
     assert error_of(vocoder, speech_mel(300)[0]) > 1e-5
 
 

@@ -13,9 +13,10 @@ from hifigan_goldens import GENERATORS, formula_weights, generator_case, model_c
 from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain, to_plain
-from common.errors import OptionError
-from common.nn.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
-from hifigan.model import PRESETS, Generator, ModelConfig, RowConvTranspose, build_networks, to_torchscript
+from common.errors import InputError, OptionError
+from common.nn.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.model import Generator, RowConvTranspose, build_networks, to_torchscript
 
 SMALL = ModelConfig(
     n_mel_channels=6,
@@ -175,40 +176,27 @@ def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict
     return network.eval(), published, tensors
 
 
-def check_statistics(output: DiscriminatorOutput, expected: list[list[dict]]) -> None:
-    assert [len(part) for part in output.features] == [len(part) for part in expected]
-    for part, part_expected in zip(output.features, expected):
-        for value, statistics in zip(part, part_expected):
-            assert list(value.shape) == statistics["shape"]
-            found = [value.mean(), value.std(unbiased=False), value.abs().mean()]
-            wanted = [statistics["mean"], statistics["std"], statistics["abs_mean"]]
-            torch.testing.assert_close(torch.stack(found), torch.tensor(wanted), atol=1e-6, rtol=0)
-            flat = value.flatten()
-            torch.testing.assert_close(flat[:16], torch.tensor(statistics["first"]), atol=1e-5, rtol=0)
-            torch.testing.assert_close(flat[-16:], torch.tensor(statistics["last"]), atol=1e-5, rtol=0)
-
-
-def check_full(network: nn.Module, published: dict, tensors: dict[str, Tensor], case: str) -> None:
+def check_full(network: nn.Module, tensors: dict[str, Tensor], case: str) -> None:
     for wave, suffix in (("y", "r"), ("y_hat", "g")):
         output = network(tensors[f"input.{wave}"])
         expected = group(tensors, f"output.{case}.y_d_{suffix}")
         assert len(output.scores) == len(expected)
         for part, scores in enumerate(output.scores):
             torch.testing.assert_close(scores, expected[str(part)], atol=1e-5, rtol=0)
-        check_statistics(output, published[case][f"fmap_{suffix}"])
 
 
 @torch.inference_mode()
 def test_the_full_size_multi_period_discriminator_equals_the_published_one(folder: Path):
-    check_full(*load_full(folder, "mpd", "mpd"), "mpd")
+    network, _, tensors = load_full(folder, "mpd", "mpd")
+    check_full(network, tensors, "mpd")
 
 
 @pytest.mark.parametrize(("case", "pooling_padding"), [("msd_nvidia", 1), ("msd_jik876", 2)])
 @torch.inference_mode()
 def test_the_full_size_multi_scale_discriminator_equals_both_published_ones(full_msd, case: str, pooling_padding: int):
-    network, published, tensors = full_msd
+    network, _, tensors = full_msd
     network.pooling_padding = pooling_padding
-    check_full(network, published, tensors, case)
+    check_full(network, tensors, case)
 
 
 @torch.inference_mode()
@@ -224,32 +212,6 @@ def test_advancing_spectral_norm_equals_what_the_published_one_does_in_its_forwa
         assert scores.mean().item() == pytest.approx(expected[name]["mean"], abs=1e-6)
     buffers = dict(network.named_buffers())
     torch.testing.assert_close(buffers, group(tensors, "spectral_after_train_forward"), atol=1e-5, rtol=0)
-
-
-def test_discriminators_score_recorded_and_generated_waves_together_as_separately():
-    """The published multi-scale discriminator did not: it pooled joined waves wrongly."""
-    torch.manual_seed(2)
-    first, second = torch.randn(2, 2, 1, 600, generator=torch.Generator().manual_seed(1))
-    for network in narrow(2):
-        network.train()
-        together, apart = network(torch.cat([first, second])), (network(first), network(second))
-        for part, scores in enumerate(together.scores):
-            torch.testing.assert_close(scores, torch.cat([output.scores[part] for output in apart]))
-            for layer, value in enumerate(together.features[part]):
-                torch.testing.assert_close(value, torch.cat([output.features[part][layer] for output in apart]))
-
-
-def test_grouped_convolutions_stay_in_float32_where_they_are_asked_to():
-    wave = torch.randn(1, 1, 600, generator=torch.Generator().manual_seed(1))
-    _, network = narrow(2)
-    for amp_grouped_conv, expected in ((True, torch.bfloat16), (False, torch.float32)):
-        network.amp_grouped_conv = amp_grouped_conv
-        with torch.autocast("cpu", torch.bfloat16):
-            output = network(wave)
-        for features in output.features:
-            grouped = [value.dtype for value, n in zip(features, ModelConfig().msd_groups) if n > 4]
-            assert grouped == [expected] * 4
-            assert features[0].dtype == torch.bfloat16
 
 
 def seeded_generator(config: ModelConfig) -> Generator:
@@ -301,29 +263,6 @@ def test_synthesis_on_a_cpu_lies_channels_last_in_memory_in_every_precision(dtyp
         assert not output.is_contiguous()
 
 
-def test_torchscript_speaks_as_the_network_does(folder: Path):
-    generator, tensors = generator_case(folder, GENERATORS[-1])
-    scripted = to_torchscript(generator)
-    for mel, expected in zip(series(tensors, "input.mel"), series(tensors, "output.wav"), strict=True):
-        torch.testing.assert_close(scripted.infer(mel), expected.squeeze(1), atol=2e-5, rtol=0)
-
-
-@pytest.mark.parametrize("prepared", [False, True])
-def test_a_copied_generator_speaks_the_same_and_is_independent(prepared: bool):
-    generator = loud(seeded_generator(SMALL))
-    mel = torch.randn(1, 6, 9, generator=torch.Generator().manual_seed(3))
-    if prepared:
-        generator.prepare_for_inference()
-    else:
-        generator(mel).sum().backward()
-    with torch.no_grad():
-        expected = generator(mel)
-        twin = copy.deepcopy(generator)
-        for parameter in generator.parameters():
-            parameter.zero_()
-        assert torch.equal(twin(mel), expected)
-
-
 @torch.inference_mode()
 def test_the_sound_of_bfloat16_is_that_of_float32():
     config = replace(PRESETS["v3"], upsample_initial_channel=64)
@@ -360,42 +299,25 @@ def test_configs_of_every_preset_survive_a_checkpoint():
         assert from_plain(ModelConfig, json.loads(json.dumps(to_plain(config))), where="test") == config
 
 
-def test_inference_needs_no_discriminators():
-    assert list(build_networks(PRESETS["v2"], AudioConfig(), None, inference=True)) == ["generator"]
-    assert list(build_networks(PRESETS["v2"], AudioConfig(), None)) == ["generator", "mpd", "msd"]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"resblock": "3"}, "--resblock 3: expected 1 or 2"),
-        ({"upsample_rates": (8, 8)}, "--upsample-rates 8 8 has 2 values and --upsample-kernel-sizes 16 16 4 4 has 4"),
-        ({"resblock_kernel_sizes": (3, 7)}, "--resblock-kernel-sizes 3 7 has 2 values and --resblock-dilation-sizes"),
-        ({"resblock_kernel_sizes": (3, 7, 10)}, "--resblock-kernel-sizes 3 7 10: 10 is even"),
-        ({"upsample_kernel_sizes": (16, 16, 4, 1)}, "--upsample-kernel-sizes 16 16 4 1: 1 does not suit rate 2"),
-        ({"upsample_kernel_sizes": (16, 15, 4, 4)}, "--upsample-kernel-sizes 16 15 4 4: 15 does not suit rate 8"),
-        ({"upsample_initial_channel": 40}, "--upsample-initial-channel 40: .* expected a multiple of 16"),
-        ({"upsample_rates": (8, 8, 2, 0)}, "--upsample-rates 8 8 2 0: expected whole numbers from 1 to 65536"),
-        ({"resblock_dilation_sizes": ((1, 3), (), (1,))}, "--resblock-dilation-sizes .* from 1 to 65536"),
-        ({"mpd_periods": ()}, "--mpd-periods"),
-        ({"msd_groups": (1, 4, 16, 16, 16, 16)}, "--msd-groups 1 4 16 16 16 16 has 6"),
-        ({"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups .*: 3 groups do not divide a convolution of 1024 to"),
-        ({"msd_channels": (4, 4), "msd_groups": (1, 1)}, "--msd-channels 4 4: 2 numbers, expected 7"),
-        ({"msd_pooling_padding": 3}, "--msd-pooling-padding 3: expected 0, 1 or 2"),
+        ({"resblock": "3"}, "resblock '3': expected one of 1, 2"),
+        ({"resblock_kernel_sizes": (3, 7)}, "--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many"),
+        ({"resblock_kernel_sizes": (3, 7, 10)}, "resblock_kernel_sizes 10: expected an odd number"),
+        ({"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): expected"),
+        ({"upsample_initial_channel": 40}, "--upsample-initial-channel 40: expected a multiple of 16"),
+        ({"msd_groups": (1, 4, 16, 16, 16, 16)}, "--msd-channels has 7 values and --msd-groups 6; expected 7"),
+        ({"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups: 3 groups do not divide a convolution of 1024 to"),
     ],
 )
-def test_architectures_that_cannot_be_built_are_refused_by_the_name_of_their_option(values: dict, message: str):
-    with pytest.raises(OptionError, match=message):
+def test_architectures_that_cannot_be_built_are_refused_by_name(values: dict, message: str):
+    with pytest.raises(InputError, match=message):
         ModelConfig(**values)
 
 
-def test_the_generator_must_make_a_hop_of_samples_from_each_frame():
-    with pytest.raises(
-        OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, but the hop length is 512 samples"
-    ):
+def test_networks_are_built_for_their_audio_and_inference_needs_no_discriminators():
+    assert list(build_networks(PRESETS["v2"], AudioConfig(), None, inference=True)) == ["generator"]
+    assert list(build_networks(PRESETS["v2"], AudioConfig(), None)) == ["generator", "mpd", "msd"]
+    with pytest.raises(OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, but the hop length is 512 "):
         build_networks(ModelConfig(), AudioConfig(filter_length=2048, hop_length=512), None)
-
-
-def test_the_generator_must_read_as_many_mel_channels_as_the_audio_has():
-    with pytest.raises(OptionError, match=r"--n-mel-channels 80: .* has 100"):
-        build_networks(ModelConfig(), AudioConfig(n_mels=100), None)

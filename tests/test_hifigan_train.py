@@ -10,15 +10,16 @@ import soundfile
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_models import MODELS, Runs, logged, words_of_cut
-from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, make_recordings, train_options
+from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, train_options
 
 import train
 from common.audio import MelExtractor, load_wav
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
+from hifigan.config import ModelConfig
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import ModelConfig, build_networks
+from hifigan.model import build_networks
 
 EXAMPLES = HifiganObjective.examples
 HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")
@@ -227,45 +228,6 @@ def test_other_ways_to_compute_mixed_precision_train_nearly_as_float32(runs: Run
         full, half = logged(runs.cut("accumulated"), key)[:2], logged(tmp_path, key)
         assert half == pytest.approx(full, rel=tolerance)
         assert half != full
-
-
-def edit_list(folder: Path, name: str, line: str) -> None:
-    path = folder / name
-    path.write_text(line + path.read_text())
-
-
-@pytest.mark.parametrize("name", ["train.txt", "val.txt"])
-def test_a_recording_of_another_rate_is_named_before_training(name: str, tmp_path: Path):
-    folder = make_recordings(tmp_path / "data", count=8)
-    soundfile.write(folder / "wavs" / "fast.wav", torch.zeros(9000).numpy(), 44100)
-    edit_list(folder, name, "wavs/fast.wav\n")
-    with pytest.raises(InputError, match=rf"fast\.wav: 44100 Hz, expected 22050 .*{name}:1"):
-        run_train(folder, tmp_path / "out", "--epochs", "1")
-
-
-def test_a_validation_recording_too_short_for_a_mel_is_named(tmp_path: Path):
-    folder = make_recordings(tmp_path / "data", count=8)
-    soundfile.write(folder / "wavs" / "blip.wav", torch.full((400,), 0.1).numpy(), 22050)
-    edit_list(folder, "val.txt", "wavs/blip.wav\n")
-    edit_list(folder, "train.txt", "wavs/blip.wav\n")  # where silence follows it
-    with pytest.raises(InputError, match=r"blip\.wav: 400 samples, too short to validate on.*val\.txt:1"):
-        run_train(folder, tmp_path / "out", "--epochs", "1")
-    assert len(logged(tmp_path / "out", "train_d_loss")) == 1
-
-
-def test_bad_data_met_by_a_loader_process_is_one_line(tmp_path: Path):
-    folder = make_recordings(tmp_path / "data", count=8)
-    mels = write_mels(folder, tmp_path / "mels", AudioConfig(framing="aligned"))
-    torch.save(torch.zeros(80, 3), mels / "r05.pt")
-    words = ("--epochs", "1", "--input-mels-dir", str(mels), "--num-workers", "1")
-    with pytest.raises(InputError, match=r"r05\.pt: shape \(80, 3\), expected \(80, 30\).*train\.txt:2") as caught:
-        run_train(folder, tmp_path / "out", *words)
-    assert len(str(caught.value).splitlines()) == 1
-
-
-def test_no_vocoder_to_fine_tune_is_status_2(corpus: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--fine-tuning resumes from a trained vocoder"):
-        run_train(corpus, tmp_path, "--epochs", "1", "--fine-tuning", "--input-mels-dir", str(tmp_path))
 
 
 # A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.

@@ -132,15 +132,6 @@ def test_each_text_is_spoken_under_its_name_whatever_its_batch_and_place(speak, 
                 close(mel, expected[name])
 
 
-def test_sound_does_not_depend_on_the_batch(speak, tmp_path):
-    waves = []
-    for batch_size in ("1", "3"):
-        speak(numbered(TEXTS[2:]), "--griffin-lim-iters", "8", "-bs", batch_size)
-        waves.append([load_wav(tmp_path / "out" / f"{place}.wav", sampling_rate=22050) for place in range(3)])
-    for alone, batched in zip(*waves):
-        close(alone, batched, 2e-3)
-
-
 def test_the_wav_is_griffin_lim_of_the_mel_and_fades_out(speak, tmp_path):
     mels = speak(["a.wav|Good day."], "--griffin-lim-iters", "5", "--seed", "7", "--fade-out", "4")
     wave = load_wav(tmp_path / "out" / "a.wav", sampling_rate=22050)
@@ -167,10 +158,6 @@ def test_double_pace_halves_the_frames_of_every_symbol(speak, network):
     durations = truth(network, TEXTS[1]).durations
     assert mel.size(1) == int(torch.floor(durations / 2 + 0.5).sum())
     assert 0.4 < mel.size(1) / truth(network, TEXTS[1]).mel.size(2) < 0.6
-
-
-def test_max_duration_bounds_every_symbol(speak):
-    assert speak([f"a|{TEXTS[1]}"], "--max-duration", "1")["a"].size(1) == encode(TEXTS[1]).size(1)
 
 
 TRANSFORMS = {
@@ -377,14 +364,3 @@ def test_a_phrase_of_a_frame_is_not_spoken(tmp_path, checkpoint, capsys, pace, s
     assert warning in err.splitlines() and err.count("warning") == 1 + status
     assert f"{1 + status} of 2 phrases were not spoken: the voice made fewer than 3 frames of each" in out
     assert soundfile.info(tmp_path / "out" / "audio_0002.wav").frames == 200  # what there is, is kept
-
-
-def test_repeats_measure_every_batch_again_and_write_once(tmp_path, checkpoint):
-    (tmp_path / "phrases.txt").write_text("Go on.\nHm?\n")
-    log = tmp_path / "log.json"
-    argv = ["-i", str(tmp_path / "phrases.txt"), "--fastpitch", str(checkpoint), "--no-audio", "--log-file", str(log)]
-    inference.main([*argv, "--repeats", "3", "-bs", "1"])
-    data = [record["data"] for record in read_log(log) if record["type"] == "LOG"]
-    assert not any("generator_latency" in figures for figures in data)  # only the averages
-    assert any("99%_generator_latency" in figures for figures in data)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.json", "phrases.txt"]

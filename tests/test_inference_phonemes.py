@@ -5,6 +5,7 @@ import wave
 from pathlib import Path
 
 import pytest
+import tiny_voice
 import torch
 from torch import Tensor
 
@@ -12,20 +13,10 @@ import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text import TextFrontEnd
-from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 from tacotron2.data_function import Tacotron2Dataset
 
-MODEL = ModelConfig(
-    n_symbols=148,
-    symbols_embedding_dim=16,
-    in_fft_n_layers=1,
-    in_fft_conv1d_filter_size=16,
-    in_fft_output_size=16,
-    out_fft_n_layers=1,
-    out_fft_conv1d_filter_size=16,
-    out_fft_output_size=16,
-)
+MODEL = dataclasses.replace(tiny_voice.SMALL, n_symbols=148)
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=0.5)
 GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
 LINE = "Seven small ships came home with fish, bread and cheese."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from shell import ROOT, dry_run, run_bash, training_options
 
-from common.recognition.arguments import parse_recognition_args
+from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
 from jasper.yaml_config import load_config
 
@@ -17,7 +17,7 @@ def test_the_digits_script_trains_and_hears_what_its_settings_say():
     settings = load_config(ROOT / args.model_config)
     assert settings.model.features.sample_rate == 8000
     assert args.ema_decay > 0
-    heard = parse_recognition_args(hearing[2:], get_model("Jasper"))
+    heard = recognition_parser(get_model("Jasper")).parse_args(hearing[2:])
     assert heard.jasper == Path("output/digits/Jasper_checkpoint_7.pt") and heard.ema
     assert heard.input == args.validation_files == [Path("output/digits/test.txt")]
     result = run_bash(ROOT / "scripts/train_digits.sh", DATASET="/absent")
@@ -31,8 +31,8 @@ def test_evaluation_hears_each_list(tmp_path: Path):
         (tmp_path / f"librispeech-{name}-wav.json").touch()
     variables = {"JASPER": "j.pt", "DATASET_PATH": tmp_path, "DATASETS": "dev-clean test-other", "EMA": "true"}
     lines = dry_run("scripts/evaluation.sh", "-bs", "3", CPU="true", **variables)
-    runs = [parse_recognition_args(words[2:], get_model("Jasper")) for words in lines if "inference.py" in words]
-    assert [run.output.name for run in runs] == ["librispeech-dev-clean-wav.json", "librispeech-test-other-wav.json"]
+    runs = [recognition_parser(get_model("Jasper")).parse_args(words[2:]) for words in lines if "inference.py" in words]
+    assert [run.output[0].name for run in runs] == ["librispeech-dev-clean-wav.json", "librispeech-test-other-wav.json"]
     assert all((run.ema, run.quiet, run.batch_size, run.dataset_path) == (True, True, 3, tmp_path) for run in runs)
     absent = run_bash(ROOT / "scripts/evaluation.sh", JASPER="j.pt", PYTHON="python3", DATASET_PATH="/absent")
     assert absent.returncode == 1 and absent.stderr.startswith("error: /absent/librispeech-dev-clean-wav.json: no such")

@@ -14,7 +14,8 @@ from test_combinations import AUDIO, CONFIGS, NAMES, new_networks
 from tiny_models import MODELS, TinyModel, logged, without_dropout, without_samples
 from torch import Tensor, nn
 
-from common.audio import BIAS_FRAMES
+import inference
+from common.audio import BIAS_FRAMES, load_wav
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
 from common.data import Batch
@@ -24,6 +25,8 @@ from common.errors import OptionError
 from common.nn.alignment_prior import interpolated_prior
 from common.precision import Precision
 from common.registry import get_model
+from common.serving import Limits
+from common.serving.arguments import parse_args
 from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
 from common.synthesis.padding import PaddedShapes
 from common.training import Engine, EngineOptions, Optimization, build_engine
@@ -162,6 +165,12 @@ def test_shapes_hold_all_utterances_and_grow():
     assert choose_shapes([{"frames": [7, 7], "tokens": [1, 2]}], 3) == [{"frames": 8, "tokens": 8}]
 
 
+def test_what_a_draw_makes_longer_than_all_shapes_is_padded_to_multiples():
+    shapes = [{"frames": 100, "tokens": 40}, {"frames": 200, "tokens": 80}]
+    assert shape_of({"frames": 90, "tokens": 41}, shapes) == shapes[1]
+    assert shape_of({"frames": 90, "tokens": 81}, shapes) == {"frames": 200, "tokens": 128}
+
+
 @pytest.mark.parametrize(
     ("name", "words", "message"),
     [
@@ -283,3 +292,28 @@ def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
     assert torch.equal(out.lengths, plain.lengths)
     torch.testing.assert_close(out.mel[:, :, : plain.mel.size(2)], plain.mel)
     assert not out.mel[:, :, plain.mel.size(2) :].any()
+
+
+def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
+    shapes = PaddedShapes.of(8, 12)
+    assert PaddedShapes.of(0, 12) is None
+    assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
+    assert shapes.frame_step == 256
+    assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
+
+
+def test_options_of_inference_pad_and_compile_for_the_buckets(
+    paths: dict[str, Path], compiler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(dynamic) or function)
+    models = ["--fastpitch", str(paths["FastPitch"]), "--hifigan", str(paths["HiFi-GAN"]), "--quiet", "--compile"]
+    waves = []
+    for name, buckets in (("plain", "0"), ("padded", "16")):
+        words = ["--text", TEXTS[1], "-o", str(tmp_path / f"{name}.wav"), "--length-buckets", buckets]
+        assert inference.main([*models, *words]) == 0
+        waves.append(load_wav(tmp_path / f"{name}.wav", sampling_rate=AUDIO.sampling_rate))
+    torch.testing.assert_close(*waves, rtol=0, atol=2 / 32768)
+    assert compiled == [True, True, False, False] and compiler.recompile_limit > 8
+    args = parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
+    assert (args.length_buckets, args.batch_size) == (4, Limits().batch_size)

@@ -11,10 +11,11 @@ from training_setup import values
 
 import extract_mels
 import inference
+from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
-from common.recognition.arguments import build_parser as recognition_parser, chosen_recognizer
+from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
 from common.training.arguments import build_training_parser, parser_of as training_parser_of
 from scripts import migration_page
@@ -63,7 +64,7 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
         parser.add_argument("-m", "--model", "--model-name")  # as train.py reads it first
         return parser, TRAIN
     return {
-        "inference": lambda: (inference.build_parser(), ["-i", "a.txt"]),
+        "inference": lambda: (inference.build_parser(models_with("generator", "vocoder")), ["-i", "a.txt"]),
         "inference --jasper": lambda: (recognition_parser(get_model("Jasper")), ["--jasper", "a.pt", "-i", "a.wav"]),
         "extract_mels": lambda: (extract_mels.build_parser(), ["--wav-text-filelist", "a.txt"]),
         "extract_mels --checkpoint": lambda: (
@@ -186,8 +187,8 @@ def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
         ("train -m Jasper", "--model_config a.yaml --ckpt c.pt", {"checkpoint_path": Path("c.pt")}),
         ("inference", "-s 0.7 -d 0.01", {"sigma_infer": 0.7, "denoising_strength": 0.01}),
         ("inference", "--waveglow-sigma-infer 0.8 --cpu", {"sigma_infer": 0.8, "cuda": False}),
-        ("inference --jasper", "--save_predictions p.txt", {"output": Path("p.txt")}),
-        ("inference --jasper", "--output_dir results/ --steps 4", {"output_folder": Path("results"), "iterations": 4}),
+        ("inference --jasper", "--save_predictions p.txt", {"output": [Path("p.txt")]}),
+        ("inference --jasper", "--output_dir results/ --steps 4", {"output": [Path("results")], "iterations": 4}),
         ("inference --jasper", "--ckpt c.pt --dataset_dir d --cpu", {"jasper": Path("c.pt"), "cuda": False}),
         ("extract_mels", "--wav-text-filelists a b", {"wav_text_filelist": [Path("a"), Path("b")]}),
         ("extract_mels", "--n-workers 3 --f0-method pyin", {"num_workers": 3, "pitch_method": "pyin"}),
@@ -208,7 +209,7 @@ def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_p
 
 
 def test_published_names_of_the_checkpoint_choose_the_command():
-    recognizer = chosen_recognizer(["--ckpt=a.pt"])
+    recognizer = named_recognizer(["--ckpt=a.pt"])
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])

@@ -18,7 +18,8 @@ from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.synthesis import read_phrases
-from hifigan.model import ModelConfig, build_networks
+from hifigan.config import ModelConfig
+from hifigan.model import build_networks
 from scripts.datasets.make_corpus import SENTENCES, read_sentences
 from scripts.demos import quickstart
 from scripts.demos.quickstart import call, check_settings, clear, report

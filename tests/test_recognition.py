@@ -15,16 +15,17 @@ from tiny_voice import save_vocoder
 from torch import Tensor
 
 import inference
-from common.audio import load_wav, resample, save_wav
+from common.audio import load_wav, resample
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
 from common.recognition import Recognizer, SpeechItem, load_recognizer
-from common.recognition.arguments import chosen_recognizer, parse_recognition_args
+from common.recognition.arguments import named_recognizer
 from common.recognition.command import time_figures
 from common.registry import RecognizerSpec, get_model
 from jasper.model import JasperOutput
+from jasper.options import InferenceOptions
 
 
 @pytest.fixture
@@ -100,8 +101,9 @@ def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
     for trims in (True, False):
         reading["trim_silence"] = reading["normalize_transcripts"] = trims
         Path(given).write_text(yaml.safe_dump(config))
-        args = parse_recognition_args(["--ckpt", "a.pt", "-i", "a.wav", "--model-config", given], get_model("Jasper"))
-        assert (args.trim_silence, args.normalize_transcripts) == (trims, trims)
+        recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt", options=InferenceOptions(Path(given)))
+        dataset = recognizer.settings.dataset
+        assert (dataset.trim_silence, dataset.normalize_transcripts) == (trims, trims)
     config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
     Path(given).write_text(yaml.safe_dump(config))
     with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):
@@ -127,12 +129,6 @@ def test_the_originals_names_of_inputs_add_up(sung_run: Path, tmp_path: Path, ca
     assert lines == [f"{corpus}/{index}.wav|{word}" for index, word in enumerate(("do", "re", "mi"))]
 
 
-def test_other_rates_are_resampled(transcribe, sung_run: Path, tmp_path: Path):
-    wave = load_wav(sung_run / "corpus/1.wav", sampling_rate=RATE)
-    save_wav(tmp_path / "re.wav", resample(wave, ratio=44100 / RATE), sampling_rate=44100)
-    assert transcribe(tmp_path / "re.wav")[0] == f"{tmp_path}/re.wav|re"
-
-
 def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Path):
     log = tmp_path / "log.json"
     options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
@@ -152,14 +148,11 @@ def made_up_speech(lengths: list[int]) -> list[SpeechItem]:
 
 def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
     spec = RecognizerSpec(
-        parse=lambda args: None,
-        default_options=None,
-        open_speech=lambda options, network, *, sources, folder: made_up_speech([]),
+        open_speech=lambda options, network, *, sources, folder, max_duration: made_up_speech([]),
         prepare=lambda wave, options: wave,
         transcribe=lambda network, waves, lengths, options: (network(waves, lengths), list(waves)),
-        add_arguments=lambda parser: None,
     )
-    return Recognizer(spec, transcribe, sampling_rate=RATE, options=None, precision=Precision(), **settings)
+    return Recognizer(spec, transcribe, sampling_rate=RATE, settings=None, precision=Precision(), **settings)
 
 
 def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):
@@ -211,7 +204,6 @@ def test_percentiles_and_throughput_are_those_of_the_batches():
         ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv or .txt, or a folder"),
         ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
         ("--save-logits a.pt --iterations 2", "--save-logits needs transcripts, and --iterations only measures"),
-        ("--warmup-steps 2", "--warmup-steps needs --iterations"),
         ("--amp-dtype bfloat16", "--amp-dtype bfloat16 chooses the precision of --amp"),
     ],
 )
@@ -246,5 +238,5 @@ def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys:
 
 def test_speaking_and_recognizing_are_told_apart():
     for words in (["--jasper=a"], ["-i", "x", "--jasper", "a"]):
-        assert chosen_recognizer(words) is get_model("Jasper")
-    assert chosen_recognizer(["--fastpitch", "jasper"]) is None
+        assert named_recognizer(words) is get_model("Jasper")
+    assert named_recognizer(["--fastpitch", "jasper"]) is None

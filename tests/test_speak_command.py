@@ -136,8 +136,6 @@ def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp
         ("-i list.txt -o -", 2, "--output - is for one text"),
         ("-i list.txt -o out.wav", 2, "expected a folder"),
         ("--text Go. -o - --plots", 2, "--plots needs --output"),
-        ("--text Go. -o - --benchmark", 2, "--benchmark is not supported by --output -"),
-        ("--text Go. -o a.wav --stdout-format pcm", 2, "--stdout-format is for --output -"),
         ("--text <nothing/> -o a.wav", 1, "--text"),
         ("--prosody missing.json -o a.wav", 1, "missing.json: no such prosody table"),
         ("--text Go. --speaker carol -o a.wav", 1, "speaker 'carol'"),

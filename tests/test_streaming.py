@@ -20,15 +20,15 @@ from torch import Tensor, nn
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
-from common.precision import Precision, autocast
+from common.precision import Precision
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
-from common.synthesis.measurements import BatchTimes, Measurements, unit_of
 from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
-from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.model import Generator, context_frames, to_torchscript
 from scripts.benchmarks import first_sound as first_sound_benchmark
-from waveglow.arg_parser import InferenceOptions, inference_settings
-from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
+from waveglow.options import InferenceOptions
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -187,7 +187,7 @@ def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape:
 def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
     network, context, audio = waveglow_of(shape)
     network.prepare_for_inference()
-    settings = inference_settings(None, network.config, seed=3, where=Path("v.pt"))
+    settings = vocoder_settings(InferenceOptions(), network.config, seed=3, where=Path("v.pt"))
     vocoder = vocoder_of(network, audio, context=context, settings=settings, denoising_strength=denoising_strength)
     for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
         assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
@@ -197,7 +197,7 @@ def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, 
 
 def test_settings_of_waveglow_hold_for_its_pieces_and_recorded_graphs_for_the_first():
     network, context, audio = waveglow_of("early outputs")
-    settings = inference_settings(InferenceOptions(sigma=0.5, chunk_frames=7), network.config, seed=4, where=Path())
+    settings = vocoder_settings(InferenceOptions(sigma_infer=0.5, chunk_frames=7), network.config, seed=4, where=Path())
     recorder = Recorder()
     vocoder = vocoder_of(network, audio, context=context, settings=settings, graph_recorder=recorder)
     mel = mel_of(80, audio.n_mels)
@@ -212,14 +212,6 @@ def test_compiled_networks_and_recorded_graphs_stream_too():
     assert error_of(vocoder_of(loud(ready(0)), graph_recorder=recorder), mel) < 1e-5
     n_pieces = len(list(plan_pieces(150, context=CONTEXT)))
     assert 1 < len(recorder.graphs) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
-
-
-def test_mixed_precision_streams_within_its_rounding():
-    exact = vocoder_of(ready(0))
-    vocoder = vocoder_of(ready(0), autocast=lambda: autocast(CPU, torch.bfloat16))
-    pieces, whole = streamed(vocoder, mel_of(150))
-    rounding = (whole - exact.speak(mel_of(150)[None], [150])[0]).abs().max()
-    assert rounding > 0 and (pieces - whole).abs().max() <= rounding
 
 
 def test_a_piece_is_computed_when_it_is_asked_for():
@@ -258,18 +250,6 @@ def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest
     assert done == ["whole", "piece", "piece", "piece"] * 3
 
 
-def test_the_first_sound_stands_in_the_figures_of_a_run_that_measured_it():
-    batch = BatchTimes(n_utterances=1, n_tokens=0, n_frames=9, n_samples=9, generator=None, vocoder=1.0)
-    measurements = Measurements(22050, 1, "x", batches=[batch])
-    assert "first_sound" not in measurements.summary()
-    measurements.first_sound = FirstSound(seconds=0.5, share=0.05, whole=10.0, streamed=11.0)
-    assert {key: value for key, value in measurements.summary().items() if "first" in key} == {
-        "first_sound": 0.5,
-        "first_sound_share": 0.05,
-    }
-    assert (unit_of("first_sound")[1], unit_of("first_sound_share")[1]) == ("s", "")
-
-
 def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path, capsys, monkeypatch):
     vocoder, voice = vocoder_checkpoint(tmp_path / "v.pt"), voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     ticks = itertools.count()
@@ -283,9 +263,3 @@ def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path
     save_checkpoint(voice, replace(load_checkpoint(voice), audio=replace(AUDIO, n_mels=9)))
     with pytest.raises(InputError, match=r"voice\.pt: 9 mel channels, expected 8, as the vocoder's"):
         first_sound_benchmark.main([str(vocoder), "--voice", str(voice)])
-
-
-def test_a_loaded_vocoder_knows_its_context(tmp_path: Path):
-    loaded = open_checkpoint(vocoder_checkpoint(tmp_path / "v.pt"), model="HiFi-GAN", ema=None)
-    vocoder = load_vocoder(loaded, None, precision=Precision(), seed=0)
-    assert len(next(vocoder.stream(mel_of(60)))) == FIRST_FRAMES * AUDIO.hop_length

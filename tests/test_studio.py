@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +47,6 @@ def browser():
         browser = driver.chromium.launch(**options)
         yield browser
         browser.close()
-
-
-def new_context(browser, **options):
-    context = browser.new_context(**options)
-    context.set_default_timeout(LIMIT)
-    return context
 
 
 @pytest.fixture(scope="module")
@@ -122,18 +116,38 @@ class Studio:
     def table(self) -> dict:
         return json.loads(self.download("Download prosody JSON"))
 
-    def status(self) -> str:
-        return self.page.inner_text(".messages")
+    def select(self, word: str) -> None:
+        self.page.locator(f".word[title={word}]").click()
+
+    def copy_ssml(self) -> str:
+        self.page.get_by_role("button", name="Copy as SSML").click()
+        expect(self.page.locator("#status")).to_contain_text("Copied")
+        return self.page.evaluate("navigator.clipboard.readText()")
+
+    def frames(self) -> list[int]:
+        return [row["frames"] for row in symbols(self.table())]
+
+    def sound(self) -> np.ndarray:
+        """What is heard, as it is downloaded."""
+        return samples(self.download("Download wav"))
 
 
-@pytest.fixture
-def studio(browser, address: str) -> Iterator[Studio]:
-    context = new_context(browser, viewport={"width": 1200, "height": 1000})
+@contextmanager
+def opened(browser, address: str, **options) -> Iterator[Studio]:
+    """The studio in a new window."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(LIMIT)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     studio = Studio(context.new_page(), address)
     yield studio
     assert studio.errors == []
     context.close()
+
+
+@pytest.fixture
+def studio(browser, address: str) -> Iterator[Studio]:
+    with opened(browser, address, viewport={"width": 1200, "height": 1000}) as studio:
+        yield studio
 
 
 def symbols(table: dict) -> list[dict]:
@@ -150,11 +164,15 @@ def samples(wav: bytes) -> np.ndarray:
     return wave
 
 
+def samples_of(answer: dict) -> np.ndarray:
+    return samples(base64.b64decode(answer["audio"]))
+
+
 def pitch_of_symbol(answer: dict, index: int) -> float:
     """Hz of the sound within a symbol of the first utterance, from the distance of its periods."""
     rows = symbols(answer["prosody"])
     start = sum(row["frames"] for row in rows[:index]) * 256
-    wave = samples(base64.b64decode(answer["audio"]))[start : start + rows[index]["frames"] * 256]
+    wave = samples_of(answer)[start : start + rows[index]["frames"] * 256]
     spectrum = np.abs(np.fft.rfft(wave * np.hanning(len(wave)), 1 << 16))
     return float(np.argmax(spectrum) * 22050 / (1 << 16))
 
@@ -183,7 +201,7 @@ def test_a_sentence_is_spoken_and_its_words_and_phones_stand_where_they_are_hear
         )
     assert studio.handle("pitch of HH in Hello").get_attribute("aria-valuetext") == "140 Hz"
     assert studio.handle("end of HH in Hello").get_attribute("aria-valuetext") == "5 frames, 58 ms"
-    assert np.array_equal(samples(studio.download("Download wav")), samples(base64.b64decode(answer["audio"])))
+    assert np.array_equal(studio.sound(), samples_of(answer))
 
 
 def test_a_dragged_pitch_is_higher_in_the_sound_that_comes_back(studio: Studio):
@@ -204,26 +222,26 @@ def test_only_the_sentence_that_changed_is_asked_for_and_the_others_are_kept(stu
     again = studio.listen()
     assert len(studio.asked) == 2 and "input" not in studio.asked[1]
     assert [one["text"] for one in studio.asked[1]["prosody"]["utterances"]] == ["This is fine."]
-    before, after = samples(base64.b64decode(first["audio"])), samples(studio.download("Download wav"))
-    n_kept = len(before) - len(samples(base64.b64decode(again["audio"])))
+    before, after = samples_of(first), studio.sound()
+    n_kept = len(before) - len(samples_of(again))
     assert len(after) == len(before) and np.array_equal(after[:n_kept], before[:n_kept])
-    assert np.array_equal(after[n_kept:], samples(base64.b64decode(again["audio"])))
+    assert np.array_equal(after[n_kept:], samples_of(again))
     studio.page.keyboard.press("Control+z")
-    assert np.array_equal(samples(studio.download("Download wav")), before)
+    assert np.array_equal(studio.sound(), before)
     assert len(studio.asked) == 2, "what was heard already is not asked for again"
 
 
 def test_a_border_moves_between_its_phones_and_the_last_one_moves_the_end(studio: Studio):
     studio.speak()
-    before = [row["frames"] for row in symbols(studio.table())]
+    before = studio.frames()
     width = studio.page.locator("#strip").bounding_box()["width"] / studio.page.evaluate(
         "parseFloat(document.querySelector('#strip').style.getPropertyValue('--for'))"
     )
     studio.drag("end of AH0 in Hello", -2 * width, 0)
-    moved = [row["frames"] for row in symbols(studio.table())]
+    moved = studio.frames()
     assert moved == [before[0], before[1] - 2, before[2] + 2, *before[3:]]
     studio.drag("end of AH0 in Hello", -90 * width, 0)
-    assert [row["frames"] for row in symbols(studio.table())][1:3] == [1, before[1] + before[2] - 1]
+    assert studio.frames()[1:3] == [1, before[1] + before[2] - 1]
     studio.handle("end of . after fine").focus()
     studio.page.keyboard.press("Shift+ArrowRight")
     assert symbols(studio.table())[-1]["frames"] == before[-1] + 5
@@ -236,21 +254,21 @@ def test_a_pause_is_changed_without_the_server(studio: Studio):
     for _ in range(4):
         studio.page.keyboard.press("Shift+ArrowRight")
     assert studio.table()["utterances"][0]["pause"] == pytest.approx(first + 20 * FRAME, abs=1e-3)
-    n_frames = sum(row["frames"] for row in symbols(studio.table())) + round((first + 20 * FRAME) / FRAME)
-    assert len(samples(studio.download("Download wav"))) == 256 * n_frames
+    n_frames = sum(studio.frames()) + round((first + 20 * FRAME) / FRAME)
+    assert len(studio.sound()) == 256 * n_frames
     assert len(studio.asked) == 1
 
 
 def test_silence_before_and_after_a_sentence_is_not_asked_for_again(studio: Studio):
     first = studio.speak('<speak><break time="500ms"/>Hello there. This is fine.<break time="1s"/></speak>')
-    before = samples(base64.b64decode(first["audio"]))
-    assert np.array_equal(samples(studio.download("Download wav")), before)
+    before = samples_of(first)
+    assert np.array_equal(studio.sound(), before)
     box, strip = studio.page.locator(".word[title=Hello]").bounding_box(), studio.page.locator("#strip").bounding_box()
     assert (box["x"] - strip["x"]) / strip["width"] == pytest.approx(0.5 * 22050 / len(before), abs=0.003)
     studio.drag("pitch of OW1 in Hello", 0, -40)
     again = studio.listen()
     assert again["mel"]["frames"] == sum(row["frames"] for row in symbols(again["prosody"]))
-    after = samples(studio.download("Download wav"))
+    after = studio.sound()
     changed = np.flatnonzero(after != before)
     assert len(after) == len(before) and changed[0] > 0.5 * 22050 and changed[-1] < first["words"][2]["start"] * 22050
 
@@ -269,7 +287,7 @@ def test_everything_can_be_shaped_from_the_keyboard(studio: Studio):
     assert studio.value("pitch of HH in Hello") == pytest.approx(140 * 2 ** (1 / 12), abs=0.01)
     studio.page.keyboard.press("Shift+ArrowDown")
     assert studio.value("pitch of HH in Hello") == pytest.approx(140 * 2 ** (-4 / 12), abs=0.01)
-    assert studio.status() == "pitch of HH in Hello, 111 Hz"
+    assert studio.page.inner_text(".messages") == "pitch of HH in Hello, 111 Hz"
     studio.page.keyboard.press("ArrowRight")
     assert studio.page.evaluate(focused) == "pitch of AH0 in Hello"
     studio.page.keyboard.press("End")
@@ -299,7 +317,7 @@ def test_the_first_version_is_compared_and_cannot_be_changed(studio: Studio):
 def test_sliders_shape_what_is_selected(studio: Studio):
     studio.speak()
     before = symbols(studio.table())
-    studio.page.locator(".word[title=there]").click()
+    studio.select("there")
     studio.slide("Pitch", 12)
     studio.slide("Volume", 0.5)
     studio.slide("Energy", 0.8)
@@ -310,7 +328,7 @@ def test_sliders_shape_what_is_selected(studio: Studio):
     studio.page.get_by_role("button", name="Everything").click()
     studio.slide("Pace", 1)  # a logarithm: twice as fast
     frames = sum(row["frames"] for row in before)
-    assert sum(row["frames"] for row in symbols(studio.table())) == pytest.approx(frames / 2, abs=1)
+    assert sum(studio.frames()) == pytest.approx(frames / 2, abs=1)
     studio.slide("Volume", 0)
     studio.slide("Volume", 1)
     assert {row["volume"] for row in symbols(studio.table())} == {1.0}, "nothing is lost by way of silence"
@@ -356,14 +374,12 @@ def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Pa
 
 def test_words_go_out_as_ssml_that_speaks_as_they_were_shaped(studio: Studio):
     studio.speak("Hello there, R & B. This is fine.")
-    studio.page.locator(".word[title=there]").click()
+    studio.select("there")
     studio.slide("Pitch", 3)
     studio.slide("Volume", 0.5)
-    studio.page.locator(".word[title=is]").click()
+    studio.select("is")
     studio.slide("Pace", -1)
-    studio.page.get_by_role("button", name="Copy as SSML").click()
-    expect(studio.page.locator("#status")).to_contain_text("Copied")
-    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    ssml = studio.copy_ssml()
     assert ssml == (
         '<speak>Hello <prosody pitch="+3st" volume="-6.02dB">there</prosody>, R &amp; B. '
         'This <prosody rate="50%">is</prosody> fine.</speak>'
@@ -382,29 +398,24 @@ def test_words_go_out_as_ssml_that_speaks_as_they_were_shaped(studio: Studio):
 def test_ssml_that_was_typed_keeps_its_elements(studio: Studio):
     text = '<speak>Hello <sub alias="World Wide Web">WWW</sub> <emphasis>there</emphasis>.</speak>'
     studio.speak(text)
-    studio.page.locator(".word[title=there]").click()
+    studio.select("there")
     studio.slide("Pace", -1)
-    studio.page.get_by_role("button", name="Copy as SSML").click()
-    expect(studio.page.locator("#status")).to_contain_text("Copied")
-    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    ssml = studio.copy_ssml()
     assert ssml == text.replace("there", '<prosody rate="50%">there</prosody>')
     studio.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     studio.page.get_by_role("button", name="Copy as SSML").click()
-    assert studio.page.get_by_role("textbox", name="SSML, to be copied").input_value() == ssml, (
-        "where pages may not copy it is shown"
-    )
+    shown = studio.page.get_by_role("textbox", name="SSML, to be copied").input_value()
+    assert shown == ssml, "where pages may not copy it is shown"
 
 
 def test_another_speaker_and_another_pause_go_out_as_ssml(studio: Studio):
     studio.speak("(Hello there!) This is fine.")
-    studio.page.locator(".word[title=Hello]").click()
+    studio.select("Hello")
     studio.page.get_by_role("button", name="Sentence 1").click()
     studio.page.get_by_label("Speaker, with this pitch and these lengths").select_option("bob")
     studio.page.get_by_label("Pause after it (s)").fill("0.8")
     studio.page.get_by_label("Pause after it (s)").press("Enter")
-    studio.page.get_by_role("button", name="Copy as SSML").click()
-    expect(studio.page.locator("#status")).to_contain_text("Copied")
-    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    ssml = studio.copy_ssml()
     assert ssml == '<speak><voice name="bob">(Hello there!)</voice><break time="800ms"/> This is fine.</speak>'
     assert read_markup(ssml)
 
@@ -453,22 +464,18 @@ def test_the_servers_line_is_shown_as_it_is(studio: Studio):
 
 
 def test_a_voice_without_prosody_has_words_and_no_handles(browser):
-    with served(singing_voice(model="Tacotron2")) as address:
-        context = new_context(browser)
-        studio = Studio(context.new_page(), address)
+    with served(singing_voice(model="Tacotron2")) as address, opened(browser, address) as studio:
         answer = studio.speak()
         assert answer["prosody"] is None
         assert studio.page.locator(".word").all_inner_texts() == ["Hello", "there", "This", "is", "fine"]
         assert studio.page.get_by_role("slider").count() == 0 and studio.page.locator("#inspector").is_hidden()
         assert "does not shape prosody" in studio.page.inner_text("#why-unshaped")
-        assert np.array_equal(samples(studio.download("Download wav")), samples(base64.b64decode(answer["audio"])))
-        assert studio.errors == []
-        context.close()
+        assert np.array_equal(studio.sound(), samples_of(answer))
 
 
 def test_a_key_is_asked_for_when_the_server_wants_one(browser):
-    with served(singing_voice(), api_key="secret") as address:
-        context = new_context(browser)
+    with served(singing_voice(), api_key="secret") as address, browser.new_context() as context:
+        context.set_default_timeout(LIMIT)
         page = context.new_page()
         page.goto(address)
         page.get_by_label("API key of this server").fill("secret")
@@ -478,7 +485,6 @@ def test_a_key_is_asked_for_when_the_server_wants_one(browser):
         page.fill("#text", "Hello.")
         page.click("#speak")
         page.wait_for_selector(".utterance")
-        context.close()
 
 
 def luminance(color: str) -> float:
@@ -495,51 +501,49 @@ COLORS = """(name) => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address: str, scheme: str):
-    context = new_context(browser, color_scheme=scheme)
-    studio = Studio(context.new_page(), address)
-    studio.speak()
-    paper = luminance(studio.page.evaluate(COLORS, "body")[1])
-    assert (paper > 0.5) == (scheme == "light")
-    for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider .value", "#crumbs button"):
-        ink, own = studio.page.evaluate(COLORS, name)
-        behind = paper if own.endswith(", 0)") else luminance(own)
-        high, low = sorted((luminance(ink), behind), reverse=True)
-        assert (high + 0.05) / (low + 0.05) > 4.5 or studio.page.locator(name).first.is_disabled(), name
-    other = {"light": "dark", "dark": "light"}[scheme]
-    studio.page.get_by_label("Colors").select_option(other)
-    assert (luminance(studio.page.evaluate(COLORS, "body")[1]) > 0.5) == (other == "light")
-    studio.page.reload()
-    assert (luminance(studio.page.evaluate(COLORS, "body")[1]) > 0.5) == (other == "light")
-    context.close()
+    with opened(browser, address, color_scheme=scheme) as studio:
+        page = studio.page
+
+        def is_light() -> bool:
+            return luminance(page.evaluate(COLORS, "body")[1]) > 0.5
+
+        studio.speak()
+        assert is_light() == (scheme == "light")
+        paper = luminance(page.evaluate(COLORS, "body")[1])
+        for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider .value", "#crumbs button"):
+            ink, own = page.evaluate(COLORS, name)
+            behind = paper if own.endswith(", 0)") else luminance(own)
+            high, low = sorted((luminance(ink), behind), reverse=True)
+            assert (high + 0.05) / (low + 0.05) > 4.5 or page.locator(name).first.is_disabled(), name
+        page.get_by_label("Colors").select_option({"light": "dark", "dark": "light"}[scheme])
+        assert is_light() == (scheme == "dark")
+        page.reload()
+        assert is_light() == (scheme == "dark")
 
 
 def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
-    long_name = "a speaker whose name is wider than the screen of a phone"
-    with served(singing_voice(speakers=("ann", long_name))) as address:
-        context = new_context(browser, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
-        studio = Studio(context.new_page(), address)
+    voice = singing_voice(speakers=("ann", "a speaker whose name is wider than the screen of a phone"))
+    screen = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with served(voice) as address, opened(browser, address, **screen) as studio:
+        page = studio.page
         width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        assert studio.page.evaluate(width) == [360, 360]
+        assert page.evaluate(width) == [360, 360]
         studio.speak("Hello there, this is a sentence that is much wider than the screen of a phone. This is fine.")
-        assert studio.page.evaluate(width) == [360, 360]
-        assert studio.page.evaluate(
-            "(() => { const p = document.querySelector('#picture'); return p.scrollWidth > p.clientWidth; })()"
-        )
+        assert page.evaluate(width) == [360, 360]
+        assert page.evaluate("(p => p.scrollWidth > p.clientWidth)(document.querySelector('#picture'))")
         for selector in (".handle:visible", "button:visible", "select:visible", "input[type=range]:visible"):
-            for box in (one.bounding_box() for one in studio.page.locator(selector).all()[:30]):
+            for box in (one.bounding_box() for one in page.locator(selector).all()[:30]):
                 assert box["width"] >= 24 and box["height"] >= 24, selector
-        studio.page.click("#play")  # or the picture follows the sound
+        page.click("#play")  # or the picture follows the sound
         handle = studio.handle("pitch of OW1 in Hello")
         handle.scroll_into_view_if_needed()
         box = handle.bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        touch = context.new_cdp_session(studio.page)
+        touch = page.context.new_cdp_session(page)
         for kind, moved in (("Start", 0), ("Move", 20), ("Move", 40), ("End", None)):
             points = [] if moved is None else [{"x": x, "y": y - moved}]
             touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
         assert studio.value("pitch of OW1 in Hello") > 180
-        assert studio.errors == []
-        context.close()
 
 
 INSTALL = """
@@ -553,13 +557,7 @@ install_browser
 
 @pytest.mark.parametrize(
     ("ci", "user", "has_browser", "status", "calls"),
-    [
-        ("true", "0", "", "0", 1),
-        ("true", "0", "", "1", 2),
-        ("", "0", "", "0", 0),
-        ("true", "1000", "", "0", 0),
-        ("true", "0", "1", "0", 0),
-    ],
+    [("true", "0", "", "0", 1), ("true", "0", "", "1", 2), ("", "0", "", "0", 0), ("true", "0", "1", "0", 0)],
 )
 def test_only_continuous_integration_installs_a_browser(tmp_path: Path, ci, user, has_browser, status, calls):
     log = tmp_path / "log"

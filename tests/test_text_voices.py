@@ -17,10 +17,9 @@ from common.data.text_mel import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
-from common.synthesis import Controls, load_voice
+from common.synthesis import load_voice
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
-from fastpitch.arg_parser import InferenceOptions
 from scripts.datasets.make_corpus import make_corpus, normalize
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -144,9 +143,8 @@ def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         loaded = open_checkpoint(path, model="FastPitch", ema=False)
-        options = InferenceOptions(Controls(), pitch_statistics=None)
         (tmp_path / "list.txt").write_text(f"{text}\n")
-        voice = load_voice(loaded, options=options, device="cpu")
+        voice = load_voice(loaded, device="cpu")
         chosen = EvaluationOptions(reader=reader)
         return read_items(tmp_path / "list.txt", voice, chosen, speaker="0", seed=None, needs_words=True)
 

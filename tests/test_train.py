@@ -89,7 +89,7 @@ def test_inf_turns_gradient_clipping_off(model: TinyModel):
         (["--amp-dtype", "bfloat16"], "add --amp"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
         (["--in-fft-output-size", "32"], "expected three equal numbers"),
-        (["--input-type", "phone"], "does not fit --input-type phone"),
+        (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(extra: list[str], message: str, corpus: Path, tmp_path: Path):

@@ -20,8 +20,7 @@ from common.audio import PITCH_LIMITS, load_wav
 from common.audio.pitch import estimate_pitch_at_frames
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.serving import Service
-from common.serving.limits import Limits
+from common.serving import Limits, Service
 from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice
 from common.synthesis.prosody_table import Prosody, parse_prosody
 
@@ -84,13 +83,6 @@ def test_a_given_curve_is_what_is_heard(voice: Voice, values: tuple[float, ...])
     torch.testing.assert_close(torch.cat(list(voice.stream(table))), speech.wave, atol=1e-5, rtol=0)
 
 
-def test_a_factor_of_the_pitch_changes_what_is_heard(voice: Voice):
-    (part,) = voice.speak(TEXT).parts
-    (higher,) = voice.speak(TEXT, pitch=1.5).parts
-    torch.testing.assert_close(higher.pitch_of_frames(), 1.5 * part.pitch_of_frames())
-    assert cents_off(higher.wave, 1.5 * part.pitch_of_frames()) < 10
-
-
 def test_inference_tells_the_vocoder_the_voices_pitch(folder: Path, voice: Voice, tmp_path: Path):
     table = tmp_path / "table.json"
     with_pitch(voice.speak(TEXT).prosody, 170.0).save(table)
@@ -110,8 +102,6 @@ def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
     with pytest.raises(OptionError, match="--vocoder-pitch voice: hifigan takes no pitch; leave it out"):
         inference.main([*words, "--text", "a", "-o", str(tmp_path / "a.wav"), "--vocoder-pitch", "voice"])
-    with pytest.raises(OptionError, match="--vocoder-pitch is for speaking from text"):
-        inference.main(["-i", "list.tsv", "-o", "x", *words[2:], "--vocoder-pitch", "voice"])
     with pytest.raises(OptionError, match="--vocoder-pitch 'praat': expected mel or voice"):
         load_voice(folder / "voice.pt", folder / "harmonic.pt", vocoder_pitch="praat")
     with pytest.raises(InputError, match="table: --vocoder-pitch voice: the voice gives no pitch in Hz"):
@@ -130,10 +120,7 @@ def test_a_table_beyond_what_vocoders_take_is_refused_in_one_line(voice: Voice, 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[SimpleNamespace]:
     models = tiny_served.load_models(
-        (parser := tiny_served.build_parser()).parse_args(
-            ["--fastpitch", str(folder / "voice.pt"), "--harmonic", str(folder / "harmonic.pt"), "--fade-out", "0"]
-        ),
-        parser,
+        ["--fastpitch", str(folder / "voice.pt"), "--harmonic", str(folder / "harmonic.pt"), "--fade-out", "0"]
     )
     serving = tiny_served.serving(Service(models, limits=Limits()))
     with serving as address, httpx.Client(base_url=address, timeout=HANG_LIMIT) as http:
@@ -162,9 +149,8 @@ def test_a_request_beyond_the_limits_or_of_another_vocoder_is_answered_in_one_li
     answer = served.http.post("/v1/audio/speech", json={"prosody": table, "vocoder_pitch": "voice"})
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "prosody")
     assert "pitch of 2000 Hz, the vocoder expects 0 or 30 to 1200" in answer.json()["error"]["message"]
-    parser = tiny_served.build_parser()
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
-    models = tiny_served.load_models(parser.parse_args(words), parser)
+    models = tiny_served.load_models(words)
     with tiny_served.serving(Service(models, limits=Limits())) as address:
         answer = httpx.post(f"{address}/v1/audio/speech", json={"input": "a", "vocoder_pitch": "voice"})
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, "vocoder_pitch")

@@ -1,9 +1,9 @@
 """A tiny voice with a tiny vocoder as checkpoints, and a server of them in a thread of this process."""
 
-import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from limits import HANG_LIMIT
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
 from common.serving import Server, Service, address_of, bind
-from common.serving.arguments import build_parser, load_models
+from common.serving.arguments import load_models
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 
@@ -53,17 +53,8 @@ def make_checkpoints(folder: Path) -> None:
 
 def served_models(folder: Path, *options: str) -> Any:
     """The models of ``serve.py`` with such options and the checkpoints of a folder."""
-    parser = build_parser()
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt"), *options]
-    return load_models(parser.parse_args(words), parser)
-
-
-_STOPS: dict[Service, Callable[[], object]] = {}
-
-
-def ask_to_stop(service: Service) -> None:
-    """Ask the server of a service to stop, as SIGTERM does."""
-    _STOPS[service]()
+    return load_models(words)
 
 
 @contextmanager
@@ -72,19 +63,12 @@ def serving(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[str]:
     bound = bind("127.0.0.1", 0)
     started = threading.Event()
     server = Server(service, deadline=deadline, on_start=started.set)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(
-        target=lambda: loop.run_until_complete(server.serve_until_asked(bound, signals=False)), daemon=True
-    )
+    thread = threading.Thread(target=partial(server.run, [bound]), daemon=True)
     thread.start()
-    _STOPS[service] = lambda: loop.call_soon_threadsafe(server.ask_to_stop)
     try:
         assert started.wait(HANG_LIMIT)
         yield address_of(bound)
     finally:
-        if thread.is_alive() and not service.gate.draining:
-            loop.call_soon_threadsafe(server.ask_to_stop)
+        server.should_exit = True
         thread.join(HANG_LIMIT)
         assert not thread.is_alive()
-        loop.close()
-        bound.close()

@@ -13,9 +13,10 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
+from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import ModelConfig, build_networks
+from hifigan.model import build_networks
 from hifigan.options import TrainingOptions
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)

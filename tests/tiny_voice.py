@@ -15,17 +15,20 @@ from fastpitch.model import build_networks
 
 AUDIO = AudioConfig(n_mels=16)
 TEXT = TextConfig(speakers=("ann", "bob"))
-MODEL = ModelConfig(
-    n_mel_channels=16,
+SMALL = ModelConfig(  # of the usual mels
     symbols_embedding_dim=16,
     in_fft_n_layers=1,
-    in_fft_d_head=8,
     in_fft_conv1d_filter_size=16,
     in_fft_output_size=16,
     out_fft_n_layers=1,
-    out_fft_d_head=8,
     out_fft_conv1d_filter_size=16,
     out_fft_output_size=16,
+)
+MODEL = replace(
+    SMALL,
+    n_mel_channels=16,
+    in_fft_d_head=8,
+    out_fft_d_head=8,
     dur_predictor_filter_size=8,
     pitch_predictor_filter_size=8,
     energy_conditioning=True,

@@ -1,40 +1,37 @@
 """WaveGlow: a vocoder that turns Gaussian noise into sound through invertible flows (arXiv:1811.00002)."""
 
 from common.config import AudioConfig
-from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from waveglow import (
-    arg_parser,
-    data_function,
-    export,
-    loss_function,
-    model,
-    options,
-    published_checkpoints,
-    training_setup,
-)
+from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
+from waveglow import config, options
+
+_data_function = deferred("waveglow.data_function")
+_export = deferred("waveglow.export")
+_loss_function = deferred("waveglow.loss_function")
+_model = deferred("waveglow.model")
+_published_checkpoints = deferred("waveglow.published_checkpoints")
+_training_setup = deferred("waveglow.training_setup")
 
 MODEL = ModelSpec(
     name="WaveGlow",
-    config=model.ModelConfig,
-    build_networks=model.build_networks,
+    config=config.ModelConfig,
+    build_networks=_model.build_networks,
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=training_setup.set_up,
-        model_config=training_setup.model_config,
-        build_dataset=data_function.build_dataset,
-        build_objective=loss_function.build_objective,
+        set_up=_training_setup.set_up,
+        model_config=_training_setup.model_config,
+        build_dataset=_data_function.build_dataset,
+        build_objective=_loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=arg_parser.inference_settings,
-        parse=arg_parser.parse_inference,
-        add_arguments=arg_parser.add_inference_arguments,
-        to_torchscript=model.to_torchscript,
-        context=model.context_frames,
+        settings=_model.vocoder_settings,
+        options=options.InferenceOptions,
+        to_torchscript=_model.to_torchscript,
+        context=_model.context_frames,
     ),
-    read_published=published_checkpoints.read_published,
+    read_published=_published_checkpoints.read_published,
     published_audio=AudioConfig(),
-    exports=export.exports,
-    signatures=export.signatures,
-    from_exported=export.from_exported,
+    exports=_export.exports,
+    signatures=_export.signatures,
+    from_exported=_export.from_exported,
 )

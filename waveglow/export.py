@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from common.checkpoints import Exports, Part, Runner, Shape, Signature, vocoder_signature
 from common.config import AudioConfig, from_plain
 from common.nn import SeededNoise, mask_from_lengths
-from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
+from waveglow.config import SIGMA_INFER
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
 
 
 class _InverseFlow(nn.Module):

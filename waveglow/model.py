@@ -1,6 +1,7 @@
 """WaveGlow: invertible flows from sound to Gaussian noise, conditioned on the mel-spectrogram, and back."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import torch
@@ -9,8 +10,10 @@ from torch import Tensor, nn
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths
+from common.synthesis import VocoderSettings
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
 from waveglow.determinants import log_determinants
+from waveglow.options import InferenceOptions
 
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
 
@@ -276,3 +279,15 @@ def build_networks(
             f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"
         )
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}
+
+
+def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
+    """Settings of ``WaveGlow.infer``; ``config`` is that of the checkpoint ``where``.
+
+    Raises:
+        OptionError: the checkpoint is not as wide as --wn-channels.
+    """
+    if options.wn_channels not in (None, config.wn_channels):
+        raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}")
+    settings = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
+    return VocoderSettings(infer=settings, silent={"sigma": 0.0}, positional=True)

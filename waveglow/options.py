@@ -7,7 +7,7 @@ from typing import Any
 
 from common.options import given, option
 from common.training.options import Recipe
-from waveglow.config import ModelConfig
+from waveglow.config import SIGMA_INFER, ModelConfig
 
 # As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is
 # clipped to 65504.
@@ -39,3 +39,22 @@ class TrainingOptions:
     )
     dataset_path: Path = Path()
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How WaveGlow makes sound."""
+
+    wn_channels: int | None = option(None, "channels of its networks; a checkpoint of other widths is refused", least=1)
+    sigma_infer: float = option(
+        SIGMA_INFER,
+        "standard deviation of the noise that becomes sound",
+        least=0,
+        most=100,
+        published=("-s", "--waveglow-sigma-infer"),
+    )
+    chunk_frames: int | None = option(
+        None,
+        "compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same",
+        least=1,
+    )

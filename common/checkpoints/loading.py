@@ -15,7 +15,7 @@ from common.checkpoints.reading import load_checkpoint
 from common.checkpoints.running import OnnxRunner, Runner
 from common.checkpoints.weights import Weights, check_weights
 from common.config import AudioConfig, from_plain, naming_fields
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
@@ -109,8 +109,11 @@ def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Netw
     """A checkpoint's networks with new weights, and their ModelConfig."""
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
-    with naming_fields(where, error=CheckpointError):
-        return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
+    try:
+        with naming_fields(where, error=CheckpointError):
+            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
+    except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
+        raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
+from common.errors import InputError
 
 
 class RecordingDataset(ListedDataset):
@@ -49,6 +50,15 @@ class RecordingDataset(ListedDataset):
         if peak is not None:
             part = part / self._peaks[index] * peak
         return F.pad(part, (0, n_samples - size))
+
+    def check_length(self, index: int, least: int) -> None:
+        """Raise InputError for a recording of fewer than ``least`` samples, of which no mel to validate on is made."""
+        if self.lengths[index] < least:
+            entry = self.entries[index]
+            raise InputError(
+                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; a mel needs at least "
+                f"{least} ({entry.where})"
+            )
 
     def random_start(self, index: int, *, last: int, epoch: int) -> int:
         """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.

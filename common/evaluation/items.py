@@ -19,7 +19,7 @@ from common.synthesis import (
     read_phrases,
     with_frame_pitch,
 )
-from common.synthesis.effects import warn_unread
+from common.synthesis.phrases import warn_unread
 from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
 
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.audio.options import AudioOptions
+from common.checkpoints.command_line import architecture_answers, models_with
 from common.cli import ArgumentParser, names_given
 from common.errors import OptionError
 from common.extraction.options import (
@@ -17,9 +18,8 @@ from common.extraction.options import (
     TeacherOptions,
 )
 from common.options import add_options, option_of
-from common.published_options import architecture_options
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.arguments import add_text_arguments, specs_of
+from common.text.options import TextOverrides
 
 _PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
 
@@ -39,7 +39,7 @@ def extraction_parser() -> ArgumentParser:
         group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
     add_options(group, TeacherOptions)
     add_mel_options(parser)
-    parser.answer_published(_architecture_of_generators() | REMOVED_EXTRACTION)
+    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_EXTRACTION)
     return parser
 
 
@@ -52,16 +52,11 @@ def add_mel_options(parser: ArgumentParser) -> None:
     group.add_argument("--peak-norm", dest="peak", action="store_const", const=_PEAK_NORM, help=text)
 
 
-def _architecture_of_generators() -> dict[str, str]:
-    """Answers to options that a checkpoint of a text-to-mel model decides."""
-    return architecture_options(spec.config for spec in specs_of("generator"))
-
-
 def _teachers() -> dict[str, ModelSpec]:
     """The models whose attention gives durations, by the destination of their option."""
     return {
         f"{spec.option}_checkpoint": spec
-        for spec in specs_of("generator")
+        for spec in models_with("generator")
         if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None
     }
 
@@ -94,6 +89,8 @@ def teacher_forcing_parser() -> ArgumentParser:
         epilog="Exit status: 0 all clips made, 1 some refused or bad input, 2 wrong options.",
     )
     add_options(parser, TeacherForcingOptions)
-    add_text_arguments(parser)
-    parser.answer_published(_architecture_of_generators() | REMOVED_TEACHER_FORCING)
+    add_options(
+        parser.add_argument_group("text", "the checkpoint's text front end need not be repeated"), TextOverrides
+    )
+    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_TEACHER_FORCING)
     return parser

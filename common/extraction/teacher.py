@@ -12,6 +12,7 @@ from torch import Tensor
 from common.audio import MelExtractor
 from common.audio.options import AudioOptions
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints.command_line import check_ema
 from common.config import AudioConfig, TextConfig, differences
 from common.errors import InputError, OptionError
 from common.extraction.batches import mel_batches
@@ -19,7 +20,7 @@ from common.extraction.features import Extraction, ExtractionPlan, with_duration
 from common.extraction.options import ExtractionOptions
 from common.files import sha256
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis import MelOutput, check_ema
+from common.synthesis import MelOutput
 from common.text import TextFrontEnd
 from common.text.teacher import StoredTeacher
 

@@ -56,6 +56,8 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
     check_trained(loaded, ema=options.ema)
     audio, inference = loaded.checkpoint.audio, loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
+    text = loaded.checkpoint.text
+    assert text is not None, "a text-to-mel model reads text"
     config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
     filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
     networks, _ = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
@@ -67,7 +69,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
             filelist,
             config=config,
             audio=audio,
-            text=loaded.checkpoint.text,
+            text=text,
             unknown_symbols=options.unknown_symbols,
             networks=networks,
         )

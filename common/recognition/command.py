@@ -1,6 +1,7 @@
 """Speech to text as a command: transcripts, error rates where references are known, and how long that takes."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,36 +10,50 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.files import check_output_file, write_atomically, write_json, write_text
+from common.checkpoints import LoadedCheckpoint
+from common.files import check_apart, check_output_file, write_atomically, write_json, write_text
 from common.logger import Logger
+from common.precision import Precision
 from common.progress import print_line
 from common.recognition.error_rates import error_counts
-from common.recognition.recognizer import Recognizer, SpeechItem, Transcription
+from common.recognition.options import TranscribingOptions
+from common.recognition.recognizer import Transcription, load_recognizer
 from common.synthesis import MANY_BATCHES
 
+NamedFiles = list[tuple[str, Path]]  # and what names them
 PERCENTILES = (90, 95, 99)
 
 
-def transcribe_all(
-    recognizer: Recognizer,
-    items: Sequence[SpeechItem],
+def transcribe(
+    checkpoint: LoadedCheckpoint,
+    options: TranscribingOptions,
+    own: Any,
     *,
-    output: Path | None,
-    save_logits: Path | None,
-    log_file: Path | None,
-    quiet: bool,
-    iterations: int,
-    warmup_steps: int,
-    parameters: dict[str, Any],
+    precision: Precision,
+    files: tuple[NamedFiles, NamedFiles],
+    parameters: Mapping[str, Any],
 ) -> int:
-    """Transcribe ``items`` to stdout, unless ``quiet``, and into ``output``, their
-    log-probabilities into ``save_logits``; the exit status.
+    """Transcribe recordings to stdout and into files, or only measure that; returns the exit status.
 
-    With ``iterations`` above 0, only measure so many batches after ``warmup_steps``. ``parameters`` are logged.
+    ``own`` are the model's options, ``files`` those to write and to read that options name; ``parameters`` are logged.
 
     Raises:
         InputError: a recording cannot be read.
+        OptionError: a file to write is one that is read.
     """
+    speech, batches = options.speech, options.batches
+    longest = speech.max_duration or math.inf
+    recognizer = load_recognizer(
+        checkpoint,
+        options=own,
+        precision=precision,
+        batch_size=batches.batch_size,
+        padded_duration=longest if batches.pad_to_max_duration else 0.0,
+    )
+    items = recognizer.open(speech.input, folder=speech.dataset_path, max_duration=longest)
+    read = [("--input", path / "metadata.csv") for path in speech.input]  # that of a folder
+    check_apart(files[0], [*files[1], *read, *(("a recording of --input", Path(one.name)) for one in items)])
+    output, save_logits = speech.transcripts, speech.save_logits
     for path in filter(None, (output, save_logits)):
         check_output_file(path)
     transcripts: list[Transcription] = []
@@ -46,16 +61,16 @@ def transcribe_all(
 
     def show(one: Transcription) -> None:
         transcripts.append(one)
-        if not quiet:
+        if not speech.quiet:
             print_line(f"{one.wav}|{one.text}")
 
     log_probs: list[Tensor] = []
     keep = None if save_logits is None else log_probs.append
-    logger = Logger(log_file, stdout=False)
+    logger = Logger(speech.log, stdout=False)
     try:
-        logger.parameter(**parameters, precision=recognizer.precision.name)
-        if iterations:
-            times, items = recognizer.measure(items, iterations=iterations, warmup_steps=warmup_steps)
+        logger.parameter(**parameters, precision=precision.name)
+        if batches.iterations:
+            times, items = recognizer.measure(items, iterations=batches.iterations, warmup_steps=batches.warmup_steps)
         else:
             recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
         rates = error_rates(transcripts)
@@ -72,7 +87,7 @@ def transcribe_all(
         write_atomically(save_logits, lambda file: torch.save(log_probs, file))
     if output is not None:
         save_transcripts(output, transcripts, rates)
-    for line in summary(rates, figures, with_latency=iterations > 0 or len(times) > MANY_BATCHES):
+    for line in summary(rates, figures, with_latency=batches.iterations > 0 or len(times) > MANY_BATCHES):
         print_line(line)
     return 0
 

@@ -54,7 +54,7 @@ class Recognizer:
     inference: RecognizerSpec
     network: Any
     sampling_rate: int  # Hz, of what the network reads
-    options: Any  # the model's own
+    settings: Any  # the model's own
     precision: Precision
     batch_size: int = 16
     padded_duration: float = 0.0  # s; every batch is padded to at least this
@@ -63,13 +63,19 @@ class Recognizer:
         """A text as the network would write it, to compare transcripts with."""
         return self.network.normalize(text)
 
-    def open(self, sources: Sequence[Path], *, folder: Path = Path()) -> list[SpeechItem]:
-        """The utterances of recordings, folders, lists and manifests, whose relative paths start from ``folder``.
+    def open(
+        self, sources: Sequence[Path], *, folder: Path = Path(), max_duration: float = math.inf
+    ) -> list[SpeechItem]:
+        """The utterances of recordings, folders, lists and manifests, of up to ``max_duration`` seconds.
+
+        Relative paths start from ``folder``.
 
         Raises:
             InputError: a source or a recording is missing or broken.
         """
-        return self.inference.open_speech(self.options, self.network, sources=sources, folder=folder)
+        return self.inference.open_speech(
+            self.settings, self.network, sources=sources, folder=folder, max_duration=max_duration
+        )
 
     def transcribe(
         self,
@@ -138,7 +144,7 @@ class Recognizer:
 
     def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
-        return self.inference.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.options)
+        return self.inference.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
 
     def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
         """Windows of indices in the list's order, each cut into length-bucketed batches."""
@@ -159,7 +165,7 @@ class Recognizer:
         watch = Stopwatch(device)
         with watch.running(), self.precision.autocast():
             texts, log_probs = self.inference.transcribe(
-                self.network, waves.to(device), lengths.to(device), self.options
+                self.network, waves.to(device), lengths.to(device), self.settings
             )
         return texts, log_probs, watch.seconds
 
@@ -173,7 +179,7 @@ def load_recognizer(
     batch_size: int = 16,
     padded_duration: float = 0.0,
 ) -> Recognizer:
-    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.parse`), or its defaults.
+    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
     more, instead.
@@ -187,12 +193,12 @@ def load_recognizer(
     precision = precision or precision_for([checkpoint], device)
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, _ = load_with_precision(checkpoint, precision)
+    network, config = load_with_precision(checkpoint, precision)
     return Recognizer(
         inference,
         network,
         sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
-        options=inference.default_options if options is None else options,
+        settings=inference.settings(inference.options() if options is None else options, config),
         precision=precision,
         batch_size=batch_size,
         padded_duration=padded_duration,

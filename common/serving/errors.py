@@ -3,51 +3,50 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from common import errors
-
-_LONGEST_SHOWN = 80  # characters of what a client sent
+from common.errors import shown
 
 
-class ApiError(Exception):
+class ApiError(HTTPException):
     """A request that is answered by an error."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.param = param  # the field that is wrong
+        """The field that is wrong is the one that the message begins with, as ``speed: ...``."""
+        super().__init__(status, message, headers)
+        name, colon, _ = message.partition(":")
+        self.param = name if colon and " " not in name else None
         self.code = code
-        self.headers = headers
 
 
 def error_body(error: ApiError) -> dict[str, Any]:
     """The error as JSON; its message is one line."""
-    kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    message = " ".join(error.message.split())
+    kind = "server_error" if error.status_code >= 500 else "invalid_request_error"
+    message = " ".join(error.detail.split())
     return {"error": {"message": message, "type": kind, "param": error.param, "code": error.code}}
 
 
-def error_response(error: ApiError) -> JSONResponse:
-    """The answer to a request that failed."""
-    return JSONResponse(error_body(error), status_code=error.status, headers=dict(error.headers or {}))
+def error_response(error: HTTPException) -> JSONResponse:
+    """The answer to a request that failed, by us or by FastAPI."""
+    if not isinstance(error, ApiError):
+        error = ApiError(error.status_code, error.detail, headers=error.headers)
+    return JSONResponse(error_body(error), status_code=error.status_code, headers=error.headers)
 
 
-def shown(value: Any) -> str:
-    """What a client sent, as messages show it: cut where it is long."""
-    return errors.shown(value, longest=_LONGEST_SHOWN)
-
-
-def field_of(message: str) -> str | None:
-    """The field that a message of ours begins with, as in ``speed: ...``."""
-    name, colon, _ = message.partition(":")
-    return name if colon and name.isidentifier() else None
+def describe_invalid(error: RequestValidationError) -> ApiError:
+    """The first fault that pydantic found in a body."""
+    fault = error.errors()[0]
+    place, message = ".".join(map(str, fault["loc"][1:])), fault["msg"].removeprefix("Value error, ")
+    if not place and fault["type"] == "value_error":  # a message of ours
+        return ApiError(400, message)
+    if not place or fault["type"] == "json_invalid":
+        return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
+    if fault["type"] == "missing":
+        return ApiError(400, f"{place}: missing")
+    if fault["type"] == "extra_forbidden":
+        return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are")
+    return ApiError(400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}")

@@ -4,12 +4,12 @@ Labels are paths of this server and status codes alone, never what a client sent
 """
 
 from collections.abc import Callable
+from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-OTHER = "other"  # the label of every path that this server does not have
 
 
 class Metrics:
@@ -17,32 +17,16 @@ class Metrics:
 
     def __init__(self, *, queue_length: Callable[[], int]) -> None:
         """``queue_length()`` is asked for when the figures are read."""
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
         )
-        self.seconds = Histogram(
-            "speech_request_seconds", "Time of a request", ("endpoint",), buckets=_SECONDS, registry=registry
-        )
-        self.first_byte = Histogram(
-            "speech_first_byte_seconds",
-            "Time to the first byte of the answer",
-            ("endpoint",),
-            buckets=_SECONDS,
-            registry=registry,
-        )
+        times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
+        self.seconds = times("speech_request_seconds", "Time of a request")
+        self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
         queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
         queue.set_function(queue_length)
         self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
-        self.batch = Histogram(
-            "speech_batch_size",
-            "Utterances, or recordings, that a network took at once",
-            ("work",),
-            buckets=_SIZES,
-            registry=registry,
-        )
+        text = "Utterances, or recordings, that a network took at once"
+        self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
         ProcessCollector(registry=registry)  # process_resident_memory_bytes among others
-
-    def text(self) -> bytes:
-        """All figures, as `CONTENT_TYPE_LATEST` says."""
-        return generate_latest(self._registry)

@@ -1,15 +1,14 @@
 """What a server speaks and transcribes with."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.recognition import Recognizer
-from common.serving.errors import ApiError, shown
+from common.serving.errors import ApiError
 from common.synthesis import Speech, Voice
 from common.text import RandomNumbers, Style, utterance_draws
 
@@ -41,14 +40,13 @@ class ServedModels:
         """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
 
         Raises:
-            ApiError: the vocoder cannot be told the voice's pitch.
+            InputError: the vocoder cannot be told the voice's pitch.
         """
         voice = self.voice
         if seed is not None:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
         if vocoder_pitch == "voice" and not voice.can_tell_pitch:
-            message = f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out"
-            raise ApiError(400, message, param="vocoder_pitch")
+            raise InputError(f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out")
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
     def warm_up(self) -> Speech | None:
@@ -66,12 +64,7 @@ class ServedModels:
 def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> None:
     """Refuse a model's name that is neither the one that is ``served`` nor one of OpenAI's for its job."""
     if name is not None and name != served and name not in aliases:
-        raise ApiError(404, f"model {shown(name)}: expected {served}", param="model", code="model_not_found")
-
-
-def model_name(path: Path) -> str:
-    """A checkpoint's name for clients: that of its file, without folder and suffix."""
-    return path.stem
+        raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
 def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:

@@ -1,19 +1,17 @@
 """The process of a server: where it listens, and how it stops."""
 
-import asyncio
 import contextlib
+import math
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
 
 from common.errors import InputError
 from common.serving.app import Service
-from common.signals import Requests, heeded
-
-_BACKLOG = 1024  # connections that the system keeps until they are accepted
-_TICK = 0.05  # s
-_LAST_BYTES = 5  # s in which answers that are complete reach their clients
+from common.signals import heeded
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -22,15 +20,10 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         InputError: the address is taken, or not this machine's.
     """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        bound = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise InputError(f"--host {host} --port {port}: {error}") from error
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
         raise InputError(f"--host {host} --port {port}: {error.strerror}; choose another --port") from error
@@ -51,7 +44,7 @@ def is_loopback(bound: socket.socket) -> bool:
 
 
 class Server(uvicorn.Server):
-    """An HTTP server of a `Service` that ends its requests before it ends."""
+    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
 
     def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
         """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
@@ -61,16 +54,10 @@ class Server(uvicorn.Server):
                 log_config=None,
                 log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
                 access_log=False,
-                server_header=False,
-                backlog=_BACKLOG,
                 http="h11",
-                ws="none",
-                lifespan="off",
-                timeout_graceful_shutdown=_LAST_BYTES,
+                timeout_graceful_shutdown=math.ceil(deadline),
             )
         )
-        self._service = service
-        self._deadline = deadline
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -80,36 +67,13 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the caller's: uvicorn would end the process by the signal that stopped it."""
-        yield
-
-    async def serve_until_asked(self, bound: socket.socket, *, signals: bool = True) -> None:
-        """Serve until a signal of ``STOPS`` or `ask_to_stop`; a second one stops at once."""
-        requests = Requests()
-
-        def receive(number: int) -> None:
-            if requests.counts(number):
-                self.ask_to_stop()
-
-        for number in heeded() if signals else ():
-            asyncio.get_running_loop().add_signal_handler(number, receive, number)
-        self._service.start()
-        try:
-            await self.serve(sockets=[bound])
-        finally:
-            await asyncio.to_thread(self._service.stop)
-
-    def ask_to_stop(self) -> None:
-        """Refuse new requests, and stop when those in work are done; asked again, stop at once."""
-        if self._service.gate.draining:
-            self.force_exit = self.should_exit = True
+        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
             return
-        self._service.gate.draining = True
-        self._draining = asyncio.ensure_future(self._drain())
-
-    async def _drain(self) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self._deadline
-        while self._service.gate.active and loop.time() < end:
-            await asyncio.sleep(_TICK)
-        self.should_exit = True
+        previous = {number: signal.signal(number, self.handle_exit) for number in heeded()}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)

@@ -1,29 +1,22 @@
-"""The JSON of a request to speak: the fields of OpenAI's clients, and our own."""
+"""Bodies of requests: the fields of OpenAI's clients, and our own."""
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from fastapi import UploadFile
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from common.serving.sound import FORMATS
 from common.text import LIMITS
 
-# Fields that such clients send and that mean nothing here: an answer that ignored them would not be what was asked for.
-UNSUPPORTED = {
-    "instructions": "not supported: no voice here reads instructions; set speed, pitch and volume, or write SSML, and "
-    "leave it out"
-}
-
-
-_MOST_FIELDS = 100  # that are looked at: each unknown one would be an error of its own
 _RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # as of SSML and options
+_MODEL = "a name from /v1/models; OpenAI's names stand for the model here"
 
 
 class SpeechRequest(BaseModel):
     """What to speak and how. A field that is null counts as not given."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    model: str | None = Field(None, description="a name from /v1/models; OpenAI's names stand for the model here")
+    model: str | None = Field(None, description=_MODEL)
     input: str | None = Field(None, description="plain text, or SSML")
     voice: str | None = Field(None, description="a speaker or an id from /v1/voices; OpenAI's names: the first speaker")
     response_format: Literal["wav", "pcm", "flac", "ogg", "mp3"] | None = Field(None, description="wav if not given")
@@ -39,37 +32,28 @@ class SpeechRequest(BaseModel):
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
     timings: bool | None = Field(None, description="true: answer with JSON that has sound, words, prosody and mel")
 
-    @model_validator(mode="before")
+    @field_validator("voice", mode="before")
     @classmethod
-    def _openai_forms(cls, values: Any) -> Any:
-        """OpenAI's clients may name a voice as an object with its id; what they cannot have is refused by name."""
-        if not isinstance(values, dict):
-            return values
-        if len(values) > _MOST_FIELDS:
-            raise ValueError(f"{len(values)} fields; expected some of {', '.join(cls.model_fields)}")
-        for name, reason in UNSUPPORTED.items():
-            if values.get(name) is not None:
-                raise ValueError(f"{name}: {reason}")
-        values = {name: value for name, value in values.items() if name not in UNSUPPORTED}
-        voice = values.get("voice")
-        if isinstance(voice, dict) and set(voice) == {"id"}:
-            values["voice"] = voice["id"]
-        if values.get("response_format") in ("opus", "aac"):
-            raise ValueError(
-                f"response_format: {values['response_format']} is not made here; choose {', '.join(FORMATS)}"
-            )
-        return values
+    def _id_of_voice(cls, voice: Any) -> Any:
+        """OpenAI's clients may name a voice as an object with its id."""
+        return voice["id"] if isinstance(voice, dict) and set(voice) == {"id"} else voice
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "SpeechRequest":
+    def _has_one_input(self) -> "SpeechRequest":
         if (self.input is None) == (self.prosody is None):
             raise ValueError("input: give a text or SSML in input, or a table in prosody, and not both")
         if self.input is not None and not self.input.strip():
             raise ValueError("input: there is nothing to speak in it")
-        if self.prosody is not None and self.ssml is not None:
-            raise ValueError("ssml: a prosody table is no SSML; leave ssml out")
-        if self.timings and self.response_format not in (None, "wav"):
-            raise ValueError("timings: its answer holds the sound as wav; leave response_format out")
-        if self.timings and self.stream_format == "sse":
-            raise ValueError("timings: its answer is one JSON object; leave stream_format out")
         return self
+
+
+class TranscriptionRequest(BaseModel):
+    """What to transcribe, and how to answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file: UploadFile = Field(description="a WAV, FLAC, Ogg or MP3 file")
+    model: str | None = Field(None, description=_MODEL)
+    response_format: Literal["json", "text", "verbose_json"] = Field("json", description="form of the transcript")
+    stream: Literal["false", "False"] = Field("false", description="a transcript comes at once")
+    temperature: float = Field(0.0, ge=0, le=0, description="nothing is drawn at random")

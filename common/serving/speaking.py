@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import InputError
-from common.serving.errors import ApiError, error_body, shown
+from common.config import AudioConfig
+from common.errors import InputError, shown
+from common.serving.errors import ApiError, error_body
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
-from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice
+from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
 from common.synthesis.prosody_table import parse_prosody
 from common.synthesis.speech import silences
 from common.text import Style
@@ -29,17 +30,6 @@ _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
 
 
-def speaker_of(name: str | None, models: ServedModels) -> str | None:
-    """The speaker that a request's ``voice`` names; None: the voice's first."""
-    speakers = models.voice.speakers
-    if name in speakers:
-        return name
-    if name is None or name == models.voice_name or name in VOICES:
-        return models.speaker
-    there = ", ".join((models.voice_name, *speakers))
-    raise ApiError(400, f"voice {shown(name)}: expected one of {there}", param="voice", code="voice_not_found")
-
-
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
     """The utterances that a request asks for, all of it checked, and what was left out; no network runs.
 
@@ -49,66 +39,69 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     voice = models.voice
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
-            raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out", param=name)
-    style = Style(rate=_factor(request.speed), pitch=_factor(request.pitch), volume=_factor(request.volume))
-    if request.prosody is not None:
-        table = parse_prosody(request.prosody, where="prosody")
-        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
-        _check_length(n_symbols, max_characters, field="prosody", unit="symbols")
-        # A table says who speaks, unless the request does.
-        speaker = None if request.voice is None else speaker_of(request.voice, models)
-        phrase = Phrase("prosody", PurePosixPath("speech.wav"))
-        return _checked(voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), voice), ""
+            raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
+    volume = 1.0 if request.volume is None else request.volume
+    style = Style(rate=request.speed or 1.0, pitch=request.pitch or 1.0, volume=volume)
     text = request.input or ""
-    _check_length(len(text), max_characters, field="input", unit="characters")
-    if request.ssml is not None and request.ssml != has_markup(text):
-        wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
-        raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
-    style = replace(style, speaker=speaker_of(request.voice, models))
-    phrase = Phrase("input", PurePosixPath("speech.wav"), text)
-    voice.front_end.dropped.clear()  # of a request that was refused
-    inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
-    return _checked(inputs, voice), voice.front_end.describe_dropped()
+    where = "input" if request.prosody is None else "prosody"
+    phrase = Phrase(where, PurePosixPath("speech.wav"), text)
+    if request.prosody is not None:
+        table = parse_prosody(request.prosody, where=where)
+        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
+        _check_length(f"{where}: {n_symbols} symbols", n_symbols, max_characters)
+        # A table says who speaks, unless the request does.
+        speaker = None if request.voice is None else _speaker(request.voice, models)
+        inputs, warning = voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), ""
+    else:
+        _check_length(f"{where}: {len(text)} characters", len(text), max_characters)
+        if request.ssml is not None and request.ssml != has_markup(text):
+            wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
+            raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
+        voice.front_end.dropped.clear()  # of a request that was refused
+        style = replace(style, speaker=_speaker(request.voice, models))
+        inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+        warning = voice.front_end.describe_dropped()
+    _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
+    return inputs, warning
 
 
-def _factor(value: float | None) -> float:
-    return 1.0 if value is None else value
+def _speaker(name: str | None, models: ServedModels) -> str | None:
+    """The speaker that a request's ``voice`` names; None: the voice's first."""
+    speakers = models.voice.speakers
+    if name in speakers:
+        return name
+    if name is None or name == models.voice_name or name in VOICES:
+        return models.speaker
+    raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
 
 
-def _check_length(length: int, most: int, *, field: str, unit: str) -> None:
+def _check_length(what: str, length: int, most: int) -> None:
     if length > most:
-        message = f"{field}: {length} {unit}, and this server's limit is {most}"
-        raise ApiError(400, message, param=field, code="string_above_max_length")
+        raise ApiError(400, f"{what}, this server's limit is {most}", code="string_above_max_length")
 
 
-def _checked(items: list[SynthesisInput], voice: Voice) -> list[SynthesisInput]:
+def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
     """Refuse what would take all memory: sound whose length is asked for, of an utterance and in all."""
-    frame = voice.audio.hop_length / voice.sampling_rate  # s
-    total = 0.0
-    for item in items:
-        if item.styles is not None and float(item.styles.rate.min()) < _SLOWEST:
-            raise ApiError(
-                400, f"{item.phrase.where}: a rate below {_SLOWEST:g} of the usual one", param=item.phrase.where
-            )
-        seconds = 0.0 if item.durations is None else float(item.durations.sum()) * frame
-        if seconds > _LONGEST_UTTERANCE:
-            message = f"an utterance of {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
-            raise ApiError(400, f"{item.phrase.where}: {message}", param=item.phrase.where)
-        total += seconds + item.lead + item.pause
+    given = [0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame for item in items]
+    total = sum(given) + sum(item.lead + item.pause for item in items)  # s
+    slowest = min((float(item.styles.rate.min()) for item in items if item.styles is not None), default=1.0)
+    where = items[0].phrase.where
+    if slowest < _SLOWEST:
+        raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
+    if max(given) > _LONGEST_UTTERANCE:
+        raise InputError(f"{where}: an utterance of {max(given):.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}")
     if total > _LONGEST:
-        message = f"{total:.0f} s of pauses, and of symbols with given lengths; this server's limit is {_LONGEST:g}"
-        raise ApiError(400, f"{items[0].phrase.where}: {message}", param=items[0].phrase.where)
-    return items
+        raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 
 
 class Answer:
     """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
 
     def __init__(self, job: SpeechJob) -> None:
-        self.n_symbols = sum(item.length for item in job.inputs)
-        self.n_frames = 0
-        self._leads = iter([*(silences(item, job.voice.audio)[0] for item in job.inputs), 0])  # frames
+        self._n_symbols = sum(item.length for item in job.inputs)
+        self._n_frames = 0
         self._job = job
+        self._waves = self._make_waves()
         self._first: Tensor | None = None
 
     async def start(self) -> None:
@@ -117,40 +110,30 @@ class Answer:
         Raises:
             Exception: what the work failed with.
         """
-        self._first = await anext(self._results(), None)
+        self._first = await anext(self._waves, None)
 
-    async def waves(self) -> AsyncIterator[Tensor]:
+    async def _make_waves(self) -> AsyncIterator[Tensor]:
         """The pieces (T_i,) of the sound, pauses among them."""
-        for silence in self._silence(next(self._leads)):
-            yield silence
-        if self._first is not None:
-            yield self._first
-        async for piece in self._results():
-            yield piece
-
-    async def _results(self) -> AsyncIterator[Tensor]:
+        audio, pause = self._job.voice.audio, 0
         while (result := await self._job.take()) is not None:
             if isinstance(result, Tensor):
                 yield result
                 continue
-            self.n_frames += result.mel.size(1)
-            _, pause = silences(result.item, self._job.voice.audio)
-            for silence in self._silence(pause + next(self._leads)):
+            lead, next_pause = silences(result.item, audio)
+            for silence in _silence(pause + lead, audio):
                 yield silence
-
-    def _silence(self, n_frames: int) -> Iterator[Tensor]:
-        """So many frames of silence in pieces."""
-        audio = self._job.voice.audio
-        self.n_frames += n_frames
-        samples = torch.zeros(n_frames * audio.hop_length)
-        return iter(samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ())
+            self._n_frames += lead + result.mel.size(1) + next_pause
+            pause = next_pause
+        for silence in _silence(pause, audio):
+            yield silence
 
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""
-        async for wave in self.waves():
-            data = encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave)
-            if data:
+        wave = self._first
+        while wave is not None:
+            if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
                 yield data
+            wave = await anext(self._waves, None)
         if data := encoder.finish():
             yield data
 
@@ -158,12 +141,18 @@ class Answer:
         """Speech as server-sent events in OpenAI's form; an error after the first event is an event too."""
         try:
             async for data in self.encoded(encoder):
-                yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode("ascii")})
+                yield _event({"type": "speech.audio.delta", "audio": _base64(data)})
         except InputError as error:
             yield _event({"type": "error", **error_body(ApiError(500, str(error)))})
             return
-        usage = {"input_tokens": self.n_symbols, "output_tokens": self.n_frames}
+        usage = {"input_tokens": self._n_symbols, "output_tokens": self._n_frames}
         yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
+
+
+def _silence(n_frames: int, audio: AudioConfig) -> Iterable[Tensor]:
+    """So many frames of silence in pieces (T_i,)."""
+    samples = torch.zeros(n_frames * audio.hop_length)
+    return samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ()
 
 
 def _event(data: dict[str, Any]) -> bytes:
@@ -176,15 +165,13 @@ async def whole_speech(job: SpeechJob) -> Speech:
     Raises:
         Exception: what the work failed with.
     """
-    parts: list[SynthesisResult] = []
-    pieces: list[Tensor] = []
+    parts: list[tuple[SynthesisResult, list[Tensor]]] = []
     while (result := await job.take()) is not None:
         if isinstance(result, Tensor):
-            pieces.append(result)
+            parts[-1][1].append(result)
         else:
-            parts.append(replace(result, wave=torch.cat(pieces)))
-            pieces = []
-    return job.voice.join(parts)
+            parts.append((result, []))
+    return job.voice.join([replace(result, wave=torch.cat(pieces)) for result, pieces in parts])
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:

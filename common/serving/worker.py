@@ -6,18 +6,20 @@ that came, or too many would all be late together. A step of a network is never 
 because its client hung up or its time is over, ends before the next one.
 """
 
+import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count, cycle, islice
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.recognition import Recognizer, Transcription
-from common.serving.jobs import Job
 from common.serving.metrics import Metrics
 from common.synthesis import SynthesisInput, SynthesisResult, Voice
 
@@ -26,13 +28,65 @@ _AHEAD = 5.0  # s of a request's sound that wait for its client, before the work
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; differences of less are of no importance
 Step = Callable[[], None]
+Result = TypeVar("Result")
+
+
+class Job(Generic[Result]):
+    """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
+
+    def __init__(self) -> None:
+        self.is_over = False  # done, failed or canceled: there is no more work to do
+        self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
+        self._loop = asyncio.get_running_loop()
+        self._results: asyncio.Queue[tuple[Result | Exception | None, float]] = asyncio.Queue()
+        self._waiting = 0.0  # s of sound in _results, or on its way there
+        self._lock = threading.Lock()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the worker has to wait for the client to take what there is."""
+        return self._waiting >= _AHEAD
+
+    def put(self, result: Result, *, seconds: float = 0.0) -> None:
+        """Hand over a result; called by the worker's thread."""
+        with self._lock:
+            self._waiting += seconds
+        self._send(result, seconds)
+
+    def end(self, error: Exception | None = None) -> None:
+        """Say that all is done, or what went wrong; called by the worker's thread."""
+        self.is_over = True
+        self._send(error, 0.0)
+
+    def cancel(self) -> None:
+        """Let the worker drop what is left to do; without effect on a job that is over."""
+        self.is_over = True
+        self.on_change()
+
+    async def take(self) -> Result | None:
+        """The next result, or None after the last one.
+
+        Raises:
+            Exception: what the work failed with.
+        """
+        result, seconds = await self._results.get()
+        if isinstance(result, Exception):
+            raise result
+        with self._lock:
+            self._waiting -= seconds
+        self.on_change()
+        return result
+
+    def _send(self, result: Result | Exception | None, seconds: float) -> None:
+        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,) and then its result."""
+    """A text to speak. Its results are, for each utterance, its mel and then the pieces of its wave (T_i,)."""
 
     def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
-        super().__init__(capacity=_AHEAD)
+        super().__init__()
         self.voice = voice
         self.inputs = deque(inputs)  # that wait to become mels
         self.mel: SynthesisResult | None = None  # that is made sound of
@@ -87,9 +141,8 @@ class Worker:
 
     def stop(self) -> None:
         """End after the step in work; jobs that are not done stay so."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
+        self._stopped = True
+        self._wake()
         self._thread.join()
 
     def add(self, job: SpeechJob | TranscriptionJob) -> None:
@@ -97,7 +150,7 @@ class Worker:
         job.on_change = self._wake
         with self._changed:
             (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
-            self._changed.notify()
+        self._wake()
 
     def _wake(self) -> None:
         with self._changed:
@@ -154,6 +207,7 @@ class Worker:
             job.inputs.popleft()
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             job.n_left = mel.mel.size(1) * job.voice.audio.hop_length
+            job.put(mel)
         for noted in (synthesizer.unfinished, synthesizer.silent):
             noted.clear()  # the log has their warnings; kept, they would grow with every text
 
@@ -166,14 +220,12 @@ class Worker:
             return
         seconds = len(piece) / job.voice.sampling_rate
         self._metrics.audio.inc(seconds)
-        job.put(piece, size=seconds)
+        job.put(piece, seconds=seconds)
         job.n_left -= len(piece)
-        if job.n_left > 0:
-            return
-        job.put(job.mel)
-        job.mel = None
-        if not job.inputs:
-            job.end()
+        if job.n_left <= 0:
+            job.mel = None
+            if not job.inputs:
+                job.end()
 
     def _transcribe(self, jobs: Sequence[TranscriptionJob]) -> None:
         assert self._recognizer is not None

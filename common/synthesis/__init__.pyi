@@ -1,19 +1,18 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
-from .captions import SUBTITLES as SUBTITLES, subtitles as subtitles
-from .command import speak_into_folder as speak_into_folder, write_stream as write_stream
-from .companions import companions_of as companions_of
+from .captions import subtitles as subtitles
 from .compile import accelerated as accelerated
-from .controls import MAX_FRAMES as MAX_FRAMES, Controls as Controls, MelOutput as MelOutput
+from .controls import Controls as Controls, MelOutput as MelOutput
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .cuda_graphs import CudaGraphRecorder as CudaGraphRecorder
-from .loading import (
-    check_ema as check_ema,
-    contract_of as contract_of,
-    load_vocoder as load_vocoder,
-    load_voice as load_voice,
+from .loading import contract_of as contract_of, load_vocoder as load_vocoder, load_voice as load_voice
+from .measurements import BatchTimes as BatchTimes, Measurements as Measurements
+from .options import (
+    ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES,
+    MANY_BATCHES as MANY_BATCHES,
+    MAX_FRAMES as MAX_FRAMES,
+    SUBTITLES as SUBTITLES,
 )
-from .measurements import MANY_BATCHES as MANY_BATCHES, BatchTimes as BatchTimes, Measurements as Measurements
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
 from .pictures import draw_speech as draw_speech
@@ -26,7 +25,6 @@ from .utterances import (
     plan_batches as plan_batches,
 )
 from .vocoder import (
-    ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES,
     AudioContract as AudioContract,
     GriffinLimVocoder as GriffinLimVocoder,
     Vocoder as Vocoder,

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from common.synthesis.speech import Speech, SpokenUtterance, SpokenWord
 
-SUBTITLES = ("srt", "vtt")
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
 
 
 def subtitles(speech: Speech, kind: str) -> str:
-    """The content of a file of ``kind``, one of `SUBTITLES`; a cue holds words of one utterance in up to two lines."""
+    """The content of a file of ``kind``, "srt" or "vtt"; a cue holds words of one utterance in up to two lines."""
     cues = [cue for utterance in speech.utterances for cue in _cues(utterance)]
     comma = "," if kind == "srt" else "."
     blocks = [

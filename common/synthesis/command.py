@@ -3,68 +3,186 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, pcm16, wav_header
+from common.audio import check_sound_format, pcm16, wav_header
+from common.checkpoints import LoadedCheckpoint
 from common.config import AudioConfig
 from common.errors import OutputError
+from common.files import check_apart, read_standard_input
 from common.logger import Logger
+from common.precision import Precision
 from common.progress import print_line
-from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
-from common.synthesis.output_folder import OutputFolder
+from common.synthesis.controls import Controls
+from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
+from common.synthesis.loading import contract_of, make_vocoder, make_voice
+from common.synthesis.measurements import BatchTimes, Measurements
+from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, OutputOptions
+from common.synthesis.output_folder import OutputFolder, companions_of
+from common.synthesis.phrases import Phrase, warn_unread
+from common.synthesis.shipped import shipped_vocoder
+from common.synthesis.speech import Speech
 from common.synthesis.streaming import FirstSound, first_sound
 from common.synthesis.synthesizer import Synthesizer, speak_all
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
+from common.synthesis.voice import Voice
+from common.text import Style, utterance_draws
 
-STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without a header
+LOG = "nvlog_infer.json"  # in a folder of --output
+NamedFiles = list[tuple[str, Path]]  # and what names them
 
 
 @dataclass(frozen=True)
-class SpeakingOptions:
-    """How a list is spoken and measured."""
+class _Job:
+    """What is to be spoken, and what speaks it."""
 
-    batch_size: int
-    repeats: int
-    warmup_steps: int
-    benchmark: bool  # print latencies and throughput
-    quiet: bool
-
-
-def names_sound(path: Path) -> bool:
-    """Whether an output is a file of sound, not a folder."""
-    return path.suffix.lower() in SOUND_FORMATS and not path.is_dir()
+    items: list[SynthesisInput]
+    synthesizer: Synthesizer
+    join: Callable[[Sequence[SynthesisResult]], Speech]
+    audio: AudioConfig
 
 
-def output_of_text(output: Path | None) -> tuple[Path | None, PurePosixPath]:
-    """The folder and the name of the sound of one text."""
-    if output is None or not names_sound(output):
-        return output, PurePosixPath("speech.wav")
-    return output.parent, PurePosixPath(output.name)
-
-
-def speak_into_folder(
-    items: Sequence[SynthesisInput],
-    synthesizer: Synthesizer,
+def speak(
+    options: CommandOptions,
+    opened: Mapping[str, LoadedCheckpoint],
+    phrases: Sequence[Phrase],
     *,
-    audio: AudioConfig,
-    folder: OutputFolder | None,
-    options: SpeakingOptions,
-    log_file: Path | None,
-    parameters: dict[str, Any],
+    precision: Precision,
+    files: tuple[NamedFiles, NamedFiles],
+    parameters: Mapping[str, Any],
 ) -> int:
+    """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
+
+    ``files`` are those to write and to read that the options name; ``parameters`` are logged.
+
+    Raises:
+        InputError: a phrase cannot be spoken, which shows before the first one is.
+        OptionError: a file that is written is read, too, or of another phrase.
+    """
+    kept, vocoder = options.kept, opened.get("vocoder")
+    if (generator := opened.get("generator")) is None:
+        job = _copies(options, vocoder, phrases, precision=precision)
+    else:
+        voice = make_voice(generator, vocoder, options.voice, precision=precision, with_sound=not kept.no_audio)
+        items = _list_inputs(options, voice, phrases) if phrases else _text_inputs(options, voice)
+        if kept.output == STANDARD:
+            pieces = voice.pieces(items)
+            write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=kept.stdout_format)
+            return 0
+        job = _Job(items, voice.synthesizer, voice.join, voice.audio)
+    folder = None
+    if (path := output_of_text(kept)[0]) is not None:
+        folder = OutputFolder(
+            path,
+            audio=job.audio,
+            join=job.join,
+            save_mels=kept.save_mels,
+            companions=companions_of(kept),
+            with_sound=not kept.no_audio,
+        )
+    _check_files(options, job, folder, files)
+    if folder is not None:
+        folder.prepare()
+    log_file = kept.log_file
+    if log_file is None and folder is not None and not kept.names_sound:
+        log_file = folder.path / LOG
+    logger = Logger(log_file, stdout=False)
+    logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
+    return _speak_into_folder(job, folder, options, logger)
+
+
+def _list_inputs(options: CommandOptions, voice: Voice, phrases: Sequence[Phrase]) -> list[SynthesisInput]:
+    """The utterances of a list, all of it checked."""
+    source, speaking = options.source, options.voice.speaking
+    seed = None if options.voice.front_end.p_arpabet is None else speaking.seed
+    items = voice.encode(phrases, dataset_path=source.dataset_path, speaker=speaking.speaker, seed=seed)
+    warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(source.input))
+    return items
+
+
+def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
+    """The utterances of the one text or prosody table."""
+    source, speaking = options.source, options.voice.speaking
+    text: Any = source.text
+    where = "--text"
+    if source.prosody is not None:
+        from common.synthesis.prosody_table import load_prosody  # pydantic takes long to import
+
+        text, where = load_prosody(source.prosody), str(source.prosody)
+    elif source.input is not None:
+        text, where = read_standard_input(), "standard input"
+    phrase = Phrase(where, output_of_text(options.kept)[1], text if isinstance(text, str) else None)
+    draws = options.voice.front_end.p_arpabet is not None
+    draw = utterance_draws(seed=speaking.seed, epoch=0, index=0) if draws else None
+    items = voice.plan(text, style=Style(speaker=speaking.speaker), phrase=phrase, draw=draw)
+    voice.front_end.warn_dropped()
+    return items
+
+
+def _copies(
+    options: CommandOptions, vocoder: LoadedCheckpoint | None, phrases: Sequence[Phrase], *, precision: Precision
+) -> _Job:
+    """The mels or recordings of a list, and what makes sound of them: a vocoder's checkpoint, the shipped one, or
+    Griffin-Lim.
+    """
+    folder, speaking = options.source.dataset_path, options.voice.speaking
+    contract = None if vocoder is None else contract_of(vocoder, None, accepted=speaking.accept_audio_differences)
+    items, audio = load_mels_or_recordings(phrases, dataset_path=folder, contract=contract)
+    sound = None
+    if not options.kept.no_audio:
+        if vocoder is None and options.voice.takes_shipped_vocoder and (vocoder := shipped_vocoder(audio)) is not None:
+            print(f"no vocoder checkpoint is given: the sound is made by {vocoder.path}")
+        sound = make_vocoder(vocoder, options.voice, audio=audio, precision=precision)
+    takes_pitch = sound is not None and sound.takes_pitch
+    if takes_pitch:
+        items = with_frame_pitch(items, dataset_path=folder)
+    warn_unread(phrases, read=("mel", "wav", *["pitch"] * takes_pitch), source=str(options.source.input))
+    synthesizer = Synthesizer(
+        generator=None,
+        vocoder=sound,
+        controls=Controls(),
+        audio=audio,
+        device=precision.device,
+        autocast=precision.autocast,
+        fade_out=speaking.fade_out,
+    )
+    return _Job(items, synthesizer, lambda parts: Speech(tuple(parts), audio), audio)
+
+
+def output_of_text(kept: OutputOptions) -> tuple[Path | None, PurePosixPath]:
+    """The folder and the name of the sound of one text."""
+    if kept.output is None or not kept.names_sound:
+        return kept.output, PurePosixPath("speech.wav")
+    return kept.output.parent, PurePosixPath(kept.output.name)
+
+
+def _check_files(
+    options: CommandOptions, job: _Job, folder: OutputFolder | None, files: tuple[NamedFiles, NamedFiles]
+) -> None:
+    """Refuse to write what is read, two results into one file, or sound in a format that cannot hold it."""
+    phrases = list({item.phrase.output: item.phrase for item in job.items}.values())  # one may be of several items
+    written = [pair for pair in files[0] if pair[1] != options.kept.output]  # a folder, or that of the one phrase
+    written += [] if folder is None else folder.files(phrases)
+    dataset = options.source.dataset_path
+    check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
+    if folder is not None and not options.kept.no_audio:
+        for phrase in phrases:
+            check_sound_format(phrase.output, sampling_rate=job.audio.sampling_rate, where=phrase.where)
+
+
+def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandOptions, logger: Logger) -> int:
     """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
 
-    ``parameters`` are logged. Returns the exit status: 1 where every phrase was cut or not spoken.
+    Returns the exit status: 1 where every phrase was cut or not spoken.
     """
-    measurements = Measurements(audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
+    items, synthesizer, measuring = job.items, job.synthesizer, options.measuring
+    measurements = Measurements(job.audio.sampling_rate, measuring.batch_size, synthesizer.vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
-    logger = Logger(log_file, stdout=False)
-    logger.parameter(**parameters)
 
     def on_result(result: SynthesisResult) -> None:
         if folder is not None and (line := folder.add(result)) is not None:
@@ -72,24 +190,24 @@ def speak_into_folder(
 
     def on_batch(times: BatchTimes) -> None:
         measurements.add(times)
-        if options.repeats == 1:
+        if measuring.repeats == 1:
             measurements.log_batch(times, logger)
 
     # In a log file the lines of the files show the progress.
-    is_shown = folder is None or options.repeats > 1 or sys.stderr.isatty()
+    is_shown = folder is None or measuring.repeats > 1 or sys.stderr.isatty()
     try:
         speak_all(
-            plan_batches(items, options.batch_size),
+            plan_batches(items, measuring.batch_size),
             synthesizer,
-            warmup_steps=options.warmup_steps,
-            repeats=options.repeats,
-            show_progress=is_shown and not options.quiet,
+            warmup_steps=options.n_warmup,
+            repeats=measuring.repeats,
+            show_progress=is_shown and not options.kept.quiet,
             on_result=on_result,
             on_batch=on_batch,
         )
-        if options.benchmark and synthesizer.vocoder_name:
+        if measuring.benchmark and synthesizer.vocoder_name:
             measurements.first_sound = _first_sound(max(items, key=lambda item: item.length), synthesizer)
-        logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
+        logger.stdout = measuring.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
         logger.close()

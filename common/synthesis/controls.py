@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that can be told it
-MAX_FRAMES = 2000  # of a symbol; some 20 s
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 # (energy (B, L) as `MelOutput.energy`, lengths (B,)) -> energy (B, L)

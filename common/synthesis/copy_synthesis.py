@@ -15,7 +15,7 @@ from common.data import load_fractions
 from common.errors import InputError
 from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput, mel_of
+from common.synthesis.utterances import SynthesisInput, load_row
 from common.synthesis.vocoder import AudioContract, mismatch_message
 
 
@@ -32,9 +32,10 @@ def load_mels_or_recordings(
             reads. Names the list's line.
     """
     first = phrases[0]
-    source, load = ("wav", _load_recordings) if first.wav is not None else ("mel", _load_mels)
-    if getattr(first, source) is not None:
-        return load(phrases, [dataset_path / str(getattr(phrase, source)) for phrase in phrases], contract)
+    if first.wav is not None:
+        return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
+    if first.mel is not None:
+        return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
     voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
     corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
     corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
@@ -70,10 +71,8 @@ def _load_mels(
 
 def _load_pitch(item: SynthesisInput, dataset_path: Path) -> Tensor:
     """The pitch of each frame of an utterance's mel, checked."""
-    path, where, n_frames = dataset_path / str(item.phrase.pitch), item.phrase.where, mel_of(item).size(1)
-    pitch = load_fractions(path, where=where)
-    if pitch.shape != (n_frames,):
-        raise InputError(f"{path}: shape {tuple(pitch.shape)}, expected ({n_frames},), the mel's frames ({where})")
+    path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
+    pitch = load_row(path, item.length, each="mel frame", where=where)
     low, high = PITCH_LIMITS
     if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
         raise InputError(f"{path}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g} ({where})")
@@ -100,23 +99,15 @@ def _load_recordings(
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
-        wanted_by = f"as {paths[0]}"
     else:
-        audio, wanted_by = contract.audio, f"what {contract.owner} reads"
+        audio = contract.audio
     extractor = MelExtractor(audio)
-    for phrase, path in zip(phrases, paths):
-        info = check_wav(path, sampling_rate=None, where=phrase.where)
-        if info.sampling_rate != audio.sampling_rate:
-            raise InputError(
-                f"{path}: {info.sampling_rate} Hz, expected {audio.sampling_rate}, {wanted_by} ({phrase.where}); "
-                "resample it"
-            )
-        shortest = max(extractor.min_samples, audio.hop_length)
-        if info.n_samples < shortest:
-            raise InputError(f"{path}: {info.n_samples} samples, expected at least {shortest} ({phrase.where})")
+    shortest = max(extractor.min_samples, audio.hop_length)
     utterances = []
     for phrase, path in zip(phrases, paths):
         wave = load_wav(path, sampling_rate=audio.sampling_rate, where=phrase.where)
+        if len(wave) < shortest:
+            raise InputError(f"{path}: {len(wave)} samples, expected at least {shortest} ({phrase.where})")
         with torch.inference_mode():
             utterances.append(SynthesisInput(phrase, mel=extractor(wave[None])[0]))
     return utterances, audio

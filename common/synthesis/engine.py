@@ -18,39 +18,15 @@ from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
-from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 from common.timing import take_turns
 
-ENGINE_OPTION: dict[str, Any] = {
-    "choices": ("auto", "pytorch", "onnx"),
-    "default": "pytorch",
-    "help": "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; auto "
-    "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
-}
 _TEXTS = ("One, two, three, four, five.", "The others come later.")  # to measure by, and to compare by
 _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
 LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
 _TURNS = 3  # the first warms up
 
 Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | None], Voice]
-
-
-def check_engine(engine: str, *, precision: Precision, torchscript: bool, compile: bool) -> None:
-    """Refuse options that an engine cannot follow.
-
-    Raises:
-        OptionError: names the option.
-    """
-    if engine == "pytorch":
-        return
-    if torchscript or compile:
-        option = "--torchscript" if torchscript else "--compile"
-        raise OptionError(f"--engine {engine}: {option} is for PyTorch; leave one of them out")
-    if engine == "onnx" and precision.cuda:
-        raise OptionError("--engine onnx: ONNX files are run on the CPU; leave out --cuda or --engine")
-    if engine == "onnx" and precision.amp_dtype is not None:
-        raise OptionError("--engine onnx computes in float32; leave out --amp or --engine")
 
 
 def load_in_engine(
@@ -62,10 +38,12 @@ def load_in_engine(
     they are.
 
     Raises:
-        OptionError: "onnx" for a model that has no ONNX form to speak with.
+        OptionError: "onnx" for a model that has no ONNX form to speak with, or for a GPU or other numbers than float32.
     """
     if engine == "pytorch":
         return load(generator, vocoder)
+    if engine == "onnx" and (precision.cuda or precision.amp_dtype is not None):
+        raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
     if engine == "auto" and (precision.cuda or precision.amp_dtype is not None):
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return load(generator, vocoder)
@@ -74,22 +52,15 @@ def load_in_engine(
             return _fastest(generator, vocoder, Path(folder), load)
         given = [one for one in (generator, vocoder) if one is not None]
         for one in given:
-            _check_onnx(one)
-        made = [
-            _in_onnxruntime(one, _exports(one), Path(folder), write_onnx) if one.exported is None else one
-            for one in given
-        ]
+            if one.exported is None and not _has_onnx(one):
+                raise OptionError(f"--engine onnx: {one.spec.name} has no ONNX form to speak with; use pytorch or auto")
+        made = [one if one.exported else _in_onnxruntime(one, _exports(one), Path(folder), write_onnx) for one in given]
         return load(made[0], made[1] if vocoder is not None else None)
 
 
 def _has_onnx(loaded: LoadedCheckpoint) -> bool:
     """Whether an ONNX file can be made of it, that speaks."""
     return loaded.exported is None and loaded.spec.exports is not None and loaded.spec.from_exported is not None
-
-
-def _check_onnx(loaded: LoadedCheckpoint) -> None:
-    if loaded.exported is None and not _has_onnx(loaded):
-        raise OptionError(f"--engine onnx: {loaded.spec.name} has no ONNX form to speak with; use pytorch or auto")
 
 
 def _in_onnxruntime(
@@ -119,7 +90,7 @@ class _Form:
 
     engine: str
     loaded: LoadedCheckpoint
-    distance: float | None = None  # of the mels that it speaks from PyTorch's, where it does not compute the same
+    distance: float = 0.0  # of the mels that it speaks from PyTorch's
 
 
 def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> list[_Form]:
@@ -135,9 +106,8 @@ def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> li
         def write(*given: Any) -> None:
             distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
 
-        forms.append(
-            _Form("int8", _in_onnxruntime(loaded, exports, folder / "int8", write), max(distances, default=0.0))
-        )
+        made = _in_onnxruntime(loaded, exports, folder / "int8", write)
+        forms.append(_Form("int8", made, max(distances)))
     return forms
 
 
@@ -151,16 +121,12 @@ def _fastest(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, fold
         one = [of_network[min(place, len(of_network) - 1)].loaded for of_network in forms]
         voices.append(load(one[0], one[1] if vocoder is not None else None))
     mel = mels[0][None].to(voices[0].precision.device)
-    jobs: list[list[Callable[[], object]]] = [
-        [partial(voice.synthesizer.generate, items[:1]) for voice in voices],
-        [partial(_vocoder(voice).speak, mel, [mel.size(2)]) for voice in voices if vocoder is not None],
-    ]
-    chosen, said = [0, 0], []
-    for index, of_network in enumerate(forms):
-        chosen[index], line = _choose(of_network, jobs[index])
-        said.append(line)
-    print(f"engine: {'; '.join(said)}")
-    return replace(voices[chosen[0]], vocoder=voices[chosen[1]].vocoder)
+    jobs: list[list[Callable[[], object]]] = [[partial(voice.synthesizer.generate, items[:1]) for voice in voices]]
+    if vocoder is not None:
+        jobs.append([partial(voice.vocoder.speak, mel, [mel.size(2)]) for voice in voices if voice.vocoder])
+    chosen = [_choose(of_network, ways) for of_network, ways in zip(forms, jobs)]
+    print(f"engine: {'; '.join(said for _, said in chosen)}")
+    return replace(voices[chosen[0][0]], vocoder=voices[chosen[-1][0]].vocoder if vocoder else voices[0].vocoder)
 
 
 def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tuple[int, str]:
@@ -169,18 +135,13 @@ def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tup
     if len(forms) == 1:
         return 0, f"{name} in {forms[0].engine}"
     seconds = measure(jobs[: len(forms)])
-    close = [index for index, form in enumerate(forms) if (form.distance or 0.0) <= LARGEST_DISTANCE]
+    close = [index for index, form in enumerate(forms) if form.distance <= LARGEST_DISTANCE]
     fastest = min(close, key=lambda index: seconds[index])
     times = []
     for form, spent in zip(forms, seconds):
-        cost = "" if form.distance is None else f" at mel distance {form.distance:.3f}"
+        cost = f" at mel distance {form.distance:.3f}" if form.engine == "int8" else ""
         times.append(f"{form.engine} {spent:.3f} s{cost}")
     return fastest, f"{name} in {forms[fastest].engine} ({', '.join(times)})"
-
-
-def _vocoder(voice: Voice) -> Vocoder:
-    assert voice.vocoder is not None
-    return voice.vocoder
 
 
 def measure(ways: Sequence[Callable[[], object]]) -> list[float]:

@@ -2,25 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints import NO_EMA, LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
-from common.config import TextConfig
-from common.errors import CheckpointError, InputError, OptionError
+from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.config import AudioConfig, TextConfig
+from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.cuda_graphs import Recorder
+from common.synthesis.compile import accelerated
+from common.synthesis.cuda_graphs import CudaGraphRecorder, Recorder
+from common.synthesis.engine import load_in_engine
+from common.synthesis.options import FADE_OUT, SEED, VoiceOptions
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.shipped import shipped_vocoder, shipped_voice
-from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
+from common.text.options import TextOverrides, overridden
 
 Accelerate = Callable[[Any, LoadedCheckpoint], Any]  # a network and what it is of -> the network, compiled
 Checkpoint = LoadedCheckpoint | Path | str
-SEED = 1234
 
 
 def load_voice(
@@ -42,7 +45,7 @@ def load_voice(
 
     Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim.
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead. ``options`` are the model's inference options (`GeneratorSpec.parse`), by default its own;
+    more, instead. ``options`` are the model's inference options (`GeneratorSpec.options`), by default its own;
     ``lexicon`` is a file of words and their phones (`read_lexicon`); batches are padded to ``shapes``. With
     ``vocoder_pitch`` "voice" a vocoder that can is told the pitch of the symbols, instead of the mel's. Of checkpoints
     with EMA weights these are used.
@@ -64,7 +67,7 @@ def load_voice(
     inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
     assert isinstance(inference, GeneratorSpec)
     network, config = load_with_precision(loaded, precision)
-    options = inference.default_options if options is None else options
+    options = inference.options() if options is None else options
     controls = replace(inference.controls(options, network, config, where=loaded.path), seed=seed)
     if vocoder is None:
         vocoder = GriffinLimVocoder(loaded.checkpoint.audio, seed=seed)
@@ -109,7 +112,7 @@ def load_vocoder(
     graph_recorder: Recorder | None = None,
     shapes: PaddedShapes | None = None,
 ) -> NetworkVocoder:
-    """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.parse`).
+    """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.options`).
 
     Its mels are padded to ``shapes``, if they are given.
 
@@ -123,6 +126,7 @@ def load_vocoder(
     network, config = load_with_precision(loaded, precision)
     settings = NO_SETTINGS
     if inference.settings is not None:
+        options = inference.options() if options is None else options
         settings = inference.settings(options, config, seed=seed, where=loaded.path)
     context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
     if settings.tracked and loaded.exported is not None:
@@ -143,19 +147,6 @@ def load_vocoder(
     )
 
 
-def check_ema(opened: Sequence[LoadedCheckpoint]) -> None:
-    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
-
-    Raises:
-        CheckpointError: none has any.
-    """
-    without = [str(one.path) for one in opened if not one.ema]
-    if len(without) == len(opened):
-        raise CheckpointError(f"{' and '.join(without)}: {NO_EMA}")
-    for path in without:
-        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
-
-
 def contract_of(
     vocoder: LoadedCheckpoint, generator: LoadedCheckpoint | None, *, accepted: Sequence[str]
 ) -> AudioContract:
@@ -170,3 +161,88 @@ def contract_of(
         made = generator.checkpoint
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
     return contract
+
+
+def make_voice(
+    generator: LoadedCheckpoint,
+    vocoder: LoadedCheckpoint | None,
+    options: VoiceOptions,
+    *,
+    precision: Precision,
+    with_sound: bool = True,
+) -> Voice:
+    """The voice of opened checkpoints; without a vocoder's it speaks by Griffin-Lim, or makes mels alone.
+
+    Raises:
+        InputError: a checkpoint lacks what the options need, or the vocoder reads other mels.
+    """
+    speaking, front_end, acceleration = options.speaking, options.front_end, options.acceleration
+    audio = generator.checkpoint.audio
+    if vocoder is not None:
+        contract_of(vocoder, generator, accepted=speaking.accept_audio_differences)
+    griffin_lim = None
+    if vocoder is None and with_sound:
+        griffin_lim = make_vocoder(None, options, audio=audio, precision=precision)
+
+    def load(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None) -> Voice:
+        own = griffin_lim if vocoder is None else make_vocoder(vocoder, options, audio=audio, precision=precision)
+        return load_voice(
+            generator,
+            own,
+            precision=precision,
+            options=options.models["generator"],
+            seed=speaking.seed,
+            unknown_symbols=front_end.unknown_symbols,
+            lexicon=front_end.lexicon,
+            fade_out=speaking.fade_out,
+            vocoder_pitch=speaking.vocoder_pitch,
+            accelerate=_accelerate(options),
+            shapes=PaddedShapes.of(acceleration.length_buckets, options.batch_size),
+        )
+
+    generator = with_front_end(generator, front_end)
+    voice = load_in_engine(acceleration.engine, generator, vocoder, precision=precision, load=load)
+    return voice if with_sound else replace(voice, vocoder=None)
+
+
+def make_vocoder(
+    vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, audio: AudioConfig, precision: Precision
+) -> Vocoder:
+    """The vocoder of a checkpoint; without one Griffin-Lim of ``audio``, with a line that says so."""
+    speaking, acceleration = options.speaking, options.acceleration
+    if acceleration.cuda_graphs and not precision.cuda:
+        raise OptionError("--cuda-graphs needs --cuda")
+    if vocoder is None:
+        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
+        return GriffinLimVocoder(audio, seed=speaking.seed, n_iter=speaking.griffin_lim_iters)
+    return load_vocoder(
+        vocoder,
+        options.models.get("vocoder"),
+        precision=precision,
+        seed=speaking.seed,
+        denoising_strength=speaking.denoising_strength,
+        accelerate=_accelerate(options),
+        graph_recorder=CudaGraphRecorder() if acceleration.cuda_graphs else None,
+        shapes=PaddedShapes.of(acceleration.length_buckets, options.batch_size),
+    )
+
+
+def _accelerate(options: VoiceOptions) -> Accelerate:
+    acceleration = options.acceleration
+    shapes = PaddedShapes.of(acceleration.length_buckets, options.batch_size)
+    return partial(accelerated, torchscript=acceleration.torchscript, compile=acceleration.compile, shapes=shapes)
+
+
+def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> LoadedCheckpoint:
+    """A generator's checkpoint with the overrides in place of fields of its text front end.
+
+    A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
+    """
+    stored = loaded.checkpoint.text
+    text = overridden(stored or TextConfig(), overrides)
+    if stored is None:
+        print(
+            f"{loaded.path} does not say how its text was read; taken to be --input-type {text.input_type} "
+            f"--symbol-set {text.symbol_set} --text-cleaners {' '.join(text.cleaners)}"
+        )
+    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))

@@ -13,9 +13,6 @@ NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 
 OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
 
 
-MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
-
-
 @dataclass(frozen=True)
 class BatchTimes:
     """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""

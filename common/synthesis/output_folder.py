@@ -7,8 +7,11 @@ from pathlib import Path, PurePosixPath
 from common.audio import save_wav
 from common.audio.options import SETTINGS
 from common.config import AudioConfig, to_plain
-from common.files import make_folder, write_json, writing
+from common.files import make_folder, write_json, write_text, writing
+from common.synthesis.captions import subtitles
+from common.synthesis.options import OutputOptions
 from common.synthesis.phrases import Phrase
+from common.synthesis.pictures import draw_speech
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import SynthesisResult
 from common.torch_file import save_tensor
@@ -35,7 +38,7 @@ class OutputFolder:
         Nothing is written before `prepare`.
         """
         self.n_written = 0  # phrases
-        self._folder = folder
+        self.path = folder
         self._audio = audio
         self._join = join
         self._save_mels = save_mels
@@ -56,19 +59,19 @@ class OutputFolder:
 
     def prepare(self) -> None:
         """Make the folder, now rather than after the work, and say what the mels are that are to come."""
-        make_folder(self._folder, _HINT)
+        make_folder(self.path, _HINT)
         if self._save_mels:
-            with writing(self._folder, _HINT):
+            with writing(self.path, _HINT):
                 write_json(self._settings, to_plain(self._audio))
 
     def _paths(self, output: PurePosixPath) -> tuple[Path, Path, dict[str, Path]]:
         """Paths of the mel, of the sound, and by suffix of the files beside the sound."""
-        beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
-        return self._folder / "mels" / output.with_suffix(".pt"), self._folder / output, beside
+        beside = {suffix: self.path / output.with_suffix(suffix) for suffix in self._companions}
+        return self.path / "mels" / output.with_suffix(".pt"), self.path / output, beside
 
     def summary(self, n_phrases: int) -> str:
         """How many of the phrases are there."""
-        return f"{self.n_written} of {n_phrases} phrases are in {self._folder}"
+        return f"{self.n_written} of {n_phrases} phrases are in {self.path}"
 
     def add(self, result: SynthesisResult) -> str | None:
         """Write a phrase's files when its last utterance is there; returns a line that says so."""
@@ -94,3 +97,18 @@ class OutputFolder:
                 self._companions[suffix](speech, path)
         self.n_written += 1
         return line
+
+
+def companions_of(kept: OutputOptions) -> Companions:
+    """What is written beside a sound, its picture, subtitles, timings and prosody, as far as it is asked for."""
+    kind = kept.subtitles
+    files: Companions = {}
+    if kept.plots:
+        files[".png"] = draw_speech
+    if kind is not None:
+        files[f".{kind}"] = lambda speech, path: write_text(path, subtitles(speech, kind))
+    if kept.timings:
+        files[".timings.json"] = lambda speech, path: write_json(path, speech.timings())
+    if kept.save_prosody:
+        files[".prosody.json"] = lambda speech, path: speech.table.save(path)
+    return files

@@ -7,10 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.synthesis.cuda_graphs import LONGEST_FRAMES
-
-LONGEST_SYMBOLS = 512
-LENGTHS = f"evenly spaced up to {LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} frames"  # for help
+from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,9 @@ class PaddedShapes:
     def rows(self, n_utterances: int) -> int:
         """What a batch of so many utterances is filled up to."""
         return max(n_utterances, min(1 << (n_utterances - 1).bit_length(), self.batch_size))
+
+
+GRAPH_SHAPES = PaddedShapes(LONGEST_FRAMES // 64, batch_size=1)  # 64 frames are 0.7 s; batches are not filled up
 
 
 def padded_inference(infer: Callable[..., Tensor], shapes: PaddedShapes) -> Callable[..., Tensor]:

@@ -1,5 +1,6 @@
 """From a prosody table to what is synthesized: the symbols with the prosody that it gives them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,7 +12,7 @@ from common.synthesis.utterances import SynthesisInput
 from common.text import Style, Word
 
 if TYPE_CHECKING:
-    from common.synthesis.prosody_table import Prosody, UtteranceProsody
+    from common.synthesis.prosody_table import Prosody, SymbolProsody, UtteranceProsody
     from common.synthesis.voice import Voice
 
 
@@ -28,35 +29,28 @@ def inputs_of_prosody(table: "Prosody", voice: "Voice", *, style: Style, phrase:
     for name, value in own.items():
         if getattr(table, name) != value:
             raise InputError(f"{phrase.where}: {name} {getattr(table, name)}, expected the voice's, {value}")
-    return [
-        _input(one, voice, style=style, phrase=phrase, where=f"{phrase.where}: utterance {number}")
-        for number, one in enumerate(table.utterances, 1)
-    ]
+    return [_input(one, voice, style=style, phrase=phrase) for one in table.utterances]
 
 
-def _input(
-    utterance: "UtteranceProsody", voice: "Voice", *, style: Style, phrase: Phrase, where: str
-) -> SynthesisInput:
+def _input(utterance: "UtteranceProsody", voice: "Voice", *, style: Style, phrase: Phrase) -> SynthesisInput:
     symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(voice.front_end.symbols)}
     if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
-        raise InputError(f"{where}: symbol {unknown[0]!r} is not in symbol set {voice.front_end.symbol_set}")
+        raise InputError(f"{phrase.where}: symbol {unknown[0]!r} is not in symbol set {voice.front_end.symbol_set}")
     words, start = [], 0
     for word in utterance.words:
         if word.text:
             words.append(Word(word.text, start, start + len(word.symbols), span=0))
         start += len(word.symbols)
-    pitch, energy = symbols[0].pitch, symbols[0].energy
-    frames = torch.tensor([float(one.frames) for one in symbols])
-    volume = torch.tensor([one.volume for one in symbols]) * style.volume
+    frames, volume = _column(symbols, "frames"), _column(symbols, "volume") * style.volume
     return SynthesisInput(
         phrase,
         tokens=voice.front_end.inputs([ids[one.symbol] for one in symbols]),
         symbols=tuple(one.symbol for one in symbols),
         durations=frames / style.rate if style.rate != 1 else frames,
-        pitch_hz=None if pitch is None else _column([one.pitch for one in symbols]) * style.pitch,
-        energy=None if energy is None else _column([one.energy for one in symbols]).float(),
+        pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
+        energy=None if symbols[0].energy is None else _column(symbols, "energy"),
         volume=None if bool((volume == 1).all()) else volume,
-        speaker=voice.speaker_id(style.speaker or utterance.speaker, where),
+        speaker=voice.speaker_id(style.speaker or utterance.speaker, phrase.where),
         text=utterance.text,
         words=tuple(words),
         lead=utterance.lead,
@@ -64,5 +58,5 @@ def _input(
     )
 
 
-def _column(values: list[float | None]) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
+def _column(symbols: "Sequence[SymbolProsody]", name: str, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.tensor([getattr(one, name) for one in symbols], dtype=dtype)

@@ -30,26 +30,19 @@ def shipped_voice() -> LoadedCheckpoint | None:
     return open_checkpoint(path, role="generator", ema=True) if path.is_file() else None
 
 
-def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint], *, audio: AudioConfig | None = None, with_sound: bool = True
-) -> dict[str, LoadedCheckpoint]:
-    """``opened`` checkpoints by role, and the shipped ones where they are needed; a line says which.
-
-    They are the voice where nothing is given, unless mels are, as ``audio`` describes them; and the vocoder where none
-    is given, if it reads those mels or the voice's.
+def with_shipped(opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool) -> dict[str, LoadedCheckpoint]:
+    """``opened`` checkpoints by role with the shipped voice where nothing is given, and the shipped vocoder where it is
+    wanted and reads the voice's mels; a line says which.
     """
-    found, assumed = dict(opened), tuple[str, ...]()
-    if audio is None and not opened and (voice := shipped_voice()) is not None:
+    found = dict(opened)
+    if not opened and (voice := shipped_voice()) is not None:
         found["generator"] = voice
-    if "generator" in found:
+    if with_vocoder and "generator" in found and "vocoder" not in found:
         made = found["generator"].checkpoint
-        audio, assumed = made.audio, made.assumed
-    vocoder = shipped_vocoder(audio, assumed=assumed) if with_sound and audio is not None else None
-    if vocoder is not None:
-        found.setdefault("vocoder", vocoder)
+        if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
+            found["vocoder"] = vocoder
     paths = [str(one.path) for role, one in found.items() if role not in opened]
     if paths:
-        is_pair = not opened and "generator" in found
-        given = "checkpoint is given: " if is_pair else "vocoder checkpoint is given: the sound is made by "
+        given = "vocoder checkpoint is given: the sound is made by " if opened else "checkpoint is given: "
         print(f"no {given}{' speaks through '.join(paths)}")
     return found

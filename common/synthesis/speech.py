@@ -135,25 +135,17 @@ class Speech:
         utterances = []
         for (part, start), spoken, row in zip(self._starts(), self.utterances, self.table.utterances):
             times, words, index = self._times(part, start), [], 0
-            for word in row.words:
+            for word in (one for one in row.words if one.symbols):
                 symbols = []
-                for symbol in word.symbols:
-                    symbols.append(
-                        {
-                            "symbol": symbol.symbol,
-                            "start": _rounded(times[index]),
-                            "end": _rounded(times[index + 1]),
-                            "pitch": None if symbol.pitch is None else round(symbol.pitch, 2),
-                        }
-                    )
+                for one in word.symbols:
+                    pitch = None if one.pitch is None else round(one.pitch, 2)
+                    symbols.append({"symbol": one.symbol, **_span(times[index], times[index + 1]), "pitch": pitch})
                     index += 1
-                if symbols:
-                    ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
-                    words.append({"text": word.text, **ends, "symbols": symbols})
-            ends = {"start": _rounded(spoken.start), "end": _rounded(spoken.end)}
-            utterances.append({"text": spoken.text, **ends, "words": words})
-        marks = [{"name": name, "time": _rounded(time)} for name, time in self.marks]
-        return {"duration": _rounded(self.duration), "marks": marks, "utterances": utterances}
+                ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
+                words.append({"text": word.text, **ends, "symbols": symbols})
+            utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
+        marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
+        return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
 
     def _starts(self) -> Iterator[tuple[SynthesisResult, float]]:
         """The parts and the seconds at which they start."""
@@ -180,24 +172,24 @@ class Speech:
 
     def _prosody(self, part: SynthesisResult) -> Any:
         """A part's `UtteranceProsody`, of which the words cover all symbols."""
-        from common.synthesis.prosody_table import UtteranceProsody, WordProsody, symbols_said
+        from common.synthesis.prosody_table import SymbolProsody, UtteranceProsody, WordProsody
 
         item, frames = part.item, part.frames_of_symbols()
         if item.tokens is None or frames is None:
             raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
         pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
-        has_pitch = pitch is not None and bool(pitch.any())
-        said = [
-            {
-                "symbol": name,
-                "frames": int(frames[place]),
-                "pitch": float(pitch[place]) if has_pitch and pitch is not None else None,
-                "energy": None if energy is None else float(energy[place]),
-                "volume": 1.0 if item.volume is None else float(item.volume[place]),
-            }
+        if pitch is not None and not pitch.any():
+            pitch = None
+        rows = [
+            SymbolProsody.model_construct(  # whatever the values are; they are checked where a table is read
+                symbol=name,
+                frames=int(frames[place]),
+                pitch=None if pitch is None else float(pitch[place]),
+                energy=None if energy is None else float(energy[place]),
+                volume=1.0 if item.volume is None else float(item.volume[place]),
+            )
             for place, name in enumerate(item.symbols)
         ]
-        rows = symbols_said(said, where=item.phrase.where)
         words, end = [], 0
         for word in item.words:
             if word.start > end:
@@ -216,5 +208,5 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
     return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
-def _rounded(seconds: float) -> float:
-    return round(seconds, 4)
+def _span(start: float, end: float) -> dict[str, Any]:
+    return {"start": round(start, 4), "end": round(end, 4)}

@@ -3,7 +3,7 @@
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from common.progress import Progress, progress
 from common.signals import StopSignals
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
+from common.synthesis.options import FADE_OUT
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import pad_styles
@@ -27,7 +28,6 @@ from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 _GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
-FADE_OUT = 10  # frames at the end of an utterance that fade to silence, unless told otherwise
 
 
 class Generator(Protocol):
@@ -40,47 +40,28 @@ class Generator(Protocol):
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
 
 
+@dataclass(eq=False)
 class Synthesizer:
     """Synthesizes batches: the generator makes mels, unless they are given, and the vocoder makes waves of them."""
 
-    def __init__(
-        self,
-        *,
-        generator: Generator | None,
-        vocoder: Vocoder | None,
-        controls: Controls,
-        audio: AudioConfig,
-        device: torch.device,
-        autocast: Autocast,
-        fade_out: int = FADE_OUT,
-        voice_pitch: bool = False,
-        shapes: PaddedShapes | None = None,
-        path: Path | None = None,
-    ) -> None:
-        """``controls`` holds for every utterance, apart from what an utterance says itself.
-
-        ``fade_out`` frames at the end of each utterance fade to silence; with ``voice_pitch`` the vocoder is told the
-        generator's pitch. The generator's batches are padded to
-        ``shapes``, the vocoder's by itself. ``path`` is that of the generator's checkpoint, for errors.
-        """
-        self.unfinished: set[Phrase] = set()  # that the generator did not end
-        self.silent: set[Phrase] = set()  # that it ended, but made fewer frames of than `SHORTEST_SPEECH`
-        self._generator = generator
-        self._vocoder = vocoder
-        self._controls = controls
-        self._hop_length = audio.hop_length
-        self._device = device
-        self._autocast = autocast
-        self._shapes = shapes
-        self._path = path
-        self._voice_pitch = voice_pitch
-        self._fade_out = fade_out * audio.hop_length  # samples
-        self.times: list[BatchTimes] = []  # of the batches so far
+    generator: Generator | None
+    vocoder: Vocoder | None
+    controls: Controls  # of every utterance, apart from what an utterance says itself
+    audio: AudioConfig
+    device: torch.device
+    autocast: Autocast
+    fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
+    voice_pitch: bool = False  # whether the vocoder is told the generator's pitch
+    shapes: PaddedShapes | None = None  # that the generator's batches are padded to; the vocoder's are, by itself
+    path: Path | None = None  # of the generator's checkpoint, for errors
+    unfinished: set[Phrase] = field(default_factory=set)  # that the generator did not end
+    silent: set[Phrase] = field(default_factory=set)  # that it ended with fewer frames than `SHORTEST_SPEECH`
+    times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
     @property
     def vocoder_name(self) -> str:
         """The vocoder's name in the log; empty without one."""
-        return self._vocoder.name if self._vocoder else ""
+        return self.vocoder.name if self.vocoder else ""
 
     def problems(self, n_phrases: int) -> list[str]:
         """Lines that count, out of ``n_phrases``, those that were cut and those that were not spoken."""
@@ -96,13 +77,13 @@ class Synthesizer:
         Raises:
             InputError: a mel is not finite; names the phrase.
         """
-        output = self._mels(batch, watch or Stopwatch(self._device))
+        output = self._mels(batch, watch or Stopwatch(self.device))
         results = [
             SynthesisResult(item, mel[:, :length], output=output, row=row)
             for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
         ]
         for one in results:
-            _check_finite(one.mel, "mel-spectrogram", one.phrase, path=self._path)
+            _check_finite(one.mel, "mel-spectrogram", one.phrase, path=self.path)
         return results
 
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
@@ -111,11 +92,11 @@ class Synthesizer:
         Raises:
             InputError: the sound is not finite; names the phrase.
         """
-        assert self._vocoder is not None, "sound needs a vocoder"
+        assert self.vocoder is not None, "sound needs a vocoder"
         factors, start = self._envelope(result), 0
-        for piece in self._vocoder.stream(result.mel.to(self._device), **self._pitch_of([result])):
+        for piece in self.vocoder.stream(result.mel.to(self.device), **self._pitch_of([result])):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.phrase, path=getattr(self._vocoder, "path", None))
+            _check_finite(piece, "sound", result.phrase, path=getattr(self.vocoder, "path", None))
             yield piece if factors is None else piece * factors[start:end]
             start = end
 
@@ -125,9 +106,9 @@ class Synthesizer:
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
-        watch, vocoder_watch = Stopwatch(self._device), Stopwatch(self._device)
+        watch, vocoder_watch = Stopwatch(self.device), Stopwatch(self.device)
         results = self.generate(batch, watch)
-        size = (self._vocoder and self._vocoder.max_batch) or len(batch)
+        size = (self.vocoder and self.vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
             yield from self._with_sound(results[start : start + size], vocoder_watch)
         n_frames = sum(one.mel.size(1) for one in results)
@@ -136,15 +117,15 @@ class Synthesizer:
                 n_utterances=len(batch),
                 n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
                 n_frames=n_frames,
-                n_samples=n_frames * self._hop_length,
-                generator=watch.seconds if self._generator is not None else None,
-                vocoder=None if self._vocoder is None else vocoder_watch.seconds,
+                n_samples=n_frames * self.audio.hop_length,
+                generator=watch.seconds if self.generator is not None else None,
+                vocoder=None if self.vocoder is None else vocoder_watch.seconds,
             )
         )
 
     def _with_sound(self, results: Sequence[SynthesisResult], watch: Stopwatch) -> Iterator[SynthesisResult]:
         """The results of a batch with their waves; as they are without a vocoder."""
-        if self._vocoder is None:
+        if self.vocoder is None:
             yield from results
             return
         lengths = [one.mel.size(1) for one in results]
@@ -152,39 +133,40 @@ class Synthesizer:
         assert output is not None
         with watch.running():
             mel = output.mel[first : first + len(results), :, : max(lengths)]
-            waves = self._vocoder.speak(mel, lengths, **self._pitch_of(results))
+            waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
-            _check_finite(wave, "sound", one.phrase, path=getattr(self._vocoder, "path", None))
+            _check_finite(wave, "sound", one.phrase, path=getattr(self.vocoder, "path", None))
             yield replace(one, wave=wave if factors is None else wave * factors)
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
         """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
-        if self._voice_pitch:
+        if self.voice_pitch:
             curves = [one.pitch_of_frames() for one in results]
-            return {"pitch": pad_sequence(curves, batch_first=True).to(self._device)}
-        return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self._device))
+            return {"pitch": pad_sequence(curves, batch_first=True).to(self.device)}
+        return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.device))
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
-        return envelope(result, hop_length=self._hop_length, fade_out=self._fade_out)
+        hop = self.audio.hop_length
+        return envelope(result, hop_length=hop, fade_out=self.fade_out * hop)
 
     @torch.inference_mode()
     def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:
         """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``watch``."""
-        if self._generator is None:
+        if self.generator is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
-            return MelOutput(padded.to(self._device), torch.tensor([one.size(1) for one in mels]))
+            return MelOutput(padded.to(self.device), torch.tensor([one.size(1) for one in mels]))
         rows, n_symbols = list(batch), max(item.length for item in batch)
-        if self._shapes is not None:
-            rows += [batch[-1]] * (self._shapes.rows(len(batch)) - len(batch))
-            n_symbols = self._shapes.symbols(n_symbols)
-        tokens = _pad_column("tokens", rows, n_symbols, self._device)
+        if self.shapes is not None:
+            rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
+            n_symbols = self.shapes.symbols(n_symbols)
+        tokens = _pad_column("tokens", rows, n_symbols, self.device)
         assert tokens is not None, "phrases without mels come with tokens"
-        lengths = torch.tensor([item.length for item in rows], device=self._device)
+        lengths = torch.tensor([item.length for item in rows], device=self.device)
         controls = self._controls_of(rows, n_symbols)
-        with watch.running(), self._autocast():
-            output = self._generator.infer(tokens, lengths, controls)
+        with watch.running(), self.autocast():
+            output = self.generator.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
         for item, n, ended in zip(batch, output.lengths.tolist(), finished):
             if not ended:
@@ -197,18 +179,18 @@ class Synthesizer:
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
         """The controls of all utterances, and those of each, padded to ``n_symbols``."""
-        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, self._device) for name in _GIVEN}
+        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, self.device) for name in _GIVEN}
         controls = replace(
-            self._controls,
-            speaker=torch.tensor([item.speaker for item in batch], device=self._device),
-            frame_step=1 if self._shapes is None else self._shapes.frame_step,
+            self.controls,
+            speaker=torch.tensor([item.speaker for item in batch], device=self.device),
+            frame_step=1 if self.shapes is None else self.shapes.frame_step,
             **given,
         )
         lengths = [item.length for item in batch]
         styles = pad_styles([item.styles for item in batch], lengths, n_symbols=n_symbols)
         if styles is None:
             return controls
-        styles = styles.to(self._device)
+        styles = styles.to(self.device)
         transform = styles.transform(controls.pitch_transform) if styles.changes_pitch else controls.pitch_transform
         return replace(controls, pace=controls.pace * styles.rate, pitch_transform=transform)
 

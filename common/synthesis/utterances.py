@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio import PITCH_LIMITS
+from common.data import load_fractions
 from common.errors import InputError
 from common.synthesis.controls import MelOutput
 from common.synthesis.phrases import Phrase
@@ -64,6 +66,18 @@ def mel_of(item: SynthesisInput) -> Tensor:
     """The mel of an utterance without tokens, which comes with it."""
     assert item.mel is not None, "an utterance without tokens comes with its mel"
     return item.mel
+
+
+def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
+    """The values (length,) float32 of a file, one for ``each`` symbol or frame.
+
+    Raises:
+        InputError: the file is missing or broken, or of another length; names ``where``.
+    """
+    values = load_fractions(path, where=where)
+    if values.shape != (length,):
+        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
+    return values
 
 
 def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,12 +13,10 @@ from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.cuda_graphs import BucketedGraphs, Infer, Recorder
-from common.synthesis.padding import PaddedShapes, padded_inference
+from common.synthesis.cuda_graphs import Infer, RecordedInference, Recorder
+from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
+from common.synthesis.padding import GRAPH_SHAPES, PaddedShapes, padded_inference
 from common.synthesis.streaming import plan_pieces
-
-GRIFFIN_LIM_ITERATIONS = 60
-ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 
 
 class Vocoder(Protocol):
@@ -101,62 +99,45 @@ class VocoderSettings:
 NO_SETTINGS = VocoderSettings()
 
 
+@dataclass(eq=False)
 class NetworkVocoder:
-    """A trained vocoder, with its denoiser.
+    """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
 
     On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding.
+
+    Raises:
+        OptionError: there can be no denoiser for such audio.
     """
 
-    def __init__(
-        self,
-        network: VocoderNetwork,
-        audio: AudioConfig,
-        *,
-        name: str,
-        path: Path | None = None,
-        autocast: Autocast,
-        device: torch.device,
-        denoising_strength: float = 0.0,
-        settings: VocoderSettings = NO_SETTINGS,
-        context: int | None = None,
-        takes_pitch: bool = False,
-        graph_recorder: Recorder | None = None,
-        shapes: PaddedShapes | None = None,
-    ) -> None:
-        """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` records the work as CUDA graphs.
+    network: VocoderNetwork
+    audio: AudioConfig
+    name: str
+    autocast: Autocast
+    device: torch.device
+    path: Path | None = None  # of the checkpoint, for errors
+    denoising_strength: float = 0.0  # 0: no denoiser
+    settings: VocoderSettings = NO_SETTINGS
+    context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
+    takes_pitch: bool = False
+    graph_recorder: Recorder | None = None  # records the work as CUDA graphs
+    shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
-        ``path`` is that of the checkpoint, for errors.
-
-        Mels are padded to ``shapes``, if they are given, but for later pieces of a positional sound.
-
-        ``context`` is the mel frames on each side that sound depends on; None: all of them, and `stream` has one piece.
-        The denoiser subtracts the sound that ``network`` makes of a mel of zeros with ``settings.silent``.
-
-        Raises:
-            OptionError: there can be no denoiser for such audio.
-        """
-        self.name = name
-        self.path = path
-        self.audio = audio
-        self.takes_pitch = takes_pitch
-        self.max_batch = 1 if device.type == "cpu" else None
-        self._network = network
-        self._autocast = autocast
-        self._settings = settings
-        self._device = device
-        self._context = context
+    def __post_init__(self) -> None:
+        self.max_batch = 1 if self.device.type == "cpu" else None
         self._run: Infer = self._infer
-        if graph_recorder is not None:
-            self._run = BucketedGraphs(self._infer, record=graph_recorder)
+        shapes = self.shapes
+        if self.graph_recorder is not None:
+            self._run = RecordedInference(self._infer, record=self.graph_recorder)
+            shapes = shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)
         self._denoiser = None
-        if denoising_strength > 0:
+        if self.denoising_strength > 0:
             with torch.inference_mode():
-                zeros = torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device)
-                with autocast():
-                    noise = network.infer(zeros, None, **{**settings.infer, **settings.silent})[0]
-                self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
+                zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
+                with self.autocast():
+                    noise = self.network.infer(zeros, None, **{**self.settings.infer, **self.settings.silent})[0]
+                self._denoiser = Denoiser(noise, self.audio, strength=self.denoising_strength)
 
     @torch.inference_mode()
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
@@ -173,18 +154,18 @@ class NetworkVocoder:
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
         """mel (n_mels, F) -> pieces (T_i,) of the wave, each computed on demand in memory that its length bounds."""
         n_frames, hop = mel.size(1), self.audio.hop_length
-        context = n_frames if self._context is None else self._context
-        context += self._settings.windows * -(-self.audio.filter_length // hop)
+        context = n_frames if self.context is None else self.context
+        context += self.settings.windows * -(-self.audio.filter_length // hop)
         if self._denoiser is not None:
             context += self._denoiser.context
         whole = pitch
-        if self._settings.tracked:
-            whole = pitch | {"track": self._network.track(mel[None].to(self._device), **pitch)}
+        if self.settings.tracked:
+            whole = pitch | {"track": self.network.track(mel[None].to(self.device), **pitch)}
         for piece in plan_pieces(n_frames, context=context):
-            read = mel[None, :, piece.first : piece.last].to(self._device).contiguous()
+            read = mel[None, :, piece.first : piece.last].to(self.device).contiguous()
             # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They
             # are recorded with the noise of an utterance's beginning, so where that matters later pieces run without.
-            if whole or (self._settings.positional and piece.first > 0):
+            if whole or (self.settings.positional and piece.first > 0):
                 cut = {name: values[..., piece.first : piece.last] for name, values in whole.items()}
                 wave = self._infer(read, None, first_frame=piece.first, **cut)
             else:
@@ -194,16 +175,15 @@ class NetworkVocoder:
             yield wave[0, (piece.start - piece.first) * hop : (piece.end - piece.first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **position: Any) -> Tensor:
-        with self._autocast():
-            return self._network.infer(mel, lengths, **self._settings.infer, **position).float()
+        with self.autocast():
+            return self.network.infer(mel, lengths, **self.settings.infer, **position).float()
 
 
 @dataclass(frozen=True)
 class AudioComparison:
     """What two descriptions of mels have to do with each other; they fit where ``lines`` is empty."""
 
-    lines: list[str]  # one for each field that differs, and may not
-    refused: tuple[str, ...]  # these fields
+    lines: list[str]  # one for each field that differs, and may not: "peak: ..."
     unrecorded: tuple[str, ...]  # fields that differ, but that one of the two does not record
 
 
@@ -218,13 +198,11 @@ class AudioContract:
 
     def compare(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> AudioComparison:
         """Mels of another description beside these; ``owner`` says whose they are, ``assumed`` as above, of theirs."""
-        differing = [
-            field.name for field in fields(audio) if getattr(audio, field.name) != getattr(self.audio, field.name)
-        ]
-        unrecorded = tuple(name for name in dict.fromkeys((*self.assumed, *assumed)) if name in differing)
+        open_fields = dict.fromkeys((*self.assumed, *assumed))
+        unrecorded = tuple(name for name in open_fields if getattr(audio, name) != getattr(self.audio, name))
         ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
         lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
-        return AudioComparison(lines, tuple(name for name in differing if name not in ignored), unrecorded)
+        return AudioComparison(lines, unrecorded)
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` as above, of theirs.
@@ -237,10 +215,12 @@ class AudioContract:
         found = self.compare(audio, owner=owner, assumed=assumed)
         if found.lines:
             message = mismatch_message((owner, self.owner), found.lines)
-            if set(found.refused) <= set(ACCEPTABLE_DIFFERENCES):
+            refused = [line.partition(":")[0] for line in found.lines]
+            if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
+                accepted = " ".join([*self.accepted, *refused])
                 message += (
-                    "; best fine-tune the vocoder on these mels (scripts/fine_tune.sh), or let it speak them as it is "
-                    f"with --accept-audio-differences {' '.join([*self.accepted, *found.refused])}"
+                    "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give --accept-audio-differences "
+                    f"{accepted}"
                 )
             raise InputError(message)
         if found.unrecorded:

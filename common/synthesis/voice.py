@@ -13,17 +13,18 @@ from torch import Tensor
 from common.audio import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
-from common.errors import InputError, OptionError, shown
+from common.errors import InputError, OptionError, check_choice, shown
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.controls import MAX_FRAMES, VOCODER_PITCHES, Controls
+from common.synthesis.controls import Controls
+from common.synthesis.options import FADE_OUT, MAX_FRAMES, VOCODER_PITCHES
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
 from common.synthesis.speech import Speech, silences
 from common.synthesis.styles import styles_of_symbols
-from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
-from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
+from common.synthesis.synthesizer import Generator, Synthesizer
+from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, load_row
 from common.synthesis.vocoder import Vocoder
 from common.text import (
     LIMITS,
@@ -39,7 +40,6 @@ from common.text import (
     split_utterances,
     utterance_draws,
 )
-from common.torch_file import load_tensor
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody
@@ -65,9 +65,7 @@ class Voice:
     shapes: PaddedShapes | None = None  # that batches of mels are padded to; None: to their longest utterance
 
     def __post_init__(self) -> None:
-        if self.vocoder_pitch not in VOCODER_PITCHES:
-            wanted = " or ".join(VOCODER_PITCHES)
-            raise OptionError(f"--vocoder-pitch {shown(self.vocoder_pitch)}: expected {wanted}")
+        check_choice("vocoder_pitch", self.vocoder_pitch, VOCODER_PITCHES)
         if self.vocoder_pitch == "voice" and self.vocoder is not None and not self.can_tell_pitch:
             why = f"{self.vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
             raise OptionError(f"--vocoder-pitch voice: {why} pitch; leave it out")
@@ -96,7 +94,7 @@ class Voice:
     @property
     def can_tell_pitch(self) -> bool:
         """Whether its vocoder can be told the pitch of its symbols."""
-        return self.shapes_prosody and getattr(self.vocoder, "takes_pitch", False)
+        return self.shapes_prosody and self.vocoder is not None and self.vocoder.takes_pitch
 
     @cached_property
     def synthesizer(self) -> Synthesizer:
@@ -230,12 +228,14 @@ class Voice:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             style = Style(speaker=phrase.speaker or speaker)
-            is_given = phrase.pitch is not None or phrase.duration is not None
+            is_given = self.shapes_prosody and (phrase.pitch is not None or phrase.duration is not None)
             longest = sys.maxsize if is_given else LONGEST_PHRASE
             items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, draw=draw)
-            if is_given:
-                items = [_with_given(items, phrase, dataset_path)]
-            inputs += items
+            if is_given and len(items) > 1:
+                raise InputError(
+                    f"{where}: breaks in the text, and pitch or durations of its symbols; give one of them"
+                )
+            inputs += [_with_given(item, phrase, dataset_path) for item in items] if is_given else items
         self.front_end.warn_dropped()
         return inputs
 
@@ -297,8 +297,7 @@ class Voice:
         of_spans = [combined(style, span.style) for span in utterance.spans]
         of_symbols = _styles_of_symbols(of_spans, encoded.words, len(encoded.ids))
         styles = styles_of_symbols(of_symbols)
-        if styles is not None and not self.shapes_prosody:
-            self._warn_once(f"{self.spec.name} cannot change pace and pitch; they are left out")
+        if styles is not None and self._leaves_out_styles:
             styles = None
         volume, names = None, self.front_end.symbols
         if any(one.volume != 1 for one in of_symbols):
@@ -321,11 +320,12 @@ class Voice:
             pause=utterance.pause,
         )
 
-    def _warn_once(self, line: str) -> None:
-        warned = self.__dict__.setdefault("_warned", set())
-        if line not in warned:
-            warned.add(line)
-            print(f"warning: {line}", file=sys.stderr)
+    @cached_property
+    def _leaves_out_styles(self) -> bool:
+        """Whether the network cannot change pace and pitch; when it is first asked, a warning says so."""
+        if not self.shapes_prosody:
+            print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
+        return not self.shapes_prosody
 
 
 def _styles_of_symbols(of_spans: Sequence[Style], words: Sequence, n_symbols: int) -> list[Style]:
@@ -356,27 +356,14 @@ def _check_pitch(items: Sequence[SynthesisInput]) -> None:
             raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, the vocoder expects 0 or {low:g} to {high:g}")
 
 
-def _with_given(items: Sequence[SynthesisInput], phrase: Phrase, dataset_path: Path) -> SynthesisInput:
-    """The one utterance of a phrase with the pitch and durations that the list gives."""
-    if len(items) > 1:
-        raise InputError(f"{phrase.where}: breaks in the text, and pitch or durations of its symbols; give one of them")
+def _with_given(item: SynthesisInput, phrase: Phrase, dataset_path: Path) -> SynthesisInput:
+    """An utterance with the pitch and durations that the list gives."""
 
     def load(path: str | None) -> Tensor | None:
-        return None if path is None else _load_per_token(dataset_path / path, items[0].length, where=phrase.where)
+        return None if path is None else load_row(dataset_path / path, item.length, each="symbol", where=phrase.where)
 
     pitch, durations = load(phrase.pitch), load(phrase.duration)
     if durations is not None and not 0 <= durations.min() <= durations.max() <= MAX_FRAMES:
-        wrong = "negative durations" if durations.min() < 0 else f"a symbol of {durations.max():g} frames"
-        message = f"{dataset_path / str(phrase.duration)}: {wrong}, expected 0 to {MAX_FRAMES} ({phrase.where})"
-        raise InputError(message)
-    return replace(items[0], pitch=pitch, durations=durations)
-
-
-def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
-    values = load_tensor(path, where=where)
-    if values.shape != (n_tokens,):
-        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({n_tokens},), one value a symbol ({where})")
-    values = values.float()
-    if not torch.isfinite(values).all():
-        raise InputError(f"{path}: holds values that are not finite ({where})")
-    return values
+        path, wrong = dataset_path / str(phrase.duration), f"{durations.min():g} to {durations.max():g} frames"
+        raise InputError(f"{path}: symbols of {wrong}, expected 0 to {MAX_FRAMES} ({phrase.where})")
+    return replace(item, pitch=pitch, durations=durations)

@@ -7,8 +7,8 @@ from common.config import TextConfig
 from common.errors import InputError, at, shown
 from common.text.espeak import unlinked
 from common.text.g2p import BETWEEN
-from common.text.normalization.tables import word_table
 from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
+from common.text.tables import word_table
 
 ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}

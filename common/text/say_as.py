@@ -10,7 +10,7 @@ from common.text.normalization.english.dates import MONTHS, read_times
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import NUMBER, digits, number_words, ordinal, two_digits, year
 from common.text.normalization.english.pronunciation import spell
-from common.text.normalization.tables import word_table
+from common.text.tables import word_table
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")
 TIME_FORMATS = ("hms12", "hms24")

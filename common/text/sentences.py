@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from common.text.normalization.english.abbreviations import STARTERS
-from common.text.normalization.tables import word_table
 from common.text.ssml import Boundary, Item, Mark, Pause, Span
+from common.text.tables import word_table
 
 MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
 

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from string import ascii_lowercase, ascii_uppercase
 
 from common.errors import check_choice, shown
-from common.text.normalization.tables import table_text
+from common.text.tables import table_text
 
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones

@@ -27,7 +27,7 @@ from common.audio import pcm16
 from common.cli import ArgumentParser, positive_int, run
 from common.errors import InputError
 from common.serving import Limits
-from common.serving.arguments import build_parser, load_models
+from common.serving.arguments import load_models
 from common.synthesis import read_phrases
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.table import Row, markdown
@@ -180,8 +180,7 @@ def measure(load: Load, options: Sequence[str]) -> tuple[Row, list[str]]:
         finally:
             server.terminate()
             status = server.wait()
-    parser = build_parser()
-    voice = load_models(parser.parse_args(list(options)), parser).voice
+    voice = load_models(options).voice
     wrong = check_answers(answers, lambda text: pcm16(voice.speak(text).wave))
     faults = [f"not so: {name}" for name, is_so in refused.items() if is_so is False]
     faults += [f"{wrong} of {len(answers)} answers are unlike the voice without a server"] * (wrong > 0)

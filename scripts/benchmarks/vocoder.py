@@ -23,7 +23,7 @@ from common.cli import ArgumentParser, add_precision_arguments, positive_int, pr
 from common.errors import InputError
 from common.precision import autocast
 from common.timing import take_turns
-from hifigan.model import ModelConfig
+from hifigan.config import ModelConfig
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.random_models import KINDS, N_FRAMES, make_vocoder
 from scripts.benchmarks.table import markdown

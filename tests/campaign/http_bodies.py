@@ -6,21 +6,15 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from common.serving import Limits, Service
-from common.serving.arguments import build_parser, limits_from_args, load_models
+from common.serving.arguments import load_models
 
 
 def main() -> int:
     """Send ``path content-type body-file voice vocoder recognizer`` of the command line."""
     path, kind, body, voice, vocoder, recognizer = sys.argv[1:]
-    parser = build_parser()
-    args = parser.parse_args(["--fastpitch", voice, "--hifigan", vocoder, "--jasper", recognizer])
-    limits: Limits = limits_from_args(args)
-    service = Service(load_models(args, parser), limits=limits)
-    service.start()
-    answer = TestClient(service.gate, raise_server_exceptions=True).post(
-        path, content=Path(body).read_bytes(), headers={"Content-Type": kind}
-    )
-    service.stop()
+    models = load_models(["--fastpitch", voice, "--hifigan", vocoder, "--jasper", recognizer])
+    with TestClient(Service(models, limits=Limits()).gate, raise_server_exceptions=True) as client:
+        answer = client.post(path, content=Path(body).read_bytes(), headers={"Content-Type": kind})
     if answer.status_code >= 400:
         error = answer.json()["error"]
         print(f"error: {error['message']}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """A toy vocoder: each mel frame becomes its hop of samples by a small convolution."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from toy_vocoder.arg_parser import RECIPE, TrainingOptions, add_inference_arguments, parse_inference, set_up
+from toy_vocoder.arg_parser import RECIPE, InferenceOptions, TrainingOptions, set_up
 from toy_vocoder.data_function import build_dataset
 from toy_vocoder.loss_function import build_objective
 from toy_vocoder.model import ModelConfig, build_networks, model_config, settings
@@ -18,5 +18,5 @@ MODEL = ModelSpec(
         build_dataset=build_dataset,
         build_objective=build_objective,
     ),
-    inference=VocoderSpec(settings=settings, parse=parse_inference, add_arguments=add_inference_arguments),
+    inference=VocoderSpec(settings=settings, options=InferenceOptions),
 )

@@ -1,6 +1,5 @@
 """Options of the toy vocoder."""
 
-import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +25,7 @@ class TrainingOptions:
 class InferenceOptions:
     """What its inference takes."""
 
-    gain: float
+    toy_gain: float = option(1.0, "loudness")
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
@@ -35,13 +34,3 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     options = replace(options, dataset_path=run.dataset_path, seed=run.seed)
     optimization = Optimization(schedule=lambda iteration, epoch: run.learning_rate)
     return TrainingSetup(options, request.mels(), None, optimization, same_shapes=True)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add its options to those of ``inference.py``."""
-    parser.add_argument_group("toy vocoder").add_argument("--toy-gain", type=float, default=1.0, help="loudness")
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options, once."""
-    return InferenceOptions(args.toy_gain)

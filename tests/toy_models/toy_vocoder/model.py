@@ -58,4 +58,4 @@ def build_networks(
 
 def settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
     """What `ToyVocoder.infer` takes."""
-    return VocoderSettings(infer={"gain": options.gain})
+    return VocoderSettings(infer={"gain": options.toy_gain})

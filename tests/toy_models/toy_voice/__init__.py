@@ -1,7 +1,7 @@
 """A toy text-to-mel model: each symbol becomes a few equal frames."""
 
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
-from toy_voice.arg_parser import RECIPE, TrainingOptions, add_inference_arguments, parse_inference, set_up
+from toy_voice.arg_parser import RECIPE, InferenceOptions, TrainingOptions, set_up
 from toy_voice.data_function import build_dataset
 from toy_voice.loss_function import build_objective
 from toy_voice.model import ModelConfig, build_networks, controls, model_config
@@ -18,5 +18,5 @@ MODEL = ModelSpec(
         build_dataset=build_dataset,
         build_objective=build_objective,
     ),
-    inference=GeneratorSpec(parse=parse_inference, controls=controls, add_arguments=add_inference_arguments),
+    inference=GeneratorSpec(controls=controls, options=InferenceOptions),
 )

@@ -1,6 +1,5 @@
 """Options of the toy voice."""
 
-import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +29,7 @@ class TrainingOptions:
 class InferenceOptions:
     """What its inference takes."""
 
-    pace: float
+    toy_pace: float = option(1.0, "speed")
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
@@ -38,13 +37,3 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     options = replace(options, dataset_path=request.run.dataset_path)
     optimization = Optimization(schedule=lambda iteration, epoch: request.run.learning_rate)
     return TrainingSetup(options, request.mels(), text_config(options.text), optimization)
-
-
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add its options to those of ``inference.py``."""
-    parser.add_argument_group("toy voice").add_argument("--toy-pace", type=float, default=1.0, help="speed")
-
-
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options, once."""
-    return InferenceOptions(args.toy_pace)

@@ -59,4 +59,4 @@ def build_networks(
 
 def controls(options: InferenceOptions, network: ToyVoice, config: ModelConfig, *, where: Path) -> Controls:
     """How it speaks."""
-    return Controls(pace=options.pace)
+    return Controls(pace=options.toy_pace)

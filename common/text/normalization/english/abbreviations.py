@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.tables import word_pattern, word_table
+from common.text.tables import word_pattern, word_table
 
 STARTERS = word_pattern("sentence_starters")
 _ENDS_SENTENCE = rf"(?=\s*[\"')]*\s*$|\s+[\"'(]*(?:{STARTERS})\b)"

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from unidecode import unidecode
 
-from common.text.normalization.tables import word_table
+from common.text.tables import word_table
 
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′ʼ`´", "'"),

@@ -12,7 +12,7 @@ from common.text.normalization.english.numbers import (
     plural,
 )
 from common.text.normalization.english.pronunciation import is_spelled
-from common.text.normalization.tables import word_pattern
+from common.text.tables import word_pattern
 
 _END = r"(?![\w]|[.,][0-9])"
 _START = r"(?<![\w.,$£€])"

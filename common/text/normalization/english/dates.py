@@ -11,7 +11,7 @@ from common.text.normalization.english.numbers import (
     two_digits,
     year,
 )
-from common.text.normalization.tables import word_pattern
+from common.text.tables import word_pattern
 
 _NAMES = "january february march april may june july august september october november december"
 MONTHS = tuple(_NAMES.split())

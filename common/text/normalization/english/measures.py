@@ -3,7 +3,7 @@
 import re
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words, year
-from common.text.normalization.tables import word_table
+from common.text.tables import word_table
 
 _UNITS = word_table("units")
 _UNITS |= {f"sq{dot} ft": "square foot" for dot in ("", ".")}

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
-from common.text.normalization.tables import word_table
+from common.text.tables import word_table
 
 
 class _Currency(NamedTuple):

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from common.text.normalization.tables import word_pattern, word_table
+from common.text.tables import word_pattern, word_table
 
 _BELOW_20 = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from common.text.normalization.english.abbreviations import STARTERS
-from common.text.normalization.tables import word_set
+from common.text.tables import word_set
 
 _INITIALISMS = word_set("initialisms")
 _SPOKEN = word_set("spoken_capitals")

@@ -4,7 +4,7 @@ import re
 
 from common.text.normalization.english.numbers import cardinal, digits
 from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
-from common.text.normalization.tables import word_pattern, word_set, word_table
+from common.text.tables import word_pattern, word_set, word_table
 
 _DOMAINS = word_pattern("domains")
 _SPELLED_DOMAINS = word_set("spelled_domains")

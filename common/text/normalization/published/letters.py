@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.tables import word_table
+from common.text.tables import word_table
 
 _AM_PM = re.compile(r"([0-9]|0[0-9]|1[0-9]|2[0-3]):?([0-5][0-9])?\s*([AaPp])[Mm]\b")
 _UNITS = word_table("published_units")

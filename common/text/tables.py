@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in (_HERE / "words.txt", _HERE.parent / "symbols.txt"))
+_TEXT = "\n\n".join(
+    path.read_text(encoding="utf-8") for path in (_HERE / "normalization" / "words.txt", _HERE / "symbols.txt")
+)
 _TABLES = dict(re.findall(r"^\[(\w+)\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE))
 
 

@@ -1,0 +1,96 @@
+"""Command lines that name checkpoints: these are opened first, then the options of exactly their models are read."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common.cli import ArgumentParser, names_given
+from common.errors import CheckpointError, OptionError
+from common.options import option_of
+from common.registry import ModelSpec, available_models, get_model
+
+if TYPE_CHECKING:
+    from common.checkpoints.loading import LoadedCheckpoint
+
+
+def models_with(*roles: str) -> list[ModelSpec]:
+    """The models of these roles whose packages are here."""
+    return [get_model(name) for role in roles for name in available_models(role)]
+
+
+def named_models(argv: Sequence[str] | None, *roles: str) -> list[ModelSpec]:
+    """The models whose checkpoints a command line names, of each role; all of a role where it names none."""
+    given = names_given(argv)
+    found = []
+    for role in roles:
+        models = models_with(role)
+        found += [spec for spec in models if f"--{spec.option}" in given] or models
+    return found
+
+
+def add_checkpoint_options(parser: ArgumentParser, purposes: dict[str, str]) -> None:
+    """Add the options that take checkpoints, of all models with the roles in ``purposes``, which say what for."""
+    group = parser.add_argument_group("models")
+    for spec in models_with(*purposes):
+        text = f"checkpoint of a {spec.name} model{purposes[spec.role]}"
+        group.add_argument(f"--{spec.option}", type=Path, metavar="FILE", help=text)
+
+
+def parse_options(
+    argv: Sequence[str] | None, parser: ArgumentParser, models: Sequence[ModelSpec], *, intermixed: bool = False
+) -> argparse.Namespace:
+    """The options of ``parser``, which are those of ``models``; an unknown one ends the program with status 2.
+
+    With ``intermixed`` the first of the words that are no options may be left out.
+    """
+    parse = parser.parse_known_intermixed_args if intermixed else parser.parse_known_args
+    args, unknown = parse(argv)
+    if unknown:
+        *others, last = [spec.name for spec in models] or ["Griffin-Lim"]
+        names = f"{', '.join(others)} and {last}" if others else last
+        parser.error(f"{unknown[0].partition('=')[0]}: not an option of {names}")
+    return args
+
+
+def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = False) -> "dict[str, LoadedCheckpoint]":
+    """The checkpoints that options name, by role; each is opened once, with the weights that --ema chooses.
+
+    With ``quiet`` no line says that the EMA weights are used.
+
+    Raises:
+        OptionError: two checkpoints of one role are named.
+        CheckpointError: one cannot be read or is of another model, or none has the EMA weights that are asked for.
+    """
+    from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
+
+    opened: dict[str, LoadedCheckpoint] = {}
+    for spec in models_with(*roles):
+        if (path := getattr(args, spec.option)) is None:
+            continue
+        if (other := opened.get(spec.role)) is not None:
+            raise OptionError(f"--{other.spec.option} and --{spec.option} do the same job; give one of them")
+        opened[spec.role] = open_checkpoint(path, model=spec.name, ema=True if quiet and args.ema is None else args.ema)
+    if args.ema and opened:
+        check_ema(list(opened.values()))
+    return opened
+
+
+def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
+    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
+
+    Raises:
+        CheckpointError: none has any.
+    """
+    without = [str(one.path) for one in opened if not one.ema]
+    if len(without) == len(opened):
+        raise CheckpointError(f"{' and '.join(without)}: no EMA weights; leave out --ema")
+    for path in without:
+        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
+
+
+def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
+    """Answers to the options of architectures, which the originals had at inference and checkpoints hold here."""
+    names = {field.name for spec in models for field in fields(spec.config)}
+    return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}

@@ -1,0 +1,113 @@
+"""Options of transcribing recordings."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.checkpoints.options import EmaOptions
+from common.errors import OptionError
+from common.options import option
+
+LOG = "nvlog_infer.json"  # in a folder
+_SUFFIXES = (".json", ".tsv", ".txt")
+
+
+@dataclass(frozen=True)
+class SpeechOptions(EmaOptions):
+    """What is transcribed, and what is kept of it.
+
+    Raises:
+        OptionError: --output is no file for transcripts and no folder.
+    """
+
+    input: tuple[Path, ...] = option(
+        (),
+        "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings",
+        names=("-i", "--transcribe-wav", "--transcribe-filelist"),  # the last two as in the original
+        published=("--val-manifests",),
+        required=True,
+        adds_up=True,
+    )
+    dataset_path: Path = option(
+        Path(), "folder that manifests and lists are relative to", names=("-d",), published=("--dataset-dir",)
+    )
+    output: tuple[Path, ...] = option(
+        (),
+        "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
+        f"the log, {LOG}, and both may be given",
+        names=("-o",),
+        published=("--save-predictions", "--output-dir"),
+        metavar="PATH",
+        writes=True,
+        adds_up=True,
+    )
+    save_logits: Path | None = option(
+        None,
+        "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load",
+        metavar="FILE",
+        writes=True,
+    )
+    quiet: bool = option(False, "print the figures alone")
+    log_file: Path | None = option(None, "JSON log of the figures", writes=True)
+    max_duration: float | None = option(None, "leave out recordings of more seconds", above=0)
+
+    @property
+    def transcripts(self) -> Path | None:
+        """The file for transcripts."""
+        return next((path for path in self.output[::-1] if path.suffix), None)
+
+    @property
+    def log(self) -> Path | None:
+        """The file for the log."""
+        folder = next((path for path in self.output[::-1] if not path.suffix), None)
+        return self.log_file or (None if folder is None else folder / LOG)
+
+    def __post_init__(self) -> None:
+        if self.transcripts is not None and self.transcripts.suffix not in _SUFFIXES:
+            wanted = f"expected a file that ends with {' or '.join(_SUFFIXES)}, or a folder for the log"
+            raise OptionError(f"--output {self.transcripts}: {wanted}")
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How recordings are batched and measured."""
+
+    batch_size: int = option(16, "recordings at once", names=("-bs",), least=1)
+    iterations: int = option(
+        0,
+        "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once",
+        least=0,
+        published=("--steps",),
+    )
+    warmup_steps: int = option(0, "batches before measuring begins", least=0)
+    pad_to_max_duration: bool = option(False, "pad all batches to the length of --max-duration")
+
+
+@dataclass(frozen=True)
+class TranscribingOptions:
+    """All options of transcribing.
+
+    Raises:
+        OptionError: options do not fit together.
+    """
+
+    speech: SpeechOptions
+    batches: BatchOptions
+
+    def __post_init__(self) -> None:
+        if self.batches.pad_to_max_duration and self.speech.max_duration is None:
+            raise OptionError("--pad-to-max-duration needs --max-duration")
+        kept = {"--output": self.speech.transcripts, "--save-logits": self.speech.save_logits}
+        given = [name for name, path in kept.items() if path is not None]
+        if self.batches.iterations and given:
+            raise OptionError(f"{given[0]} needs transcripts, and --iterations only measures; leave one of them out")
+
+
+_TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"
+# Options of the originals that no longer exist, and what to do.
+REMOVED = {
+    "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
+    "--seed": "transcribing draws no random numbers; leave it out",
+    "--dali-device": "recordings are read without DALI; leave it out",
+    "--torchscript": _TORCHSCRIPT,
+    "--torchscript-export": _TORCHSCRIPT,
+}

@@ -1,0 +1,51 @@
+"""Options of ``serve.py`` beside those of the models: where it listens, its key, and the limits of requests."""
+
+import os
+from dataclasses import dataclass
+
+from common.errors import OptionError
+from common.options import group, option
+
+KEY_VARIABLE = "SPEECH_API_KEY"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of requests."""
+
+    max_queue: int = option(256, "requests at once, waiting or in work; one more is refused (503)", least=1)
+    max_characters: int = option(4096, "of a text, markup included, or symbols of a prosody table", least=1)
+    max_body: int = option(10 * 2**20, "bytes of a request", least=1)
+    deadline: float = option(
+        120.0, "seconds from a request's beginning to the end of its answer, which is cut then", above=0
+    )
+    max_audio_seconds: float = option(60.0, "of a recording to transcribe", above=0)
+    batch_size: int = option(16, "texts, or recordings, that the networks take at once", least=1)
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where a server listens, and to whom."""
+
+    host: str = option("127.0.0.1", "address to listen on; 0.0.0.0 is every one of this machine")
+    port: int = option(8080, "to listen on; 0: any that is free", least=0, most=65535)
+    api_key_env: str | None = option(
+        None,
+        f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)",
+        metavar="NAME",
+    )
+    limits: Limits = group(Limits, "limits")
+
+    def api_key(self) -> str | None:
+        """The key that clients must send, from the environment; None: they need none.
+
+        Raises:
+            OptionError: the variable is empty, or is named and not set.
+        """
+        name = self.api_key_env or KEY_VARIABLE
+        if self.api_key_env is None and name not in os.environ:
+            return None
+        key = os.environ.get(name, "").strip()
+        if not key:
+            raise OptionError(f"--api-key-env {name}: the environment variable is not set, or empty; set it to the key")
+        return key

@@ -1,0 +1,255 @@
+"""Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common.checkpoints.options import EmaOptions
+from common.errors import OptionError
+from common.options import group, option, option_of
+from common.text.options import TextOverrides
+
+STANDARD = Path("-")  # standard input and output
+SEED = 1234
+FADE_OUT = 10  # frames
+MAX_FRAMES = 2000  # of a symbol; some 20 s
+GRIFFIN_LIM_ITERATIONS = 60
+VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that can be told it
+ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
+SUBTITLES = ("srt", "vtt")
+STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without a header
+LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
+MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
+WARMUP_STEPS = 3  # batches of --include-warmup
+_BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
+_SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What is spoken: a list, one text, or one text's prosody.
+
+    Raises:
+        OptionError: not one of them is given.
+    """
+
+    input: Path | None = option(
+        None,
+        "phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, wav, "
+        "pitch, duration, speaker) separated by tabs; output's suffix decides the format: .wav, .flac, .ogg or .mp3; "
+        "or - for one text, of any length, from standard input",
+        names=("-i",),
+    )
+    text: str | None = option(None, "one text to speak, plain or with SSML, of any length, instead of --input")
+    prosody: Path | None = option(
+        None, "one text's prosody to speak, as --save-prosody writes it, instead of --input", metavar="FILE"
+    )
+    dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("input", "text", "prosody") if getattr(self, name) is not None]
+        if len(given) != 1:
+            got = " and ".join(map(option_of, given)) or "none of them"
+            raise OptionError(f"give one of --input, --text and --prosody, not {got}")
+
+    @property
+    def list(self) -> Path | None:
+        """The list of phrases; None for one text."""
+        return None if self.input == STANDARD else self.input
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is kept of what is spoken, and where."""
+
+    output: Path | None = option(
+        None,
+        "folder for the sound, one file a phrase; of one text also its file, or - for standard output",
+        names=("-o",),
+        writes=True,
+    )
+    stdout_format: str = option(
+        "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=STREAM_FORMATS
+    )
+    quiet: bool = option(False, "print warnings and errors alone")
+    log_file: Path | None = option(None, "log of the figures; nvlog_infer.json in --output if not given", writes=True)
+    save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
+    plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
+    subtitles: str | None = option(
+        None, "write subtitles of the words beside the sound, a.srt of a.wav", choices=SUBTITLES
+    )
+    timings: bool = option(False, "write when each word and symbol is said beside the sound, a.timings.json of a.wav")
+    save_prosody: bool = option(
+        False, "write each symbol's frames, pitch and energy beside the sound, a.prosody.json of a.wav, for --prosody"
+    )
+    no_audio: bool = option(False, "stop at the mel-spectrograms")
+
+    @property
+    def names_sound(self) -> bool:
+        """Whether ``output`` is a file of sound, not a folder."""
+        path = self.output
+        return path is not None and path.suffix.lower() in _SOUND_SUFFIXES and not path.is_dir()
+
+
+@dataclass(frozen=True)
+class SpeakingOptions(EmaOptions):
+    """How generators, vocoders and Griffin-Lim speak, whatever the model."""
+
+    seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
+    fade_out: int = option(FADE_OUT, "frames at the end of each utterance that fade to silence", least=0)
+    speaker: str | None = option(
+        None, "number or name of the speaker, where neither the list nor the prosody says it; the first if not given"
+    )
+    griffin_lim_iters: int | None = option(
+        None,
+        f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
+        least=1,
+    )
+    vocoder_pitch: str = option(
+        "mel",
+        "whose pitch a vocoder that takes one speaks with: the mel's, or the voice's, as predicted, changed or given",
+        choices=VOCODER_PITCHES,
+    )
+    denoising_strength: float = option(
+        0.0, "how much of a vocoder's own noise is subtracted; 0.005 is a little", least=0, most=100, published=("-d",)
+    )
+    accept_audio_differences: tuple[str, ...] = option(
+        (),
+        "speak mels that differ in these from what the vocoder was trained on, by default in neither; better "
+        "fine-tune it",
+        choices=ACCEPTABLE_DIFFERENCES,
+    )
+
+
+@dataclass(frozen=True)
+class AccelerationOptions:
+    """What computes the networks.
+
+    Raises:
+        OptionError: the networks would be compiled in two ways.
+    """
+
+    engine: str = option(
+        "pytorch",
+        "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; auto "
+        "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
+        choices=("auto", "pytorch", "onnx"),
+    )
+    torchscript: bool = option(False, "compile the networks to TorchScript")
+    compile: bool = option(False, "compile the networks with torch.compile")
+    cuda_graphs: bool = option(False, "record the vocoder's work for each length, rounded up, on a GPU")
+    length_buckets: int = option(
+        0,
+        f"pad batches up to the next of N lengths, evenly spaced up to {LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} "
+        "frames, so that --compile and CUDA graphs meet few shapes; 0: up to their longest utterance",
+        least=0,
+        most=4096,
+        metavar="N",
+    )
+
+    def __post_init__(self) -> None:
+        if self.torchscript and self.compile:
+            raise OptionError("--torchscript and --compile both compile the networks; give one of them")
+        if self.engine != "pytorch" and (self.torchscript or self.compile):
+            option = "--torchscript" if self.torchscript else "--compile"
+            raise OptionError(f"--engine {self.engine}: {option} is for PyTorch; leave one of them out")
+
+
+@dataclass(frozen=True)
+class MeasuringOptions:
+    """How a list is batched and measured."""
+
+    batch_size: int = option(64, "phrases at once", names=("-bs",), least=1)
+    repeats: int = option(1, "speak the list so often, to measure it", least=1)
+    warmup_steps: int = option(0, "batches to speak before measuring begins", least=0)
+    include_warmup: bool = option(False, f"the same as --warmup-steps {WARMUP_STEPS}")
+    benchmark: bool = option(
+        False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
+    )
+
+
+@dataclass(frozen=True)
+class VoiceOptions:
+    """How checkpoints become a voice that speaks."""
+
+    speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
+    front_end: TextOverrides = group(TextOverrides, "text", "the checkpoint's text front end need not be repeated")
+    acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
+    models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
+    batch_size: int = 64  # utterances, the most
+
+    @property
+    def takes_shipped_vocoder(self) -> bool:
+        """Whether the shipped vocoder may make the sound where none is given; it has no TorchScript."""
+        return self.speaking.griffin_lim_iters is None and not self.acceleration.torchscript
+
+
+@dataclass(frozen=True)
+class CommandOptions:
+    """How a list, a text or a prosody table is spoken by a command.
+
+    Raises:
+        OptionError: options do not fit together, or nothing would be kept of the work.
+    """
+
+    source: InputOptions
+    kept: OutputOptions
+    voice: VoiceOptions
+    measuring: MeasuringOptions
+
+    def __post_init__(self) -> None:
+        kept, output = self.kept, self.kept.output
+        measures = not kept.quiet and (self.measuring.repeats > 1 or self.measuring.benchmark)
+        if output is None and kept.log_file is None and not measures:
+            raise OptionError(
+                "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure"
+            )
+        if self.source.list is not None and output is not None and kept.names_sound:
+            raise OptionError(f"--output {output}: expected a folder; files are named in the list: {output.name}|text")
+        if self.source.list is not None and output == STANDARD:
+            raise OptionError("--output - is for one text: --text, --prosody or --input -")
+        beside = [name for name in _BESIDE if getattr(kept, name)]
+        if beside and output in (None, STANDARD):
+            raise OptionError(f"{option_of(beside[0])} needs --output with a file or folder to save them in")
+        if output is not None and kept.no_audio and not beside:
+            raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
+
+    @property
+    def n_warmup(self) -> int:
+        """Batches before measuring begins."""
+        return WARMUP_STEPS if self.measuring.include_warmup else self.measuring.warmup_steps
+
+
+def _each(names: str, answer: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), answer)
+
+
+# Options of the originals that no longer exist, and what to do.
+REMOVED = {
+    "--affinity": "processes are not bound to cores here; leave it out, or start them under numactl",
+    "--l2-promote": "the GPU's L2 cache is left as it is; leave it out",
+    **_each(
+        "-sr --sampling-rate --hop-length --stft-hop-length --win-length",
+        "the checkpoint describes its mel-spectrograms; leave it out",
+    ),
+    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
+    "--n-speakers": "the checkpoint describes how its text is read; leave it out",
+    **_each(
+        "--max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows --groups "
+        "--early-every --early-size",
+        "the checkpoint holds the architecture; leave it out",
+    ),
+    **_each("--segment-length --sigma", "it is an option of training; leave it out"),
+    "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
+    **_each(
+        "--torch-tensorrt --trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
+        "TensorRT is not supported; --compile or --cuda-graphs make inference faster",
+    ),
+    "--report-mel-loss": "scripts/evaluate_voice.sh compares speech with recordings; leave it out",
+    "--suffix": "the list names the files: lines of output.wav|text; leave it out",
+    **_each(
+        "-m --model-name --model --synth-data --bench-class",
+        "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
+    ),
+}

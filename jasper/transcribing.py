@@ -1,0 +1,95 @@
+"""How Jasper opens, prepares and transcribes recordings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from torch import Tensor
+
+from common.config import differences
+from common.errors import OptionError
+from common.recognition import SpeechItem
+from jasper.config import DatasetSettings, ModelConfig
+from jasper.manifest import select_entries
+from jasper.model import Transcriber
+from jasper.options import InferenceOptions
+from jasper.waveform import load_recording, voiced_part
+from jasper.yaml_config import load_config
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How recordings are prepared."""
+
+    dataset: DatasetSettings
+    pad_leading: int  # frames
+
+
+def settings(options: InferenceOptions, config: ModelConfig) -> Settings:
+    """The settings of the options; what they leave open is as in --model-config, or on.
+
+    Raises:
+        InputError: the YAML file cannot be read.
+        OptionError: it is of another network than ``config``, the checkpoint's.
+    """
+    trim, normalize = True, True
+    if options.model_config is not None:
+        found = load_config(options.model_config)
+        check_described(config, found.model)
+        trim, normalize = found.val.audio_dataset.trim_silence, found.val.audio_dataset.normalize_transcripts
+    dataset = DatasetSettings(
+        min_duration=0.0,
+        max_utts=options.max_utterances,
+        normalize_transcripts=normalize if options.normalize_transcripts is None else options.normalize_transcripts,
+        trim_silence=trim if options.trim_silence is None else options.trim_silence,
+    )
+    return Settings(dataset, options.pad_leading)
+
+
+def check_described(config: ModelConfig, described: ModelConfig) -> None:
+    """Refuse by OptionError a YAML file of another network, labels or features than the checkpoint's ``config``.
+
+    What only training uses, dropout and the weights' initialization, may differ.
+    """
+
+    def compared(one: ModelConfig) -> ModelConfig:
+        blocks = tuple(replace(block, dropout=0.0) for block in one.blocks)
+        return replace(one, blocks=blocks, init="xavier_uniform", decoder_init="xavier_uniform")
+
+    if lines := differences(compared(described), compared(config), names=("--model-config", "checkpoint")):
+        raise OptionError(
+            f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out, or convert a published "
+            "checkpoint with it: bash scripts/convert_checkpoint.sh CKPT TARGET --config FILE"
+        )
+
+
+def open_speech(
+    settings: Settings, network: Transcriber, *, sources: Sequence[Path], folder: Path, max_duration: float
+) -> list[SpeechItem]:
+    """The utterances of ``sources``, with their transcripts as references."""
+    labels, rate = network.config.labels, network.config.features.sample_rate
+    dataset = replace(settings.dataset, max_duration=max_duration)
+    load = partial(load_recording, sampling_rate=rate, trim=dataset.trim_silence)
+    return [
+        SpeechItem(
+            name=str(entry.paths[0]),
+            duration=entry.duration,
+            reference=entry.normalized(dataset, labels),
+            load=partial(load, entry.paths[0], where=entry.where),
+        )
+        for entry in select_entries(sources, folder=folder, settings=dataset)
+    ]
+
+
+def prepare(wave: Tensor, settings: Settings) -> Tensor:
+    """The part of wave (T,) to transcribe."""
+    return wave[voiced_part(wave)] if settings.dataset.trim_silence else wave
+
+
+def transcribe(
+    network: Transcriber, waves: Tensor, lengths: Tensor, settings: Settings
+) -> tuple[list[str], list[Tensor]]:
+    """waves (B, T), lengths (B,) -> B texts, and the log-probabilities (F, C) of each."""
+    out = network.infer_waves(waves, lengths, pad_leading=settings.pad_leading)
+    return network.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
