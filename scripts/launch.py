@@ -43,6 +43,11 @@ GLOBAL_BATCHES = {
     "WaveGlow": (4, 80),
     "Harmonic": (8, 8),
 }
+# Variables of the originals that no script here reads, and why.
+REMOVED_EVERYWHERE = {
+    "DALI_DEVICE": "recordings are read by processes on the CPU, not by DALI; leave it out",
+    "DISTRIBUTED": "NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out",
+}
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
@@ -69,7 +74,7 @@ class Script:
         Raises:
             OptionError: a variable has gone, or is of another model than MODEL.
         """
-        check_removed(environ, self.removed)
+        check_removed(environ, REMOVED_EVERYWHERE | dict(self.removed))
         words = list(words)
         if self.models:
             model = choose_model(environ, self.models, models_of_variables(self.variables))

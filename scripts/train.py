@@ -16,6 +16,7 @@ from scripts.launch import (
     GLOBAL_BATCHES,
     JASPER,
     MODELS,
+    REMOVED_EVERYWHERE,
     SPEAKING,
     TORCHRUN,
     Gpus,
@@ -37,8 +38,7 @@ REMOVED = {
     "EVAL_FREQUENCY": "it counted updates; set VALIDATION_INTERVAL, in epochs",
     "PREDICTION_FREQUENCY": "transcripts of some utterances are printed with each validation; leave it out",
     "SAMPLING_RATE": "audio.json of the corpus, which scripts/prepare_dataset.sh writes, holds it; leave it out",
-    "DALI_DEVICE": "recordings are read by processes on the CPU, not by DALI; leave it out",
-    "DISTRIBUTED": "NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out",
+    **REMOVED_EVERYWHERE,
 }
 # Options that the functions below set.
 _OWN = "output dataset_path training_files validation_files batch_size learned_alignment n_speakers".split()
