@@ -127,7 +127,7 @@ class Gpus:
             said = " ".join(f"{name}={os.environ.get(name, '')}" for name in ("CPU", "CUDA"))
             raise OptionError(f"{said}: NUM_GPUS={number} is set too; leave one out")
         if most is not None and number > most:
-            raise OptionError(f"NUM_GPUS={number}: expected auto or at most {most}; one process does this")
+            raise OptionError(f"NUM_GPUS={number}: expected auto, 0 or {most}; one process does this")
         return number
 
 

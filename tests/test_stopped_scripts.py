@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from limits import HANG_LIMIT, wait_until
 from shell import ROOT, run_bash
 
 # Stands for Python: says when it trains or extracts, and which signal it gets then.
-PYTHON = r"""#!/usr/bin/env bash
+PYTHON = rf"""#!/usr/bin/env bash
+[ "$2" != scripts.start ] || PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@"
 [[ " $* " = *" train.py "* || " $* " = *" extract_mels.py "* ]] || exit 0
 trap 'echo SIGTERM >>"$SAID"; exit 143' TERM
 mkfifo "$SAID.never"
