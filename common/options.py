@@ -165,6 +165,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "append", "default": list(default)}
         elif several:
             given["nargs"] = "*" if known.empty else "+"
+            given["default"] = list(default) if isinstance(default, tuple) else default
             given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
@@ -266,37 +267,83 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
-    """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
+def read_switch(name: str, value: str) -> bool:
+    """The meaning of a variable that is a switch; raises OptionError for any other word."""
+    if value.lower() in ("1", "true", "yes", "on"):
+        return True
+    if value.lower() in ("0", "false", "no", "off"):
+        return False
+    raise OptionError(f"{name}={shown(value)[1:-1]}: expected true or false (or 1, yes, on, or 0, no, off)")
+
+
+def variables_of(known: Option) -> list[str]:
+    """The variable of scripts that stands for an option, if there is one, and those of the originals."""
+    originals = [one for one in known.published if one[0] != "-"]
+    return originals if known.variable is None else [known.variable, *originals]
+
+
+def read_variables(kind: type, environ: Mapping[str, str], **others: Any) -> Any:
+    """The dataclass ``kind`` with the values of the variables of its options; those that are empty are not set.
 
     Raises:
-        OptionError: names the variable whose value is none of its option.
+        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
+    """
+    values = dict(others)
+    for name, hint, known in options_of(kind):
+        for variable in (one for one in variables_of(known) if environ.get(one)):
+            value = _read_variable(variable, environ[variable], hint, known)
+            if values.setdefault(name, value) != value:
+                first = next(one for one in variables_of(known) if environ.get(one))
+                raise OptionError(f"{variable}={environ[variable]}: {first}={environ[first]} is set too; leave one out")
+    return kind(**values)
+
+
+def _read_variable(name: str, text: str, hint: Any, known: Option) -> Any:
+    kind, several = _type_of(hint)
+    if kind is bool:
+        return read_switch(name, text)
+    try:
+        values = tuple(read_word(word, kind, known) for word in (text.split() if several else [text]))
+    except InputError as error:
+        raise OptionError(f"{name}={error}") from error
+    return values if several else values[0]
+
+
+def words_of_variables(
+    parser: argparse.ArgumentParser, environ: Mapping[str, str], *, without: Collection[str] = ()
+) -> list[str]:
+    """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
+
+    Fields ``without`` are left out. Raises as `read_variables`.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
-        if known is None:
+        if known is None or action.dest in without:
             continue
-        for name in (known.variable, *(one for one in known.published if one[0] != "-")):
-            if name and (value := environ.get(name, "")):
+        for name in variables_of(known):
+            if value := environ.get(name, ""):
                 words += _words_of_variable(name, value, action, known)
+                break
     return words
 
 
 def _words_of_variable(name: str, value: str, action: argparse.Action, known: Option) -> list[str]:
-    spelled = next(one for one in action.option_strings if one.startswith("--"))
+    spelled = option_of(action.dest)
     if action.nargs == 0:
-        if value not in ("true", "false"):
-            raise OptionError(f"{name}={shown(value)[1:-1]}: expected true or false")
-        negated = [one for one in (*action.option_strings, *known.off) if one.startswith("--no-")]
-        return [spelled] if value == "true" else negated[:1]
-    values = value.split() if action.nargs in ("+", "*") else [value]
-    for one in values:
+        negated = [one for one in action.option_strings if one.startswith("--no-")]
+        return [spelled] if read_switch(name, value) else negated[:1]
+    several = action.nargs in ("+", "*")
+    if several and value in known.words:
+        return [spelled]
+    for one in value.split() if several else [value]:
         try:
             action.type(one)  # type: ignore[misc, operator]  # set by add_options
         except argparse.ArgumentTypeError as error:
             raise OptionError(f"{name}={error}") from error
-    return [spelled, *values]
+    if several:
+        return [spelled, *value.split()]
+    return [f"{spelled}={value}"] if value.startswith("-") else [spelled, value]
 
 
 def check_options(values: Any) -> None:

@@ -50,9 +50,14 @@ class ModelConfig:
     pitch_predictor_n_layers: int = option(2, "convolutions of the pitch predictor", least=1)
     pitch_embedding_kernel_size: int = option(3, "kernel size of the pitch embedding", least=1, odd=True)
     learned_alignment: bool = option(
-        False, "learn the durations, from recordings (or their features) and transcripts alone", negatable=True
+        False,
+        "learn the durations, from recordings (or their features) and transcripts alone",
+        negatable=True,
+        variable="LEARNED_ALIGNMENT",
     )
-    energy_conditioning: bool = option(False, "predict the energy of each symbol, and speak with it", negatable=True)
+    energy_conditioning: bool = option(
+        False, "predict the energy of each symbol, and speak with it", negatable=True, variable="ENERGY"
+    )
     energy_predictor_kernel_size: int = option(3, "kernel size of the energy predictor", least=1, odd=True)
     energy_predictor_filter_size: int = option(256, "filters of the energy predictor", least=1)
     p_energy_predictor_dropout: float = option(0.1, "dropout of the energy predictor", least=0, below=1)

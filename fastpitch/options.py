@@ -47,7 +47,7 @@ class LossScales:
     attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
     kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
     kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins")
-    kl_loss_warmup_epochs: int = _weight(100, "epochs in which its weight rises")
+    kl_loss_warmup_epochs: int = _weight(100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP")
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""
@@ -88,6 +88,7 @@ class TrainingOptions:
         least=1,
         words={"auto": None},
         variable="NUM_SPEAKERS",
+        published=("NSPEAKERS",),
     )
     pitch_mean_std_file: Path | None = option(
         None,
@@ -113,7 +114,9 @@ class TrainingOptions:
     alignment_priors: Path | None = option(
         None, "folder of the alignment's priors of extract_mels.py --save-alignment-priors (default: compute them)"
     )
-    load_pitch_from_disk: bool = option(False, "refuse lists that do not name the pitch, instead of estimating it")
+    load_pitch_from_disk: bool = option(
+        False, "refuse lists that do not name the pitch, instead of estimating it", variable="LOAD_PITCH_FROM_DISK"
+    )
     initial_voice: InitialVoice | None = None
     dataset_path: Path = Path()
     training_files: Sequence[Path] = ()

@@ -24,7 +24,6 @@ MODEL = ModelSpec(
     inference=VocoderSpec(
         settings=_model.vocoder_settings,
         options=options.InferenceOptions,
-        to_torchscript=_model.to_torchscript,
         has_noise=False,
         takes_pitch=True,
         context=_model.context_frames,

@@ -30,7 +30,13 @@ RECIPE = Recipe(
 class TrainingOptions:
     """HiFi-GAN's own options of training."""
 
-    lr_decay: float = option(0.9998, "factor of the learning rate, each epoch", above=0, variable="LR_DECAY")
+    lr_decay: float = option(
+        0.9998,
+        "factor of the learning rate, each epoch",
+        above=0,
+        variable="LR_DECAY",
+        published=("LEARNING_RATE_DECAY",),
+    )
     adam_betas: tuple[float, ...] = option(ADAM_BETAS, "decay of Adam's averages: B1 B2", least=0, below=1)
     segment_size: int | None = option(
         None,

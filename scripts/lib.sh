@@ -462,6 +462,13 @@ run_python() {
     exec_or_print "$PYTHON" "$@"
 }
 
+# run_script NAME ARGUMENTS...: runs scripts/NAME.py in this script's place; it reads the variables, and prints its commands
+# itself in a dry run.
+run_script() {
+    DRY_RUN=0 use_python
+    exec "$PYTHON" -m "scripts.$1" "${@:2}"
+}
+
 # print_next WHAT WORDS...: prints a command to run next, as it can be pasted; WHAT says what for, and may be empty.
 print_next() {
     local command

@@ -29,6 +29,7 @@ class TrainingOptions:
         least=0,
         empty=True,
         metavar="EPOCHS",
+        words={"none": ()},
         variable="ANNEAL_STEPS",
     )
     anneal_factor: float | None = option(

@@ -74,9 +74,9 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
 
 def dry_run(script: str | Path, *words: str, **variables: str | Path) -> list[list[str]]:
     """The words of each command that a script would run, by a Python named ``py``."""
-    result = run_bash(ROOT / script, *words, DRY_RUN="1", PYTHON="py", **variables)
+    result = run_bash(ROOT / script, *words, DRY_RUN="1", **variables)
     assert result.returncode == 0, result.stderr
-    return [shlex.split(line) for line in result.stdout.splitlines()]
+    return [shlex.split(line) for line in result.stdout.replace(sys.executable, "py").splitlines()]
 
 
 def training_options(words: list[str]) -> argparse.Namespace:

@@ -48,7 +48,7 @@ class SingingNetwork:
 class SingingVocoder:
     """A sawtooth of five harmonics at the pitch that a `SingingNetwork`'s mel tells."""
 
-    name, max_batch, audio = "singer", 1, AUDIO
+    name, max_batch, audio, takes_pitch = "singer", 1, AUDIO, False
 
     def speak(self, mel: Tensor, lengths: list[int]) -> list[Tensor]:
         """As `common.synthesis.Vocoder.speak`."""

@@ -117,7 +117,7 @@ def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Pa
     words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
     served = serving.load_models(words).recognizer
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
-    models = evaluate_voice.open_models(words)[1]
+    models = evaluate_voice.parse_and_open(words)[1]
     for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
         assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]
 

@@ -59,7 +59,7 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
 
     impatient = at_write(signal.SIGINT, mels, count=2, group=True, times=2)
     status, out, err = finish(started(*command(tmp_path, "--resume", n_workers=2), signal_at=impatient))
-    assert (status, out) == (130, "")
+    assert status in (130, -signal.SIGINT) and out == "", "which a shell calls 130 too"
     assert "interrupted" in err and "Traceback" not in err
 
     made = sorted(mels.glob("[!.]*.pt"))

@@ -14,7 +14,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.training import Objective, TrainingSetup
-from common.training.arguments import read_command
+from common.training.start import read_command
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.json_config import read_json_config
 from hifigan.loss_function import build_objective

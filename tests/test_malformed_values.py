@@ -6,7 +6,6 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from common.errors import CheckpointError, InputError, OptionError, one_line, sh
 from common.files import read_json, read_yaml
 from common.options import check_options, option
 from common.torch_file import load_tensor, read_plain_tensor, tensor_shape
-from common.training.optim import build_optimizer, load_state_by_name, state_by_name
 from scripts import inspect_checkpoint
 
 
@@ -184,8 +182,7 @@ MEL = torch.arange(24.0).reshape(4, 6) / 10
 TENSORS = {  # what is no mel -> why
     "sparse": (MEL.to_sparse, "a tensor of sparse_coo, float32, expected dense real numbers of a usual type"),
     "complex": (lambda: MEL.to(torch.complex64), "a tensor of strided, complex64, expected dense real numbers of"),
-    "whole": (MEL.long, "of int64, expected fractions, such as float32"),
-    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite in float32"),
+    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite"),
     "NaN": (lambda: MEL / 0 * 0, "holds values that are not finite"),
     "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
 }
@@ -248,18 +245,13 @@ def test_a_feature_that_names_code_or_other_numbers_than_it_has_is_refused(
 @pytest.mark.parametrize(
     ("durations", "message"),
     [
-        (torch.tensor([True]), "expected a row of whole numbers of frames"),
         (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
         (torch.tensor([-1, 6]), "expected a row of whole numbers of frames"),
         (torch.tensor([math.nan]), "expected a row of whole numbers of frames"),
         (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
         (torch.tensor(5), "expected a row of whole numbers of frames"),
-        (torch.tensor([math.inf]), "inf frames in all, but mel.pt has 5"),
-        # in 64 bits their sum is 5
-        (torch.tensor([2**62] * 4 + [5]), "18446744073709551616 frames in all, but mel.pt has 5"),
         (torch.zeros(0), "0 frames in all, but mel.pt has 5"),
     ],
-    ids=range(9),
 )
 def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):
     line = refused(lambda: frames_of_tokens(durations, 5, name="d.pt", frames_of="mel.pt", where="list.txt:7"))
@@ -277,25 +269,6 @@ def test_a_log_whose_lines_are_of_another_kind_is_one_line(tmp_path: Path):
     deep, digits = "[" * 100_000, '{"type": "LOG", "data": ' + "9" * 5000 + "}"
     for record in ("[]", "3", "null", '{"type": "LOG"}', '{"type": "LOG", "data": []}', '{"step": 1}', deep, digits):
         path.write_text(f'DLLL {{"type": "METADATA"}}\nDLLL {record}\n')
-
-
-def test_an_optimizers_state_that_would_break_its_next_step_is_refused():
-    weight = torch.nn.Parameter(torch.zeros(2))
-    weight.grad = torch.ones(2)
-    optimizer = build_optimizer("adam", [weight], learning_rate=0.1, weight_decay=0.0)
-    optimizer.step()
-    saved = state_by_name(optimizer, {"w": weight})
-    state, settings = saved["states"]["w"], saved["settings"]
-    wrong = [{"settings": settings | change} for change in ({"eps": "x"}, {"eps": math.nan}, {"amsgrad": 3})]
-    moments = ("x", None, torch.zeros(3), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.complex64))
-    wrong += [{"states": {"w": state | {"exp_avg": value}}} for value in moments]
-    wrong += [{"states": {"w": {"step": 1.0}}}, {"states": {"w": state | {"x": torch.zeros(2)}}}]
-    for change in wrong:
-        load = partial(load_state_by_name, optimizer, saved | change, {"w": weight}, where="a.pt")
-        line = refused(load, CheckpointError)
-        assert line.startswith("a.pt: ") and "optimizer" in line
-    load_state_by_name(optimizer, saved, {"w": weight}, where="a.pt")
-    optimizer.step()
 
 
 def test_an_error_of_control_bytes_alone_is_of_bounded_length():

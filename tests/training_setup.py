@@ -4,7 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from common.training import TrainingSetup
-from common.training.arguments import parser_of, read_command
+from common.training.arguments import parser_of
+from common.training.start import read_command
 
 
 def set_up(*argv: str) -> TrainingSetup:

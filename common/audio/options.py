@@ -34,6 +34,7 @@ class AudioOptions:
         None,
         f"JSON whose values are the defaults of these (default: {SETTINGS} in the dataset's folder, if there is one)",
         metavar="FILE",
+        variable="AUDIO_CONFIG",
     )
 
     def config(self, *, corpus: Path, base: AudioConfig | None = None) -> AudioConfig:

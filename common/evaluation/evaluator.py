@@ -14,9 +14,10 @@ from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import Clip, SpeechComparison, compare_frames
+from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
 from common.evaluation.plots import plot_speech
-from common.evaluation.results import GRIFFIN_LIM, RECORDING, SYNTHESIZED, Result, files_of
+from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
 from common.evaluation.sound import Figures, measure_copy, measure_sound
 from common.files import write_text
 from common.pages import known

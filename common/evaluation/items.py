@@ -74,9 +74,6 @@ def read_items(
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
     phrases = read_texts(path)
-    unread = {"pitch", "duration"} - set(voice.phrase_columns)
-    if any(getattr(phrases[0], column) is not None for column in unread):
-        raise InputError(f"{path}: {voice.spec.name} does not support its columns pitch and duration")
     uses_espeak = _uses_espeak(options.reader, voice.front_end, [one.text or "" for one in phrases])
     spoken = phrases
     if uses_espeak:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from common.options import option
 
+GRIFFIN_LIM = "griffin-lim"  # the word for it in place of a vocoder's checkpoint
+
 
 @dataclass(frozen=True)
 class EvaluationOptions:
@@ -12,7 +14,6 @@ class EvaluationOptions:
 
     output: Path = option(Path("output/evaluation"), "folder for everything", names=("-o",), writes=True)
     fresh: bool = option(False, "begin anew instead of resuming an earlier run")
-    seed: int = option(1234, "of everything random, the same for every phrase", least=0, most=2**63 - 1)
     dataset_path: Path = option(
         Path(),
         "folder that the columns wav, pitch and duration start from, and that is searched for recordings where "

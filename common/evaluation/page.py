@@ -11,17 +11,8 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import (
-    GRIFFIN_LIM,
-    MEASURES,
-    PAGE,
-    RECORDING,
-    SYNTHESIZED,
-    Extent,
-    Result,
-    averages,
-    worst_of,
-)
+from common.evaluation.options import GRIFFIN_LIM
+from common.evaluation.results import MEASURES, PAGE, RECORDING, SYNTHESIZED, Extent, Result, averages, worst_of
 from common.files import write_text
 from common.pages import Link, cells, render_page
 from common.pages.charts import data_url

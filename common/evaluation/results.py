@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from common.errors import InputError
+from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_text, write_json, write_text, writing
 from common.pages import Measure, read_measures
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
-SYNTHESIZED, RECORDING, GRIFFIN_LIM = "synthesized", "recording", "griffin-lim"  # sounds of an utterance
+SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
 
 

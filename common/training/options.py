@@ -55,7 +55,10 @@ class RunOptions:
         Path(), "folder that the lists are relative to", names=("-d",), published=("--dataset-dir",)
     )
     resume: bool = option(
-        False, "resume from the last checkpoint of the output folder", published=("--resume-from-last",)
+        False,
+        "resume from the last checkpoint of the output folder",
+        variable="RESUME",
+        published=("--resume-from-last",),
     )
     epochs: int = option(1, "epochs in total", least=1, variable="EPOCHS")
     batch_size: int = option(
@@ -67,7 +70,7 @@ class RunOptions:
         least=1,
         variable="GRAD_ACCUMULATION",
         names=("--grad-accumulation",),
-        published=("--grad-accumulation-steps",),
+        published=("--grad-accumulation-steps", "GRAD_ACCUMULATION_STEPS"),
     )
     learning_rate: float = option(
         1e-3, "where the schedule starts", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
@@ -94,15 +97,19 @@ class RunOptions:
         most=4096,
         metavar="N",
     )
-    checkpoint_path: Path | None = _saving(None, "checkpoint to resume from", published=("--ckpt",))
-    epochs_this_job: int = _saving(0, "stop after so many; --resume continues; 0: no limit", least=0)
+    checkpoint_path: Path | None = _saving(
+        None, "checkpoint to resume from", variable="CHECKPOINT", published=("--ckpt",)
+    )
+    epochs_this_job: int = _saving(
+        0, "stop after so many; --resume continues; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
+    )
     epochs_per_checkpoint: int = _saving(
         50,
         "epochs between checkpoints",
         least=1,
         variable="EPOCHS_PER_CHECKPOINT",
         names=("--checkpoint-interval",),
-        published=("--save-frequency", "CHECKPOINT_INTERVAL"),
+        published=("--save-frequency", "CHECKPOINT_INTERVAL", "SAVE_FREQUENCY"),
     )
     minutes_per_checkpoint: float = _saving(
         15.0,
@@ -137,7 +144,11 @@ class RunOptions:
         choices=("float32", "bfloat16", "float16"),
     )
     validation_interval: int = _saving(
-        1, "epochs between validations", least=1, variable="VALIDATION_INTERVAL", published=("--validation-freq",)
+        1,
+        "epochs between validations",
+        least=1,
+        variable="VALIDATION_INTERVAL",
+        published=("--validation-freq", "VAL_INTERVAL"),
     )
     validation_steps: int = _saving(
         0,
@@ -151,7 +162,9 @@ class RunOptions:
         least=1,
         variable="SAMPLES_INTERVAL",
     )
-    log_file: Path | None = _saving(None, "JSON log (default: nvlog.json in the output folder)", writes=True)
+    log_file: Path | None = _saving(
+        None, "JSON log (default: nvlog.json in the output folder)", writes=True, variable="LOG_FILE"
+    )
     from_checkpoint: Path | None = _saving(
         None,
         "checkpoint or safetensors file whose weights a new training begins with, ours or published",

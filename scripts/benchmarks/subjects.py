@@ -17,7 +17,7 @@ from common.files import write_json, write_text
 from common.registry import available_models, get_model
 from common.torch_file import save_tensor
 from common.training import Engine, EngineOptions, build_engine
-from common.training.arguments import read_command
+from common.training.start import read_command
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 LETTERS_A_SECOND = 15.1  # 5.7 frames each

@@ -1,0 +1,304 @@
+"""A training from its command line on: checkpoints that it names, networks, data and engine, and the run."""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common import distributed
+from common.audio.options import AudioOptions, mel_lines
+from common.checkpoints import (
+    OWN_LAYOUT,
+    Checkpoint,
+    Stripped,
+    load_checkpoint,
+    load_last_checkpoint,
+    load_weights,
+    saved_checkpoints,
+)
+from common.config import differences, from_plain, to_plain
+from common.data import Dataset, bucketed
+from common.distributed import Ranks
+from common.errors import CheckpointError, OptionError
+from common.files import check_apart, make_folder
+from common.logger import Logger
+from common.nn import build_limited
+from common.options import read_options
+from common.precision import ComputingOptions
+from common.progress import print_line
+from common.registry import ModelSpec
+from common.text.arpabet import with_given_files
+from common.training.arguments import parser_of
+from common.training.engine import EngineOptions, build_engine
+from common.training.objective import Networks
+from common.training.options import RunOptions, inference_paths
+from common.training.settings import TrainingRequest, TrainingSetup
+from common.training.trainer import Trainer
+
+Found = tuple[Path, Checkpoint]
+_SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line of training, and the checkpoints that it names, read once."""
+
+    spec: ModelSpec
+    options: Any  # the package's own, as they were given
+    request: TrainingRequest
+    values: dict[str, Any]  # of all options, for the log
+    read: Sequence[tuple[str, Path]]  # names and paths of files that options name to be read
+
+    @property
+    def found(self) -> Found | None:
+        """The checkpoint whose weights the networks take; a package may take those of --from-checkpoint by itself."""
+        own = self.spec.training.starts_from_checkpoint
+        return self.request.resumed or (None if own else self.request.initial)
+
+
+def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], None] = print_line) -> Command:
+    """Read a command line and the checkpoints that it names, which say what options that are left out are."""
+    parser, spec = parser_of(argv)
+    args = parser.parse_args(argv)
+    resumed, initial = _checkpoints(args, warn=warn)
+    if spec.training.defaults is not None:
+        parser.set_defaults(**spec.training.defaults(vars(args), initial))
+        args = parser.parse_args(argv)
+    run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
+    if run.num_workers is None:
+        run = replace(run, num_workers=4 * computing.cuda)
+    request = TrainingRequest(run, computing, read_options(args, AudioOptions), resumed=resumed, initial=initial)
+    options = read_options(args, spec.training.options)
+    return Command(spec, options, request, values=vars(args), read=parser.files_of(args)[1])
+
+
+def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tuple[Found | None, Found | None]:
+    """The checkpoint to resume, and that of --from-checkpoint, which also gives defaults of options."""
+    found = None
+    if args.checkpoint_path is not None and (args.resume or args.from_checkpoint is not None):
+        other = "--resume" if args.resume else "--from-checkpoint"
+        raise OptionError(f"--checkpoint-path and {other} both say what to begin with; give one of them")
+    if args.checkpoint_path is not None:
+        found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
+    elif args.resume:
+        found = load_last_checkpoint(args.output, args.model, warn=lambda line: warn(f"warning: {line}"))
+    path, checkpoint = found or (None, None)
+    if checkpoint is not None and checkpoint.layout == OWN_LAYOUT and (stripped := checkpoint.stripped) is not None:
+        weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
+        raise CheckpointError(
+            f"{path}: stripped for inference, it holds the {weights} of the {next(iter(checkpoint.networks))} alone "
+            "and nothing to resume from; give the checkpoint before stripping, or use --from-checkpoint"
+        )
+    if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
+        raise OptionError(
+            f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
+            "add --resume to continue from it, or choose another --output"
+        )
+    if args.from_checkpoint is None:
+        return found, None
+    return found, (args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint)))
+
+
+def _without_training(checkpoint: Checkpoint) -> Checkpoint:
+    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
+    networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
+    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
+
+
+def prepare_output(
+    run: RunOptions, spec: ModelSpec, datasets: Mapping[str, Dataset], *, read: Sequence[tuple[str, Path]]
+) -> Path:
+    """Make the output's folder; returns the log's file.
+
+    ``read`` are names and paths of the files that options name to be read.
+
+    Raises:
+        OptionError: a file would be written that is read, or two results into one. Of the endless names of checkpoints
+            those count that another file has.
+        OutputError: the folder cannot be made.
+    """
+    output, log_file = run.output, run.log_file or run.output / "nvlog.json"
+    read = [pair for pair in read if pair[1] != run.checkpoint_path]  # which newer ones may replace
+    read += [pair for dataset in datasets.values() for pair in dataset.files()]
+    others = (os.path.realpath(path) if path.is_symlink() else path for path in (log_file, *(path for _, path in read)))
+    names = {name for name in (Path(path).name for path in others) if name.startswith(f"{spec.name}_checkpoint_")}
+    written = [("--log-file", log_file), *(("the checkpoint", output / name) for name in names)]
+    if run.save_inference is not None:
+        written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
+    written += [("TensorBoard", output / subset / "events") for subset in _SUBSETS]
+    check_apart(written, read)
+    make_folder(output, "; choose another --output")
+    return log_file
+
+
+def train(argv: Sequence[str] | None = None) -> int:
+    """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
+    command = read_command(argv, warn=lambda line: None if os.environ.get("RANK", "0") != "0" else print_line(line))
+    request = command.request
+    precision = request.computing.precision()
+    with distributed.processes(cuda=precision.cuda) as ranks:
+        ranks.seed(request.run.seed)
+        precision.prepare_process()
+        setup = command.spec.training.set_up(command.options, request)
+        trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
+        logger.parameter(**command.values)
+        return run_training(trainer, logger, command.found, ranks)
+
+
+def run_training(trainer: Trainer, logger: Logger, found: Found | None, ranks: Ranks) -> int:
+    """Train, from the checkpoint ``found`` on; the exit status."""
+    if found is not None:
+        _resume(trainer, *found, ranks=ranks)
+    try:
+        received = trainer.fit()
+    finally:
+        logger.close()
+    if received is None:
+        return 0
+    _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
+    return 128 + received
+
+
+def build_trainer(
+    command: Command, setup: TrainingSetup, ranks: Ranks, *, amp_dtype: torch.dtype | None
+) -> tuple[Trainer, Logger]:
+    """Networks, data and engine as the command and ``setup`` say."""
+    spec, request = command.spec, command.request
+    training, run = spec.training, request.run
+    options, audio, text = setup.options, setup.audio, setup.text
+    _check_recordable(run, setup, ranks)
+    mels = mel_lines(audio, request.audio.of_corpus(run.dataset_path)) if spec.role != "recognizer" else []
+    for line in [*mels, *setup.notes]:
+        _print_once(line, ranks)
+    found = command.found
+    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
+    _check_length_buckets(run, spec, setup, training.sees_padding(config))
+    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
+    networks = build_limited(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
+    datasets = {
+        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
+        for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
+    }
+    if found is not None:
+        path, checkpoint = found
+        _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
+        _load_weights(networks, checkpoint, where=path, ranks=ranks)
+    log_file = prepare_output(run, spec, datasets, read=command.read)
+    if training.set_up_networks is not None:
+        for line in training.set_up_networks(networks, options, text=text, new=found is None):
+            _print_once(line, ranks)
+    if training.compute_statistics is not None:
+        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
+    engine = build_engine(
+        networks,
+        training.build_objective(options, audio),
+        setup.optimization,
+        optimizer=run.optimizer,
+        learning_rate=run.learning_rate,
+        weight_decay=run.weight_decay,
+        steps_per_epoch=len(datasets["training_set"])
+        // (run.batch_size * run.gradient_accumulation_steps * ranks.world_size),
+        ranks=ranks,
+        options=EngineOptions(
+            amp_dtype=amp_dtype, grad_clip=run.grad_clip_thresh, ema_decay=run.ema_decay, cuda_graphs=run.cuda_graphs
+        ),
+        compile_networks=run.compile,
+        same_shapes=setup.same_shapes,
+        length_buckets=run.length_buckets,
+    )
+    padded, lines = bucketed(datasets, run.length_buckets)
+    for line in lines:
+        _print_once(line, ranks)
+    logger = Logger(log_file, enabled=ranks.is_main)
+    return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
+
+
+def _check_recordable(run: RunOptions, setup: TrainingSetup, ranks: Ranks) -> None:
+    """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
+    if run.cuda_graphs and not setup.recordable:
+        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
+    if run.cuda_graphs and ranks.world_size > 1:
+        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
+
+
+def _print_once(line: str, ranks: Ranks) -> None:
+    if ranks.is_main:
+        print_line(line)
+
+
+def _check_length_buckets(run: RunOptions, spec: ModelSpec, setup: TrainingSetup, seen_by: str | None) -> None:
+    """Refuse length buckets that change nothing, or that would change what is learned, through ``seen_by``."""
+    if run.length_buckets and setup.same_shapes:
+        raise OptionError(f"--length-buckets: all batches of {spec.name} have one length already; leave it out")
+    if run.length_buckets and seen_by is not None:
+        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
+
+
+def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
+    """The ModelConfig of a checkpoint, which must be of the model that is trained."""
+    if checkpoint.model != spec.name:
+        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
+    return from_plain(spec.config, checkpoint.config, where=str(where))
+
+
+def _recorded_config(found: tuple[Path, Checkpoint] | None, spec: ModelSpec) -> Any:
+    """The ModelConfig of a checkpoint, or None where a published file records none: the options describe it then."""
+    if found is None:
+        return None
+    path, checkpoint = found
+    config = _config_of(checkpoint, spec, where=path)
+    return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
+
+
+def _check_fits(
+    template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
+) -> None:
+    """Refuse a checkpoint of another architecture or of other features, listing each field that differs.
+
+    ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
+    """
+    names = (str(where), "these options and data")
+    config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
+    # Networks of training alone, with a configuration of their own, which the checkpoint may lack: they begin anew.
+    lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
+    pairs = [
+        (replace(config, **{name: getattr(wanted, name) for name in (*found.assumed_config, *lacking)}), wanted),
+        (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
+    ]
+    if found.text is not None and template.text is not None:
+        text = with_given_files(found.text, template.text)
+        if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
+            text = replace(text, phone_features=template.text.phone_features)
+        pairs.append((text, template.text))
+    lines = [line for first, second in pairs for line in differences(first, second, names=names)]
+    if lines:
+        raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
+
+
+def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
+    """Load a checkpoint's weights, which may lack networks that only training needs."""
+    inferring, *others = networks
+    absent = [name for name in others if name not in found.networks]
+    present = {name: network for name, network in networks.items() if name not in absent}
+    load_weights(present, found.networks, where=str(where))
+    if absent:
+        _print_once(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights", ranks)
+
+
+def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
+    if checkpoint.training is None:
+        weights = "weights" if checkpoint.ema is None else "raw weights (not the EMA weights)"
+        if checkpoint.stripped is not None and checkpoint.stripped.ema:
+            weights = "EMA weights"
+        reason = ", which holds no training state" if checkpoint.stripped is None else ""
+        _print_once(f"starting a new training from the {weights} of {path}{reason}", ranks)
+        return
+    for line in trainer.resume(checkpoint, where=path):
+        _print_once(line, ranks)
+    state = checkpoint.training
+    _print_once(f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}", ranks)
