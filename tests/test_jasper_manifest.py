@@ -53,15 +53,10 @@ def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
         ("[{]", "m.json:1: not JSON"),
         ("{}", "m.json: holds {}, expected a list of utterances"),
         ("[]", "m.json: holds an empty list, expected a list of utterances"),
-        ("[" * 100000, "m.json: not JSON ("),
         ("[1]", 'm.json: entry 1: 1, expected {"transcript"'),
         ('[{"transcript": 3, "files": [{"fname": "a"}]}]', "m.json: entry 1: its transcript is 3, expected a string"),
         ('[{"transcript": "a"}]', "m.json: entry 1: its files are None"),
         ('[{"transcript": "a", "files": [{}]}]', "m.json: entry 1: {} among its files"),
-        (
-            '[{"files": [{"fname": "a"}]}, {"files": [{"fname": "a\\u0000"}]}]',
-            "m.json: entry 2: 'a\\x00' holds a control",
-        ),
         ('[{"files": [{"fname": "a", "speed": 0}]}]', "m.json: entry 1: speed is 0, expected a number above 0"),
         ('[{"files": [{"fname": "a"}], "original_duration": NaN}]', "m.json: not JSON (NaN is not a number in JSON)"),
         (
