@@ -7,8 +7,7 @@ from typing import Any
 
 from common.config import from_plain, naming_fields
 from common.errors import InputError, OptionError, shown
-from common.files import read_yaml
-from common.parsing import parse_yaml
+from common.files import parse_yaml, read_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
