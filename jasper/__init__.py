@@ -34,5 +34,5 @@ MODEL = ModelSpec(
     read_published=_published_checkpoints.read_published,
     exports=_export.exports,
     signatures=_export.signatures,
-    from_exported=_export.from_exported,
+    from_exported=_export.ExportedJasper,
 )

@@ -38,5 +38,5 @@ MODEL = ModelSpec(
     published_audio=AudioConfig(),
     exports=_export.exports,
     signatures=_export.signatures,
-    from_exported=_export.from_exported,
+    from_exported=_export.ExportedTacotron2,
 )

@@ -24,14 +24,11 @@ MODEL = ModelSpec(
         build_objective=_loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=_model.vocoder_settings,
-        options=options.InferenceOptions,
-        to_torchscript=_model.to_torchscript,
-        context=_model.context_frames,
+        settings=_model.vocoder_settings, options=options.InferenceOptions, context=_model.context_frames
     ),
     read_published=_published_checkpoints.read_published,
     published_audio=AudioConfig(),
     exports=_export.exports,
     signatures=_export.signatures,
-    from_exported=_export.from_exported,
+    from_exported=_export.ExportedWaveGlow,
 )
