@@ -16,7 +16,7 @@ from common.distributed import Ranks
 from common.files import write_json, write_text
 from common.registry import available_models, get_model
 from common.torch_file import save_tensor
-from common.training import Engine, EngineOptions, build_engine
+from common.training import Engine, build_engine
 from common.training.start import read_command
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
@@ -198,13 +198,10 @@ def build(
         networks,
         training.build_objective(options, audio),
         setup.optimization,
-        optimizer=run.optimizer,
-        learning_rate=run.learning_rate,
-        weight_decay=run.weight_decay,
+        replace(run, compile=args.compile, ema_decay=0.0),
         steps_per_epoch=args.steps,
         ranks=ranks,
-        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=run.grad_clip_thresh),
-        compile_networks=args.compile,
+        amp_dtype=setting.amp_dtype,
         same_shapes=setup.same_shapes,
     )
     return engine, dataset
