@@ -50,25 +50,14 @@ def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[{]", "m.json:1: not JSON"),
-        ("{}", "m.json: holds {}, expected a list of utterances"),
-        ("[]", "m.json: holds an empty list, expected a list of utterances"),
-        ("[" * 100000, "m.json: not JSON ("),
-        ("[1]", 'm.json: entry 1: 1, expected {"transcript"'),
-        ('[{"transcript": 3, "files": [{"fname": "a"}]}]', "m.json: entry 1: its transcript is 3, expected a string"),
-        ('[{"transcript": "a"}]', "m.json: entry 1: its files are None"),
-        ('[{"transcript": "a", "files": [{}]}]', "m.json: entry 1: {} among its files"),
-        (
-            '[{"files": [{"fname": "a"}]}, {"files": [{"fname": "a\\u0000"}]}]',
-            "m.json: entry 2: 'a\\x00' holds a control",
-        ),
-        ('[{"files": [{"fname": "a", "speed": 0}]}]', "m.json: entry 1: speed is 0, expected a number above 0"),
-        ('[{"files": [{"fname": "a"}], "original_duration": NaN}]', "m.json: not JSON (NaN is not a number in JSON)"),
-        (
-            f'[{{"files": [{{"fname": "a"}}], "original_duration": {10**308}}}]',
-            "m.json: entry 1: original_duration is a whole number of",
-        ),
-        ('[{"files": [{"fname": "a"}], "original_duration": true}]', "m.json: entry 1: original_duration is True"),
+        ("[{]", "m.json: Invalid JSON: "),
+        ("{}", "m.json: Input should be a valid array; expected {"),
+        ("[]", "m.json: holds no utterances"),
+        ("[1]", "m.json: entry 1: Input should be an object; expected {"),
+        ('[{"transcript": 3, "files": [{"fname": "a"}]}]', "m.json: entry 1: transcript: Input should be a valid str"),
+        ('[{"transcript": "a"}]', "m.json: entry 1: files: Field required"),
+        ('[{"transcript": "a", "files": []}]', "m.json: entry 1: files: "),
+        ('[{"files": [{"fname": "a"}]}, {"files": [{}]}]', "m.json: entry 2: files: 0: fname: Field required"),
     ],
 )
 def test_a_bad_manifest_is_named_with_its_entry(tmp_path: Path, text: str, message: str):
@@ -218,9 +207,3 @@ def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
     (tmp_path / "dev-clean/3/4/3-4.trans.txt").write_text("3-4-0000\n")
     with pytest.raises(InputError, match=r"3-4\.trans\.txt:1: expected an utterance's name and its text"):
         preprocess([str(tmp_path), "--subsets", "dev-clean"])
-
-
-def test_a_transcript_that_no_utterance_has_is_refused_before_its_numbers_are_read(tmp_path: Path):
-    entry = Entry((tmp_path / "a.wav",), "1" * 200_000, "list.txt:1")
-    with pytest.raises(InputError, match=r"200000 characters, expected at most .*a\.wav \(list\.txt:1\)"):
-        entry.normalized(DatasetSettings(), tuple(" abc"))

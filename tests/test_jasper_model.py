@@ -155,9 +155,9 @@ def test_weights_begin_as_the_configuration_says():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"filters": 0}, "filters 0: expected at least 1"),
+        ({"filters": 0}, "filters 0: expected a whole number of at least 1"),
         ({"stride": 2, "dilation": 2, "residual": False}, "stride 2 and dilation 2"),
-        ({"dropout": 1.0}, "dropout 1.0: expected at least 0"),
+        ({"dropout": 1.0}, "dropout 1.0: expected a number of at least 0 and below 1"),
         ({"stride": 2}, "of a residual block"),
         ({"kernel_size": 4}, "of a residual block"),
         ({"residual": False, "residual_dense": True}, "residual_dense without residual"),

@@ -37,7 +37,7 @@ from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
 from common.registry import available_models, get_model
 from common.timing import Stopwatch
-from common.training import Engine, EngineOptions, build_engine
+from common.training import Engine, build_engine
 from common.training.start import read_command
 from scripts.benchmarks.measuring import Table, cell, machine
 from scripts.benchmarks.random_models import LIST, configure, durations, make_corpus
@@ -207,13 +207,10 @@ def build(
         networks,
         training.build_objective(setup.options, setup.audio),
         setup.optimization,
-        optimizer=run.optimizer,
-        learning_rate=run.learning_rate,
-        weight_decay=run.weight_decay,
+        replace(run, compile=options.compile, ema_decay=0.0),
         steps_per_epoch=options.steps,
         ranks=ranks,
-        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=run.grad_clip_thresh),
-        compile_networks=options.compile,
+        amp_dtype=setting.amp_dtype,
         same_shapes=setup.same_shapes,
     )
     return engine, dataset

@@ -28,7 +28,7 @@ from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
 from common.options import add_options, option, read_options
-from common.signals import STOPS, heeded
+from common.signals import STOPS, handled_signals
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
@@ -121,7 +121,9 @@ def call(script: str, *words: object, **options: object) -> None:
         command += ["--" + name.replace("_", "-"), str(value)]
     print("$ python " + " ".join(command), flush=True)
     with subprocess.Popen([sys.executable, *command], cwd=ROOT) as process:
-        before = {number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in heeded()}
+        before = {
+            number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in handled_signals()
+        }
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             status = process.wait()
