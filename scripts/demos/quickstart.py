@@ -194,7 +194,7 @@ def main(argv: list[str] | None = None) -> int:
         if is_complete(corpus, sentences):
             print(f"{corpus}: all {len(sentences)} clips are there")
         else:
-            make_corpus(corpus, sentences=sentences, speaker=READER, n_validation=N_VALIDATION)
+            make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
     with stage("2/5 mel-spectrograms, durations and pitch"):
         features = [corpus / "train_features.txt", corpus / "val_features.txt"]
         call(
