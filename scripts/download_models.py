@@ -113,7 +113,7 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
         for source in sources[1:]:
             _bring(source, fresh, parts=parts)
         describe(fresh, model=model, shown_as=folder)
-        shutil.copytree(fresh, folder, dirs_exist_ok=True)
+        shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
     shutil.rmtree(parts, ignore_errors=True)
 
 

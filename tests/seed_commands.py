@@ -123,7 +123,7 @@ class Project:
         return run_bash("-c", line, **{"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables)
 
     def dry_run(self, command: str, **variables: str | Path) -> list[list[str]]:
-        """The words of each command that a line's script would run, by a Python named ``py``."""
+        """The words of each command that a line's script would run, with ``py`` for the interpreter."""
         done = self.bash(command, DRY_RUN="1", **variables)
         assert done.returncode == 0, done.stderr
         lines = done.stdout.replace(sys.executable, "py").splitlines()
