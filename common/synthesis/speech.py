@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,10 +13,8 @@ from torch import Tensor
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig
 from common.errors import InputError
+from common.synthesis.prosody import Prosody, prosody_of
 from common.synthesis.utterances import SynthesisInput, SynthesisResult
-
-if TYPE_CHECKING:
-    from common.synthesis.prosody_table import Prosody
 
 
 @dataclass(frozen=True)
@@ -114,19 +112,17 @@ class Speech:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
 
     @cached_property
-    def table(self) -> "Prosody":
+    def table(self) -> Prosody:
         """What each symbol was said with, for timings, also of voices that cannot speak with a given prosody."""
-        from common.synthesis.prosody_table import Prosody  # pydantic takes long to import
-
         return Prosody(
             sampling_rate=self.sampling_rate,
             hop_length=self.audio.hop_length,
             symbol_set=self.symbol_set,
-            utterances=tuple(self._prosody(part) for part in self.parts),
+            utterances=tuple(prosody_of(part, self.speakers) for part in self.parts),
         )
 
     @property
-    def prosody(self) -> "Prosody | None":
+    def prosody(self) -> Prosody | None:
         """The table that `Voice.speak` says the same by; None of a voice that cannot."""
         return self.table if self.shapes_prosody else None
 
@@ -169,37 +165,6 @@ class Speech:
         words = [SpokenWord(word.text, times[word.start], times[word.end]) for word in part.item.words if times]
         end = start + part.mel.size(1) * self.audio.hop_length / self.audio.sampling_rate
         return SpokenUtterance(part.item.text, start, end, tuple(words))
-
-    def _prosody(self, part: SynthesisResult) -> Any:
-        """A part's `UtteranceProsody`, of which the words cover all symbols."""
-        from common.synthesis.prosody_table import SymbolProsody, UtteranceProsody, WordProsody
-
-        item, frames = part.item, part.frames_of_symbols()
-        if item.tokens is None or frames is None:
-            raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
-        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
-        if pitch is not None and not pitch.any():
-            pitch = None
-        rows = [
-            SymbolProsody.model_construct(  # whatever the values are; they are checked where a table is read
-                symbol=name,
-                frames=int(frames[place]),
-                pitch=None if pitch is None else float(pitch[place]),
-                energy=None if energy is None else float(energy[place]),
-                volume=1.0 if item.volume is None else float(item.volume[place]),
-            )
-            for place, name in enumerate(item.symbols)
-        ]
-        words, end = [], 0
-        for word in item.words:
-            if word.start > end:
-                words.append(WordProsody(text="", symbols=tuple(rows[end : word.start])))
-            words.append(WordProsody(text=word.text, symbols=tuple(rows[word.start : word.end])))
-            end = word.end
-        if end < len(rows):
-            words.append(WordProsody(text="", symbols=tuple(rows[end:])))
-        speaker = self.speakers[item.speaker] if item.speaker < len(self.speakers) else str(item.speaker)
-        return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 
 
 def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:

@@ -16,12 +16,12 @@ from common.errors import InputError
 from common.precision import Autocast
 from common.progress import Progress, progress
 from common.signals import StopSignals
+from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.options import FADE_OUT
-from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
-from common.synthesis.styles import pad_styles
+from common.synthesis.styles import with_styles
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, told_pitch
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
@@ -186,13 +186,7 @@ class Synthesizer:
             frame_step=1 if self.shapes is None else self.shapes.frame_step,
             **given,
         )
-        lengths = [item.length for item in batch]
-        styles = pad_styles([item.styles for item in batch], lengths, n_symbols=n_symbols)
-        if styles is None:
-            return controls
-        styles = styles.to(self.device)
-        transform = styles.transform(controls.pitch_transform) if styles.changes_pitch else controls.pitch_transform
-        return replace(controls, pace=controls.pace * styles.rate, pitch_transform=transform)
+        return with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=self.device)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:

@@ -30,7 +30,8 @@ from common.errors import InputError
 from common.precision import Precision
 from common.registry import get_model
 from common.synthesis import Controls, load_vocoder
-from common.synthesis.streaming import first_sound
+from common.synthesis.measurements import first_sound
+from common.synthesis.options import SpeakingOptions, VoiceOptions
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.subjects import LETTERS_A_SECOND
 from scripts.benchmarks.table import markdown
@@ -69,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     precision = precision_from_args(args)
     precision.prepare_process()
     loaded = open_checkpoint(args.vocoder, role="vocoder", ema=True)
-    vocoder = load_vocoder(loaded, None, precision=precision, seed=0, denoising_strength=args.denoising_strength)
+    options = VoiceOptions(SpeakingOptions(seed=0, denoising_strength=args.denoising_strength))
+    vocoder = load_vocoder(loaded, options, precision=precision)
     audio = vocoder.audio
     network = load_text_to_mel(args.voice, audio, precision=precision)
     n_frames = max(1, round(args.seconds * audio.sampling_rate / audio.hop_length))
