@@ -24,7 +24,7 @@ from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
 from .pictures import draw_speech as draw_speech
 from .speech import Speech as Speech, SpokenUtterance as SpokenUtterance, SpokenWord as SpokenWord
-from .synthesizer import Synthesizer as Synthesizer, speak_all as speak_all
+from .synthesizer import Synthesizer as Synthesizer
 from .utterances import (
     SynthesisInput as SynthesisInput,
     SynthesisResult as SynthesisResult,

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -81,15 +81,8 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
     return padded
 
 
-class Graph(Protocol):
-    """Recorded work."""
-
-    def replay(self) -> None:
-        """Queue the work again, from the tensors that it read to those that it wrote."""
-
-
-# (work, without arguments) -> the recorded work, and the tensor that it writes
-Recorder = Callable[[Callable[[], Tensor]], tuple[Graph, Tensor]]
+# (work, without arguments) -> the recorded work, whose replay() queues it again, and the tensor that it writes
+Recorder = Callable[[Callable[[], Tensor]], tuple[Any, Tensor]]
 
 
 class CudaGraphRecorder:
@@ -98,7 +91,7 @@ class CudaGraphRecorder:
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, work: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
+    def __call__(self, work: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         """Record ``work``, which must not wait for the device, after running it on a side stream."""
         current = torch.cuda.current_stream()
         side = torch.cuda.Stream()
@@ -123,7 +116,7 @@ class RecordedInference:
     def __init__(self, infer: Infer, *, record: Recorder) -> None:
         self._infer = infer
         self._record = record
-        self._recorded: dict[torch.Size, tuple[Graph, Tensor, Tensor, Tensor]] = {}  # with mel, lengths and wave
+        self._recorded: dict[torch.Size, tuple[Any, Tensor, Tensor, Tensor]] = {}  # with mel, lengths and wave
         self._warned: set[str] = set()
         self._failed = False
 

@@ -1,5 +1,6 @@
 """Speaking as a command: a list into a folder with a line a file and the figures, or one text to standard output."""
 
+import itertools
 import os
 import signal
 import sys
@@ -16,17 +17,18 @@ from common.errors import OutputError
 from common.files import check_apart, read_standard_input
 from common.logger import Logger
 from common.precision import Precision
-from common.progress import print_line
+from common.progress import Progress, print_line, progress
+from common.signals import StopSignals
 from common.synthesis.controls import Controls
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, make_vocoder, make_voice, shipped_vocoder
-from common.synthesis.measurements import BatchTimes, FirstSound, Measurements, first_sound
+from common.synthesis.measurements import FirstSound, Measurements, first_sound
 from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
 from common.synthesis.prosody import load_prosody
 from common.synthesis.speech import Speech
-from common.synthesis.synthesizer import Synthesizer, speak_all
+from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
 from common.synthesis.voice import Voice
 from common.text import Style, utterance_draws
@@ -164,33 +166,30 @@ def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandO
 
     Returns the exit status: 1 where every phrase was cut or not spoken.
     """
-    items, synthesizer, measuring = job.items, job.synthesizer, options.measuring
+    synthesizer, measuring = job.synthesizer, options.measuring
     measurements = Measurements(synthesizer.audio.sampling_rate, measuring.batch_size, synthesizer.vocoder_name)
-    n_phrases = len({item.phrase.output for item in items})
-
-    def on_result(result: SynthesisResult) -> None:
-        if folder is not None and (line := folder.add(result)) is not None:
-            print_line(line)
-
-    def on_batch(times: BatchTimes) -> None:
-        measurements.add(times)
-        if measuring.repeats == 1:
-            measurements.log_batch(times, logger)
-
+    n_phrases = len({item.phrase.output for item in job.items})
+    batches = plan_batches(job.items, measuring.batch_size)
+    warmup = itertools.islice(itertools.cycle(batches), options.n_warmup)
     # In a log file the lines of the files show the progress.
-    is_shown = folder is None or measuring.repeats > 1 or sys.stderr.isatty()
+    is_shown = not options.kept.quiet and (folder is None or measuring.repeats > 1 or sys.stderr.isatty())
+    total = measuring.repeats * len(job.items)
+    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
-        speak_all(
-            plan_batches(items, measuring.batch_size),
-            synthesizer,
-            warmup_steps=options.n_warmup,
-            repeats=measuring.repeats,
-            show_progress=is_shown and not options.kept.quiet,
-            on_result=on_result,
-            on_batch=on_batch,
-        )
+        with StopSignals() as signals, bar:
+            for number, batch in enumerate([*warmup, *batches * measuring.repeats], -options.n_warmup):
+                for result in synthesizer.speak(batch):
+                    if folder is not None and 0 <= number < len(batches) and (line := folder.add(result)) is not None:
+                        print_line(line)
+                    bar.update(number >= 0)
+                    if signals.received is not None:  # what was in work is finished
+                        raise SystemExit(128 + signals.received)
+                if number >= 0:
+                    measurements.batches.append(synthesizer.times[-1])
+                    if measuring.repeats == 1:
+                        measurements.log_batch(synthesizer.times[-1], logger)
         if measuring.benchmark and synthesizer.vocoder_name:
-            measurements.first_sound = _first_sound(max(items, key=lambda item: item.length), synthesizer)
+            measurements.first_sound = _first_sound(max(job.items, key=lambda item: item.length), synthesizer)
         logger.stdout = measuring.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:

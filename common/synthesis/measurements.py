@@ -91,10 +91,6 @@ class Measurements:
     batches: list[BatchTimes] = field(default_factory=list)
     first_sound: FirstSound | None = None
 
-    def add(self, batch: BatchTimes) -> None:
-        """Keep a batch's times."""
-        self.batches.append(batch)
-
     def figures_of(self, batch: BatchTimes) -> dict[str, float]:
         """One batch's figures."""
         figures: dict[str, float] = {}

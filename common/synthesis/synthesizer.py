@@ -1,8 +1,7 @@
 """From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
 
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,8 +13,6 @@ from torch.nn.utils.rnn import pad_sequence
 from common.config import AudioConfig
 from common.errors import InputError
 from common.precision import Autocast
-from common.progress import Progress, progress
-from common.signals import StopSignals
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
@@ -211,41 +208,3 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
             f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
             f"without --amp {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
-
-
-def speak_all(
-    batches: Sequence[Sequence[SynthesisInput]],
-    synthesizer: Synthesizer,
-    *,
-    warmup_steps: int,
-    repeats: int,
-    show_progress: bool,
-    on_result: Callable[[SynthesisResult], None] | None,
-    on_batch: Callable[[BatchTimes], None],
-) -> None:
-    """Synthesize every batch ``repeats`` times, after ``warmup_steps`` batches that do not count.
-
-    ``on_result`` is given each result the first time, ``on_batch`` the times of each batch.
-
-    Raises:
-        SystemExit: a signal asked to stop; the phrase in work then is finished.
-    """
-    total = repeats * sum(len(batch) for batch in batches)
-    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=show_progress)
-    with StopSignals() as signals, bar:
-        for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
-            for _ in synthesizer.speak(batch):
-                _stop_if_asked(signals)
-        for repeat in range(repeats):
-            for batch in batches:
-                for result in synthesizer.speak(batch):
-                    if repeat == 0 and on_result is not None:
-                        on_result(result)
-                    bar.update()
-                    _stop_if_asked(signals)
-                on_batch(synthesizer.times[-1])
-
-
-def _stop_if_asked(signals: StopSignals) -> None:
-    if signals.received is not None:
-        raise SystemExit(128 + signals.received)
