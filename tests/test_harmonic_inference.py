@@ -67,7 +67,7 @@ def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: 
 
 
 def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), the mel's frames"):
+    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), one value a mel frame"):
         speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
     for value in (20.0, 1300.0, -5.0):
         pitch = torch.zeros(N_FRAMES)

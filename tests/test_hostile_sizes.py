@@ -7,9 +7,7 @@ import torch
 from tiny import make_corpus, train_options
 
 import train
-from common.config import AudioConfig
-from common.errors import InputError, OptionError
-from common.extraction.textgrid import read_alignment
+from common.errors import OptionError
 from common.torch_file import read_torch_file
 
 
@@ -60,12 +58,3 @@ def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("time", ["inf", "nan"])
-def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, time: str):
-    head = ['File type = "ooTextFile"', 'Object class = "TextGrid"', 0, 1, "<exists>", 1]
-    path = tmp_path / "a.TextGrid"
-    path.write_text("\n".join(map(str, [*head, '"IntervalTier"', '"phones"', 0, 1, 1, 0, time, '"a"'])))
-    with pytest.raises(InputError, match=r"a\.TextGrid:"):
-        read_alignment(path, AudioConfig())

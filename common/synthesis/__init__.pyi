@@ -5,6 +5,7 @@ from .captions import subtitles as subtitles
 from .controls import Controls as Controls, MelOutput as MelOutput
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .loading import (
+    GRIFFIN_LIM as GRIFFIN_LIM,
     contract_of as contract_of,
     load_vocoder as load_vocoder,
     load_voice as load_voice,
