@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -94,43 +94,37 @@ class Measurements:
     def figures_of(self, batch: BatchTimes) -> dict[str, float]:
         """One batch's figures."""
         figures: dict[str, float] = {}
-        if batch.generator is not None:
-            figures["generator_frames/s"] = batch.n_frames / batch.generator
-            figures["generator_latency"] = batch.generator
-            figures |= _under_other_names(figures)
-        if batch.vocoder is not None:
-            figures[f"{self.vocoder_name}_frames/s"] = batch.n_frames / batch.vocoder
-            figures[f"{self.vocoder_name}_samples/s"] = batch.n_samples / batch.vocoder
-            figures[f"{self.vocoder_name}_latency"] = batch.vocoder
-        if batch.generator is not None and batch.vocoder is not None:
-            figures["latency"] = batch.latency
-        return figures
+        for stage, (seconds,), counts in self._stages([batch]):
+            if stage:
+                figures |= {name: count / seconds for name, count in counts.items() if not name.endswith("tokens/s")}
+            figures[f"{stage}latency"] = seconds
+        return figures | _under_other_names(figures)
 
     def summary(self) -> dict[str, float]:
         """The run's figures, in the order of the class's table; empty without batches."""
-        if not self.batches:
-            return {}
-        tokens = sum(batch.n_tokens for batch in self.batches)
-        frames = sum(batch.n_frames for batch in self.batches)
-        samples = sum(batch.n_samples for batch in self.batches)
-        generator = [batch.generator for batch in self.batches if batch.generator is not None]
-        vocoder = [batch.vocoder for batch in self.batches if batch.vocoder is not None]
-        both = [batch.latency for batch in self.batches] if generator and vocoder else []
-        name = f"{self.vocoder_name}_"
-        stages = (
-            ("generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}),
-            (name, vocoder, {f"{name}frames/s": frames, f"{name}samples/s": samples}),
-            ("", both, {"samples/s": samples, "letters/s": tokens}),
-        )
         figures: dict[str, float] = {}
-        for stage, seconds, counts in stages:
-            if seconds:
-                figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
-                figures |= self._latencies(stage, seconds)
-                figures |= _under_other_names(figures)
+        for stage, seconds, counts in self._stages(self.batches):
+            figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
+            figures |= self._latencies(stage, seconds)
+            figures |= _under_other_names(figures)
         if self.first_sound is not None:
             figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
         return figures
+
+    def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
+        """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
+        tokens, frames, samples = (
+            sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames", "n_samples")
+        )
+        generator = [batch.generator for batch in batches if batch.generator is not None]
+        vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
+        name = f"{self.vocoder_name}_"
+        if generator:
+            yield "generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}
+        if vocoder:
+            yield name, vocoder, {f"{name}frames/s": frames, f"{name}samples/s": samples}
+        if generator and vocoder:
+            yield "", [batch.latency for batch in batches], {"samples/s": samples, "letters/s": tokens}
 
     def total(self) -> str:
         """Speech and work of all batches, and how they compare, in one line; empty without batches."""
