@@ -98,7 +98,8 @@ class Measurements:
             if stage:
                 figures |= {name: count / seconds for name, count in counts.items() if not name.endswith("tokens/s")}
             figures[f"{stage}latency"] = seconds
-        return figures | _under_other_names(figures)
+            figures |= _under_other_names(figures)
+        return figures
 
     def summary(self) -> dict[str, float]:
         """The run's figures, in the order of the class's table; empty without batches."""
