@@ -63,26 +63,8 @@ class BatchTimes:
 class Measurements:
     """The times of a run's batches, and the figures that are logged of them.
 
-    Of each batch: ``generator_frames/s``, ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``,
-    ``<vocoder>_latency``, ``latency``. Of the run, for each stage and (without a stage's name) for both together;
-    the JSON stream has ``OTHER_NAMES`` too:
-
-    ===================================  ===========================================================================
-    key                                  meaning
-    ===================================  ===========================================================================
-    avg_generator_tokens/s               symbols read in a second
-    avg_generator_frames/s               mel frames made in a second
-    avg_<vocoder>_frames/s               mel frames turned into sound in a second
-    avg_<vocoder>_samples/s              audio samples made in a second
-    avg_samples/s, avg_letters/s         samples made and symbols read in a second, both stages
-    avg_[stage_]latency                  mean time of a batch, s
-    90%_, 95%_, 99%_[stage_]latency      mean + 1.645, 1.960, 2.576 standard deviations of a batch's time, s: the
-                                         upper end of the interval that holds so many batches if times are normal
-    avg_[stage_]RTF                      seconds of speech per second of work, per utterance of the batch
-    avg_[stage_]RTF@<batch size>         seconds of speech per second of work, all utterances of a batch together
-    first_sound                          time until the first piece of the longest phrase, streamed, s
-    first_sound_share                    that of the time for all of it at once
-    ===================================  ===========================================================================
+    docs/INFERENCE.md (Figures) says what each figure of the run means. Of each batch there are ``generator_frames/s``,
+    ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``, ``<vocoder>_latency`` and ``latency``.
     """
 
     sampling_rate: int  # Hz
@@ -102,7 +84,7 @@ class Measurements:
         return figures
 
     def summary(self) -> dict[str, float]:
-        """The run's figures, in the order of the class's table; empty without batches."""
+        """The run's figures: of each stage, and of both together; empty without batches."""
         figures: dict[str, float] = {}
         for stage, seconds, counts in self._stages(self.batches):
             figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
