@@ -1,7 +1,6 @@
 """The benchmark scripts run what their settings say, and their tables are computed rightly."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -126,40 +125,35 @@ def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[floa
     return path
 
 
-def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like_runs(tmp_path: Path):
-    read = KINDS["training"][0]
-    runs = [
-        read(training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]]), 1),
-        read(training_log(tmp_path / "b", amp=True, batch_size=16, took=[[1000.0], [0.5]]), 1),
-        read(training_log(tmp_path / "c", amp=True, batch_size=4, took=[[0.2, 0.2]]), 4),
+def printed(capsys: pytest.CaptureFixture, kind: str, **logs: Path) -> list[list[str]]:
+    """The cells of each line of the table of some logs, named by ``p`` and their number of processes."""
+    table.main([kind, *(f"{name.strip('abp')}={path}" for name, path in logs.items())])
+    return [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines()[2:]]
+
+
+def test_tables_of_training_are_of_the_steady_state_and_compare_like_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    a = training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]])
+    b = training_log(tmp_path / "b", amp=True, batch_size=16, took=[[1000.0], [0.5]])
+    c = training_log(tmp_path / "c", amp=True, batch_size=4, took=[[0.2, 0.2]])
+    assert printed(capsys, "training", a1=a, b1=b, p4=c) == [
+        ["16", "2", "1", "full", "1,125", "0.90", "-", "1.00"],
+        ["16", "2", "1", "mixed (auto)", "2,000", "0.50", "1.78", "1.00"],
+        ["4", "2", "4", "mixed (auto)", "5,000", "0.40", "-", "2.50"],
     ]
-    rows = cells("training", runs)
-    assert rows[0] == ["16", "2", "1", "full", "1,125", "0.90", "-", "1.00"]
-    assert rows[1] == ["16", "2", "1", "mixed (auto)", "2,000", "0.50", "1.78", "1.00"]
-    assert rows[2] == ["4", "2", "4", "mixed (auto)", "5,000", "0.40", "-", "2.50"]
-
-
-def test_sequences_are_counted_in_the_steady_state_and_compared_with_like_runs(tmp_path: Path):
-    read = KINDS["sequences"][0]
-    runs = [
-        read(training_log(tmp_path / "a", amp=False, batch_size=8, took=[[9.0, 9.0], [2.0, 2.0]]), 1),
-        read(training_log(tmp_path / "b", amp=True, batch_size=8, took=[[9.0, 9.0], [1.0, 1.0]]), 1),
-        read(training_log(tmp_path / "c", amp=True, batch_size=8, took=[[9.0] + [2.0] * 9]), 4),
-        read(training_log(tmp_path / "d", amp=True, batch_size=4, took=[[4.0]]), 4),
+    a = training_log(tmp_path / "e", amp=False, batch_size=8, took=[[9.0, 9.0], [2.0, 2.0]])
+    b = training_log(tmp_path / "f", amp=True, batch_size=8, took=[[9.0, 9.0], [1.0, 1.0]])
+    c = training_log(tmp_path / "g", amp=True, batch_size=8, took=[[9.0] + [2.0] * 9])
+    d = training_log(tmp_path / "h", amp=True, batch_size=4, took=[[4.0]])
+    assert printed(capsys, "sequences", a1=a, b1=b, a4=c, b4=d) == [
+        ["8", "2", "1", "full", "8.00", "-", "1.00"],
+        ["8", "2", "1", "mixed", "16.00", "2.00", "1.00"],
+        ["8", "2", "4", "mixed", "32.00", "-", "2.00"],
+        ["4", "2", "4", "mixed", "8.00", "-", "1.00"],
     ]
-    rows = cells("sequences", runs)
-    assert rows[0] == ["8", "2", "1", "full", "8.00", "-", "1.00"]
-    assert rows[1] == ["8", "2", "1", "mixed", "16.00", "2.00", "1.00"]
-    assert rows[2] == ["8", "2", "4", "mixed", "32.00", "-", "2.00"]
-    assert rows[3] == ["4", "2", "4", "mixed", "8.00", "-", "1.00"]
-
-
-def test_the_program_prints_the_table_of_a_kind(tmp_path: Path, capsys: pytest.CaptureFixture):
-    log = training_log(tmp_path / "log", amp=False, batch_size=8, took=[[2.0]])
-    table.main(["sequences", f"1={log}"])
-    assert capsys.readouterr().out.splitlines()[1:] == ["|" + "---:|" * 7, "|8|2|1|full|8.00|-|1.00|"]
     with pytest.raises(OptionError, match=r"expected processes=log, such as 8=output/nvlog\.json"):
-        table.main(["training", str(log)])
+        table.main(["training", str(a)])
 
 
 @pytest.mark.slow
@@ -223,7 +217,7 @@ def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model:
     )
 
 
-def test_emulated_bfloat16_is_measured_where_it_is_asked_for_alone(
+def test_settings_are_those_that_there_are_and_emulated_bfloat16_is_measured_where_it_is_asked_for_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
     (words,) = dry_run("scripts/benchmark_train.sh", NUM_GPUS="0")
@@ -242,19 +236,13 @@ def test_emulated_bfloat16_is_measured_where_it_is_asked_for_alone(
     )
     monkeypatch.setenv("CPU_BFLOAT16", "false")
     assert largest_batch.parse_args(["--largest", "2"])[0].settings == ("fp32",)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "--largest: give the batch size to stop at"),
-        (["--smallest", "4", "--largest", "2"], "--largest 2 is below --smallest 4"),
-        (["--largest", "2", "--settings", "float16"], "--settings 'float16': expected some of 'fp32', 'bfloat16'"),
-    ],
-)
-def test_the_search_for_the_largest_batch_refuses_what_cannot_be(options: list[str], message: str):
-    with pytest.raises(OptionError, match=re.escape(message)):
-        largest_batch.parse_args(options)
+    for words, message in (
+        ("", "--largest: give the batch size to stop at"),
+        ("--smallest 4 --largest 2", "--largest 2 is below --smallest 4"),
+        ("--largest 2 --settings float16", "--settings 'float16': expected some of 'fp32', 'bfloat16'"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            largest_batch.parse_args(words.split())
 
 
 @pytest.mark.parametrize("status", [benchmark_training.OUT_OF_MEMORY, -signal.SIGKILL, 1])
