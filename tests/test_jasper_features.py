@@ -220,10 +220,6 @@ def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(goldens:
     assert not mask[:, -1].any() and mask[:, -2].any() and mask[:, 0].any()
 
 
-def test_a_mask_longer_than_the_utterance_covers_it():
-    assert masks_of(SpecAugment(time_masks=1, min_time=75, max_time=75), 5, 4, 30).all()
-
-
 def test_masks_and_dither_of_an_utterance_do_not_depend_on_its_batch():
     augmentation = Augmentation(dither=0.01, spec_augment=SPEC, cutout_augment=CutoutAugment(masks=2))
     draws = torch.stack([augmentation.draw(seed=3, epoch=2, index=index) for index in range(3)])

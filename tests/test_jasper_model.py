@@ -1,7 +1,6 @@
 """Jasper's network agrees with the published one, and hears an utterance as if it were alone."""
 
 import copy
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tiny_jasper import CASES, FORMS, SMALL, golden_network, lively, part, small
 from torch import nn
 
 from common.errors import InputError, OptionError
-from jasper.config import BlockConfig, FeatureConfig, ModelConfig
+from jasper.config import BlockConfig, FeatureConfig
 from jasper.model import Jasper, build_networks
 from jasper.yaml_config import CONFIGS, load_config
 
@@ -172,16 +171,3 @@ def test_features_of_another_description_are_refused():
     assert list(build_networks(SMALL, SMALL.features.audio, None)) == ["jasper"]
     with pytest.raises(OptionError, match="other than those of Jasper's features: sampling_rate"):
         build_networks(SMALL, FeatureConfig().audio, None)
-
-
-def test_a_configuration_comes_back_from_plain_types():
-    from common.config import differences, from_plain, to_plain
-
-    plain = json.loads(json.dumps(to_plain(SMALL)))
-    assert from_plain(ModelConfig, plain, where="x.pt") == SMALL
-    other = replace(SMALL, blocks=(replace(SMALL.blocks[0], dropout=0.5), *SMALL.blocks[1:]))
-    other = replace(other, features=replace(SMALL.features, preemph=None))
-    assert differences(SMALL, other, names=("a", "b")) == [
-        "blocks[0].dropout: 0.0 (a), 0.5 (b)",
-        "features.preemph: 0.97 (a), None (b)",
-    ]

@@ -108,14 +108,6 @@ def test_a_longest_duration_leaves_utterances_out_of_training_alone(
     assert "of 24 utterances are left out, as they are not from 0.1 to 0.26 s long" in note
 
 
-def test_several_lists_are_one_dataset(corpus: Path):
-    settings = settings_of(corpus)
-    both = JasperDataset(
-        [corpus / "train.txt", corpus / "val.txt"], folder=corpus, settings=settings.val, model=settings.model
-    )
-    assert len(both) == 30
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -181,9 +173,3 @@ def test_options_of_mel_spectrograms_are_refused(corpus: Path, tmp_path: Path):
         train.main(training_options(corpus, tmp_path, "--epochs", "1", "--sampling-rate", "8000"))
     with pytest.raises(OptionError, match=r"--audio-config is for mel-spectrograms of other models"):
         train.main(training_options(corpus, tmp_path, "--epochs", "1", "--audio-config", "kind.json"))
-
-
-def test_another_value_overrides_the_configuration(corpus: Path, tmp_path: Path):
-    options = training_options(corpus, tmp_path, "--epochs", "1", "--override-config", "input_train.foo=1")
-    with pytest.raises(InputError, match=r"unknown key input_train\.foo"):
-        train.main(options)

@@ -29,7 +29,8 @@ from common.serving import Limits
 from common.serving.arguments import parse_args
 from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
 from common.synthesis.padding import PaddedShapes
-from common.training import Engine, EngineOptions, Optimization, build_engine
+from common.training import Engine, Optimization, build_engine
+from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
 from fastpitch.loss_function import FastPitchObjective
@@ -174,7 +175,6 @@ def test_what_a_draw_makes_longer_than_all_shapes_is_padded_to_multiples():
 @pytest.mark.parametrize(
     ("name", "words", "message"),
     [
-        ("HiFi-GAN", "", "all batches of HiFi-GAN have one length already"),
         ("Tacotron2", "--no-mask-padding", "changes what is learned with --no-mask-padding"),
         ("Tacotron2", "--no-mask-convolutions", "changes what is learned with --no-mask-convolutions"),
         ("Jasper", "--override-config jasper.encoder.use_conv_masks=false", "learned with use_conv_masks: false"),
@@ -201,20 +201,11 @@ def test_networks_are_compiled_for_the_buckets_shapes_alone(compiler: Any, monke
     given: list[dict] = []
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: given.append(options))
 
-    def build(**options: Any) -> None:
-        build_engine(
-            {"network": nn.Linear(1, 1)},
-            SimpleNamespace(phases=()),
-            Optimization(lambda iteration, epoch: 0.1),
-            optimizer="adam",
-            learning_rate=0.1,
-            weight_decay=0.0,
-            steps_per_epoch=1,
-            ranks=Ranks(),
-            options=EngineOptions(),
-            compile_networks=True,
-            **options,
-        )
+    def build(*, length_buckets: int = 0, same_shapes: bool = False) -> None:
+        run = RunOptions(compile=True, length_buckets=length_buckets)
+        optimization, objective = Optimization(lambda iteration, epoch: 0.1), SimpleNamespace(phases=())
+        networks = {"network": nn.Linear(1, 1)}
+        build_engine(networks, objective, optimization, run, steps_per_epoch=1, ranks=Ranks(), same_shapes=same_shapes)
 
     build()
     build(same_shapes=True)

@@ -7,7 +7,7 @@ import torch
 from golden_files import listed, read_case, read_golden
 from torch import nn
 
-from common.training.optim import Novograd, load_state_by_name, schedule_over, state_by_name
+from common.training.optim import Novograd, schedule_over
 from jasper.training_setup import jasper_schedule
 
 
@@ -32,36 +32,6 @@ def test_every_step_equals_the_original_optimizer(folder: Path, name: str):
             assert torch.equal(weight.grad, tensors[f"grad.{step}.{index}"])
     norms = [float(optimizer.state[weight]["exp_avg_sq"]) for weight in weights]
     assert norms == pytest.approx(published[name]["final_exp_avg_sq"], rel=1e-5)
-
-
-def test_its_state_goes_on_exactly(tmp_path: Path):
-    torch.manual_seed(0)
-    gradients = [[torch.randn(3, 2), torch.randn(4)] for _ in range(6)]
-
-    def weights() -> dict[str, nn.Parameter]:
-        return {"a": nn.Parameter(torch.ones(3, 2)), "b": nn.Parameter(torch.ones(4))}
-
-    def run(named: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer, steps: slice) -> None:
-        for row in gradients[steps]:
-            for weight, gradient in zip(named.values(), row):
-                weight.grad = gradient
-            optimizer.step()
-
-    def make(named: dict[str, nn.Parameter]) -> Novograd:
-        return Novograd(named.values(), 0.1, betas=(0.9, 0.5), weight_decay=0.01, amsgrad=True)
-
-    whole = weights()
-    run(whole, make(whole), slice(6))
-    first = weights()
-    optimizer = make(first)
-    run(first, optimizer, slice(3))
-    torch.save(state_by_name(optimizer, first), tmp_path / "state.pt")
-    second = {name: nn.Parameter(weight.detach().clone()) for name, weight in first.items()}
-    optimizer = make(second)
-    load_state_by_name(optimizer, torch.load(tmp_path / "state.pt", weights_only=True), second, where="state.pt")
-    run(second, optimizer, slice(3, 6))
-    for name, weight in whole.items():
-        assert torch.equal(second[name], weight)
 
 
 def test_the_rates_of_updates_are_the_published_tables_and_not_one_step_late(folder: Path):

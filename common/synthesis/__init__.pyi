@@ -16,7 +16,7 @@ from .options import (
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
 from .pictures import draw_speech as draw_speech
-from .shipped import shipped_vocoder as shipped_vocoder, with_shipped as with_shipped
+from .shipped import GRIFFIN_LIM as GRIFFIN_LIM, shipped_vocoder as shipped_vocoder, with_shipped as with_shipped
 from .speech import Speech as Speech, SpokenUtterance as SpokenUtterance, SpokenWord as SpokenWord
 from .synthesizer import Synthesizer as Synthesizer, speak_all as speak_all
 from .utterances import (

@@ -51,7 +51,7 @@ class UtteranceProsody(_Row):
 
     @property
     def symbols(self) -> Iterator[SymbolProsody]:
-        """Those of all words, in order."""
+        """The symbols of all words, in order."""
         return (symbol for word in self.words for symbol in word.symbols)
 
 

@@ -13,21 +13,20 @@ made no sound, and from them in one that was given mels. Latency of ``recognitio
 memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
 
-import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from common.cli import ArgumentParser, run
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.logger import read_last_run, read_log
 from common.recognition.command import PERCENTILES
+from scripts.benchmarks.measuring import Row, cell, markdown
 
 SPEED_UP = "Speed-up with mixed precision"
-Row = dict[str, str]  # title of a column -> cell
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,13 @@ class Run:
         """One of the vocoder's averages: ``frames/s``, ``latency``, ``RTF``."""
         return self.figures.get(f"avg_{self.vocoder}_{figure}")
 
+    def in_full_precision(self, runs: list["Run"], *names: str) -> "Run | None":
+        """For a run in mixed precision the last one in full precision with the same options of those ``names``."""
+        found = [one for one in runs if not one.options["amp"] and one.is_like(self, *names)]
+        return found[-1] if found and self.options["amp"] else None
+
     def is_like(self, other: "Run", *names: str) -> bool:
-        """Whether those options are the same in both."""
+        """Whether both have the same options of those ``names``."""
         return all(self.options.get(name) == other.options.get(name) for name in names)
 
 
@@ -86,12 +90,12 @@ def read_sequences(path: Path, processes: int) -> Run:
     return Run(options, {"sequences/s": global_batch * len(steady) / sum(steady)}, processes)
 
 
-def read_inference(path: Path) -> Run:
+def read_inference(path: Path, processes: int = 1) -> Run:
     """The last run of inference or recognition that a log holds; raises InputError if it is not complete."""
     options, figures = read_last_run(path)
     if not any(name.endswith("latency") and name.startswith("avg_") for name in figures):
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    return Run(options, figures)
+    return Run(options, figures, processes)
 
 
 def _last_run(path: Path) -> tuple[dict[str, Any], list[tuple[Any, dict[str, float]]]]:
@@ -108,46 +112,39 @@ def _last_run(path: Path) -> tuple[dict[str, Any], list[tuple[Any, dict[str, flo
     return options, records
 
 
-def _ratios(one: Run, alike: list[Run], figure: str) -> tuple[str, str]:
-    """The speed-up and the scaling of a run relative to runs that are comparable."""
+def _training_row(one: Run, alike: list[Run], *, mixed: str, figure: str, further: Row, scaling: str) -> Row:
+    """The row of a run of training, with speed-up and scaling relative to the runs that are ``alike``."""
     full = [other for other in alike if other.processes == one.processes and not other.options["amp"]]
     fewest = min((other for other in alike if other.is_like(one, "amp")), key=lambda other: other.processes)
     value = one.figures[figure]
-    speed_up = f"{value / full[0].figures[figure]:.2f}" if one.options["amp"] and full else "-"
-    return speed_up, f"{value / fewest.figures[figure]:.2f}"
-
-
-def _training_options(one: Run, mixed: str) -> Row:
     return {
         "Batch size / process": str(one.options["batch_size"]),
         "Grad accumulation": str(one.options["gradient_accumulation_steps"]),
         "Processes": str(one.processes),
         "Precision": mixed if one.options["amp"] else "full",
+        **further,
+        SPEED_UP: f"{value / full[0].figures[figure]:.2f}" if one.options["amp"] and full else "-",
+        scaling: f"{value / fewest.figures[figure]:.2f}",
     }
 
 
 def training_row(one: Run, runs: list[Run]) -> Row:
     """The table row of a training run measured in frames/s."""
-    speed_up, scaling = _ratios(one, runs, "frames/s")
-    return _training_options(one, f"mixed ({one.options['amp_dtype']})") | {
-        "Frames/s": f"{one.figures['frames/s']:,.0f}",
-        "Seconds/epoch": f"{one.figures['took']:.2f}",
-        SPEED_UP: speed_up,
-        "Strong scaling": scaling,
-    }
+    figures, mixed = one.figures, f"mixed ({one.options['amp_dtype']})"
+    further = {"Frames/s": f"{figures['frames/s']:,.0f}", "Seconds/epoch": f"{figures['took']:.2f}"}
+    return _training_row(one, runs, mixed=mixed, figure="frames/s", further=further, scaling="Strong scaling")
 
 
 def sequences_row(one: Run, runs: list[Run]) -> Row:
     """The table row of a training run measured in sequences/s, compared with runs of the same batch per process."""
     alike = [other for other in runs if other.is_like(one, "batch_size", "gradient_accumulation_steps")]
-    speed_up, scaling = _ratios(one, alike, "sequences/s")
-    sequences = f"{one.figures['sequences/s']:,.2f}"
-    return _training_options(one, "mixed") | {"Sequences/s": sequences, SPEED_UP: speed_up, "Weak scaling": scaling}
+    further = {"Sequences/s": f"{one.figures['sequences/s']:,.2f}"}
+    return _training_row(one, alike, mixed="mixed", figure="sequences/s", further=further, scaling="Weak scaling")
 
 
 def inference_row(one: Run, runs: list[Run]) -> Row:
     """The table row of a synthesis run."""
-    plain = _in_full_precision(one, runs, "batch_size")
+    plain = one.in_full_precision(runs, "batch_size")
     figures, stage, frames = one.figures, one.stage, one.of_vocoder("frames/s")
     tolerance = {f"Latency tolerance interval {p}% (s)": f"{figures[f'{p}%_{stage}latency']:.3f}" for p in PERCENTILES}
     return {
@@ -168,7 +165,7 @@ def inference_row(one: Run, runs: list[Run]) -> Row:
 
 def recognition_row(one: Run, runs: list[Run]) -> Row:
     """The table row of a recognition run."""
-    plain = _in_full_precision(one, runs, "batch_size", "max_duration")
+    plain = one.in_full_precision(runs, "batch_size", "max_duration")
     return {
         "Batch size": str(one.options["batch_size"]),
         "Duration (s)": cell(one.options["max_duration"], "g"),
@@ -181,65 +178,30 @@ def recognition_row(one: Run, runs: list[Run]) -> Row:
     }
 
 
-def _in_full_precision(one: Run, runs: list[Run], *names: str) -> Run | None:
-    """For a run in mixed precision the last one in full precision with the same options of those names."""
-    found = [other for other in runs if not other.options["amp"] and other.is_like(one, *names)]
-    return found[-1] if found and one.options["amp"] else None
-
-
-def cell(value: float | None, form: str) -> str:
-    """A number, or a dash where there is none."""
-    return "-" if value is None else format(value, form)
-
-
-def markdown(rows: list[Row]) -> list[str]:
-    """Lines of a table whose rows have the same columns."""
-    header = [[*rows[0]], ["---:"] * len(rows[0])] if rows else []
-    return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
-
-
-class Table:
-    """A table that is printed row by row, as its figures are measured."""
-
-    def __init__(self) -> None:
-        self._is_begun = False
-
-    def add(self, row: Row) -> None:
-        """Print a row, the first one below the titles of its columns."""
-        lines = markdown([row])
-        print(*(lines[-1:] if self._is_begun else lines), sep="\n", flush=True)
-        self._is_begun = True
-
-
 KINDS: dict[str, tuple[Callable[..., Run], Callable[[Run, list[Run]], Row]]] = {  # how a log is read and shown
     "training": (read_training, training_row),
     "sequences": (read_sequences, sequences_row),
     "inference": (read_inference, inference_row),
     "recognition": (read_inference, recognition_row),
 }
-OF_PROCESSES = ("training", "sequences")  # kinds whose runs are given as processes=log
 
 
-def processes_and_log(text: str) -> tuple[Path, int]:
-    """An ``argparse`` type: ``8=output/nvlog.json``."""
-    processes, equals, path = text.partition("=")
+def read_run(kind: str, word: str) -> Run:
+    """A run of one of `KINDS`, given as its log, or of training as its processes and its log."""
+    processes, equals, path = word.partition("=") if kind in ("training", "sequences") else ("1", "=", word)
     if not equals or not processes.isdecimal() or int(processes) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected processes=log, such as 8=output/nvlog.json")
-    return Path(path), int(processes)
+        raise OptionError(f"{word}: expected processes=log, such as 8=output/nvlog.json")
+    return KINDS[kind][0](Path(path), int(processes))
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the table of the runs given."""
     parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="|".join(KINDS))
-    for kind in KINDS:
-        form, wanted = (processes_and_log, "processes=log") if kind in OF_PROCESSES else (Path, "log")
-        own = kinds.add_parser(kind)
-        own.add_argument("runs", nargs="+", type=form, metavar=wanted, help="logs that train.py or inference.py wrote")
-    args = parser.parse_args()
-    read, row = KINDS[args.kind]
-    runs = [read(*given) if args.kind in OF_PROCESSES else read(given) for given in args.runs]
-    print(*markdown([row(one, runs) for one in runs]), sep="\n")
+    parser.add_argument("kind", choices=tuple(KINDS), help="what was measured")
+    parser.add_argument("runs", nargs="+", help="logs that train.py or inference.py wrote; of training processes=log")
+    args = parser.parse_args(argv)
+    runs = [read_run(args.kind, word) for word in args.runs]
+    print(*markdown([KINDS[args.kind][1](one, runs) for one in runs]), sep="\n")
 
 
 if __name__ == "__main__":

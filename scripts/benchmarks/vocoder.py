@@ -12,21 +12,22 @@ load on the machine slows both of its sides.
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
-from common.cli import ArgumentParser, add_precision_arguments, positive_int, precision_from_args, run
+from common.checkpoints import load_for_inference, open_checkpoint
+from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.precision import autocast
+from common.options import add_options, option, read_options
+from common.precision import ComputingOptions, autocast
 from common.timing import take_turns
 from hifigan.config import ModelConfig
-from scripts.benchmarks.machine import machine
+from scripts.benchmarks.measuring import Row, machine, markdown
 from scripts.benchmarks.random_models import KINDS, N_FRAMES, make_vocoder
-from scripts.benchmarks.table import markdown
 
 TOLERANCE = 1e-4  # largest difference between samples of two float32 ways
 BASELINE = "the original's layers"
@@ -88,36 +89,55 @@ def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> nn.Conv1d:
     return nn.Conv1d(n_channels, n_channels, kernel_size, dilation=dilation, padding=padding)
 
 
-def seconds_of(ways: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each way in each of ``repeats`` turns; every one of them ends with its samples on the CPU."""
-    turns = take_turns([lambda own=own: own().cpu() for own in ways.values()], _WARMUP + repeats)
-    return {name: list(column) for name, column in zip(ways, zip(*turns[_WARMUP:]))}
+@dataclass(frozen=True)
+class ComparisonOptions(ComputingOptions):
+    """What is compared, and how often."""
+
+    kind: str = option("v1", "of the random weights", choices=KINDS["HiFi-GAN"][1])
+    repeats: int = option(10, "turns that count", least=1)
 
 
-def open_vocoder(path: Path | None, kind: str) -> LoadedCheckpoint:
-    """Open a checkpoint, or where none is given one of that kind with random weights."""
-    if path is not None:
-        return open_checkpoint(path, model="HiFi-GAN", ema=True)
-    with tempfile.TemporaryDirectory() as folder:
-        make_vocoder(Path(folder), "HiFi-GAN", kind, count=1)
-        return open_checkpoint(Path(folder) / f"HiFi-GAN_{kind}.pt", model="HiFi-GAN", ema=True)
+def compare(ways: dict[str, Callable[[], Tensor]], *, repeats: int, duration: float) -> list[Row]:
+    """The table's rows of ways to make sound of ``duration`` seconds, each compared with the first one.
+
+    Raises:
+        InputError: the second way, which computes in float32 too, differs.
+    """
+    with torch.inference_mode():
+        waves = [synthesize() for synthesize in ways.values()]
+        differences = [float((wave - waves[0]).abs().max()) for wave in waves]
+        if not differences[1] < TOLERANCE:
+            raise InputError(f"samples differ by {differences[1]:.1e} from {BASELINE}'s")
+        turns = take_turns([lambda own=own: own().cpu() for own in ways.values()], _WARMUP + repeats)
+    seconds = list(zip(*turns[_WARMUP:]))
+    return [
+        {
+            "Way": name,
+            "Seconds": f"{statistics.median(times):.3f}",
+            "x real time": f"{duration / statistics.median(times):.2f}",
+            "Ratio": f"{statistics.median(base / one for base, one in zip(seconds[0], times)):.2f}",
+            "Largest difference": f"{difference:.0e}",
+        }
+        for name, times, difference in zip(ways, seconds, differences)
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = ArgumentParser(prog="vocoder", description="compare HiFi-GAN's synthesis with its paper's layers")
     parser.add_argument("checkpoint", type=Path, nargs="?", help="of HiFi-GAN; without it random weights")
-    parser.add_argument("--kind", choices=KINDS["HiFi-GAN"][1], default="v1", help="of the random weights")
-    parser.add_argument("--repeats", type=positive_int, default=10, help="turns that count")
-    add_precision_arguments(parser)
+    add_options(parser, ComparisonOptions)
     args = parser.parse_args(argv)
-    precision = precision_from_args(args)
+    options = read_options(args, ComparisonOptions)
+    precision = options.precision()
     precision.prepare_process()
-    loaded = open_vocoder(args.checkpoint, args.kind)
-    network, config = load_for_inference(loaded, device=precision.device)
+    with tempfile.TemporaryDirectory() as folder:
+        path = args.checkpoint or make_vocoder(Path(folder), "HiFi-GAN", options.kind, count=1)
+        opened = open_checkpoint(path, model="HiFi-GAN", ema=True)
+    network, config = load_for_inference(opened, device=precision.device)
     plain = PlainGenerator(config).to(precision.device)
     plain.load_state_dict(network.state_dict())
-    audio = loaded.checkpoint.audio
+    audio = opened.checkpoint.audio
     mel = (torch.randn(1, audio.n_mels, N_FRAMES, generator=torch.Generator().manual_seed(0)) - 5).to(precision.device)
 
     def ours(dtype: torch.dtype | None) -> Tensor:
@@ -128,25 +148,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     ways["this toolkit, float32"] = lambda: ours(None)
     if precision.amp_dtype is not None:
         ways[f"this toolkit, {str(precision.amp_dtype).removeprefix('torch.')}"] = lambda: ours(precision.amp_dtype)
-    with torch.inference_mode():
-        waves = [synthesize() for synthesize in ways.values()]
-        differences = [float((wave - waves[0]).abs().max()) for wave in waves]
-        if not differences[1] < TOLERANCE:
-            raise InputError(f"{loaded.path}: samples differ by {differences[1]:.1e} from {BASELINE}'s")
-        seconds = seconds_of(ways, args.repeats)
     duration = N_FRAMES * audio.hop_length / audio.sampling_rate
-    print(f"{loaded.path.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=args.cuda)}")
-    first = next(iter(seconds.values()))
-    rows = [
-        {
-            "Way": name,
-            "Seconds": f"{statistics.median(times):.3f}",
-            "x real time": f"{duration / statistics.median(times):.2f}",
-            "Ratio": f"{statistics.median(base / one for base, one in zip(first, times)):.2f}",
-            "Largest difference": f"{difference:.0e}",
-        }
-        for (name, times), difference in zip(seconds.items(), differences)
-    ]
+    rows = compare(ways, repeats=options.repeats, duration=duration)
+    print(f"{path.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=options.cuda)}")
     print(*markdown(rows), sep="\n")
 
 

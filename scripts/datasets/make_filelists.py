@@ -16,7 +16,7 @@ from pathlib import Path
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import read_lines, write_text
-from common.options import add_options, option
+from common.options import add_options, option, read_options
 
 SPLITS = ("train", "val", "test")
 SUFFIXES = (".wav", ".flac")
@@ -160,32 +160,32 @@ def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
-    args = parser.parse_args()
-    folder = args.dataset_path
+    options: ListOptions = read_options(parser.parse_args(), ListOptions)
+    assert options.dataset_path is not None  # it is required
+    folder = options.dataset_path
     metadata = folder / "metadata.csv"
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = find_recordings(folder) if transcripts is None else list(transcripts)
-    ids = {split: getattr(args, f"{split}_ids") for split in SPLITS}
-    chosen = read_chosen(ids, set(clips), skip_missing=args.skip_missing)
-    if args.skip_missing:
+    ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
+    chosen = read_chosen(ids, set(clips), skip_missing=options.skip_missing)
+    if options.skip_missing:
         if chosen and not any(chosen.values()):
             chosen = {}
             print("note: the corpus has none of the named clips; its own are drawn")
-        validate_on_something(chosen, n_val=args.n_val)
-    splits = split_clips(clips, chosen=chosen, n_val=args.n_val, n_test=args.n_test, seed=args.seed)
-    recordings = {clip: recording(folder, clip) for names in splits.values() for clip in names}
+        validate_on_something(chosen, n_val=options.n_val)
+    splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     lists: dict[str, list[str]] = {}
     for split, names in splits.items():
-        if not names:
-            continue
-        lists[audio_list_name(args.name, split)] = [recordings[clip] for clip in names]
+        recordings = [recording(folder, clip) for clip in names]
+        lists[audio_list_name(options.name, split)] = recordings
         if transcripts is not None:
-            column = "" if args.speaker is None else f"|{args.speaker}"
-            lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
-            lists[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
+            column = "" if options.speaker is None else f"|{options.speaker}"
+            lines = [f"{path}|{transcripts[clip]}{column}" for path, clip in zip(recordings, names)]
+            lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
     for name, lines in lists.items():
-        write_text(args.output / name, "".join(line + "\n" for line in lines))
-        print(f"{args.output / name}: {len(lines)} clips")
+        if lines:
+            write_text(options.output / name, "".join(line + "\n" for line in lines))
+            print(f"{options.output / name}: {len(lines)} clips")
     return 0
 
 
