@@ -16,8 +16,8 @@ from torch import Tensor
 import extract_mels
 import inference
 from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints.exported import OnnxRunner
 from common.checkpoints.exporting import write_onnx
-from common.checkpoints.running import OnnxRunner
 from common.config import TextConfig
 from common.errors import CheckpointError, OptionError
 from common.nn import mask_from_lengths

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from common.checkpoints import Exports, LoadedCheckpoint, load_for_inference, strip_checkpoint
 from common.checkpoints.exported import describe, describe_part, open_exported
-from common.checkpoints.exporting import part_path, write_onnx
-from common.checkpoints.quantization import write_quantized
+from common.checkpoints.exporting import part_path, write_onnx, write_quantized
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis.phrases import Phrase
