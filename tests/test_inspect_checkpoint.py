@@ -14,7 +14,7 @@ from shell import ROOT
 from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
 
 from common.checkpoints import load_checkpoint, save_checkpoint
-from common.checkpoints.stripping import strip_checkpoint
+from common.checkpoints.checkpoint import strip_checkpoint
 from common.errors import CheckpointError
 from scripts import export_model
 from scripts.inspect_checkpoint import main as inspect
