@@ -96,7 +96,7 @@ def calibration_mels(options: ExportOptions, opened: "LoadedCheckpoint", exports
     items, _ = synthesis.load_mels_or_recordings(
         synthesis.read_phrases(options.calibration),
         dataset_path=options.dataset_path,
-        contract=synthesis.contract_of(opened, None, accepted=()),
+        contract=synthesis.contract_of(opened),
     )
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 

@@ -166,17 +166,6 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest
         assert line == f"warning: {words.split()[1]}: not read, as nothing here uses it: column {column}"
 
 
-def test_numbers_of_speakers_are_of_ascii_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    save_voice(tmp_path / "voice.pt")
-    monkeypatch.chdir(tmp_path)
-    for speaker in ("１", "١", "1" * 5000):
-        assert (
-            ended(inference.main, "--fastpitch", "voice.pt", "--text", "Go.", "--speaker", speaker, "-o", "a.wav") == 1
-        )
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "expected a number from 0 to 1" in line
-
-
 @pytest.mark.parametrize(
     ("variables", "message"),
     [

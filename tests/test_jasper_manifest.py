@@ -69,15 +69,6 @@ def test_a_bad_manifest_is_named_with_its_entry(tmp_path: Path, text: str, messa
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_absolute_paths_are_taken_as_they_are(tmp_path: Path):
-    manifest = write_manifest(tmp_path / "m.json", {"files": [{"fname": "/data/a.wav"}]})
-    listed = tmp_path / "list.txt"
-    listed.write_text("/data/a.wav|a\n")
-    for source in (manifest, listed):
-        (entry,) = read_entries(source, folder=Path("elsewhere"))
-        assert entry.paths == (Path("/data/a.wav"),)
-
-
 def test_lists_folders_and_files_are_read_too(tmp_path: Path):
     corpus = tmp_path / "corpus"
     for name in ("a", "b"):
@@ -180,14 +171,7 @@ def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
         preprocess([str(tmp_path)])
     make_librispeech(tmp_path)
     flac = tmp_path / "dev-clean/3/4/3-4-0000.flac"
-    data = flac.read_bytes()
-    flac.write_bytes(data[: len(data) // 2])
+    flac.write_bytes(flac.read_bytes()[:-2000])
     with pytest.raises(InputError, match=r"3-4-0000\.flac: .*truncated.*3-4\.trans\.txt:1"):
         preprocess([str(tmp_path), "--subsets", "dev-clean", "--n-workers", "1"])
     assert not (tmp_path / "librispeech-dev-clean-wav.json").exists()
-    flac.rename(flac.with_name("other.flac"))
-    with pytest.raises(InputError, match=r"3-4-0000\.flac: no such file \(.*3-4\.trans\.txt:1\)"):
-        preprocess([str(tmp_path), "--subsets", "dev-clean"])
-    (tmp_path / "dev-clean/3/4/3-4.trans.txt").write_text("3-4-0000\n")
-    with pytest.raises(InputError, match=r"3-4\.trans\.txt:1: expected an utterance's name and its text"):
-        preprocess([str(tmp_path), "--subsets", "dev-clean"])

@@ -104,13 +104,6 @@ def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folde
         _check_fits(template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=())
 
 
-def test_averaged_batch_statistics_are_read_too(folder: Path):
-    payload = torch.load(EPOCH, weights_only=True)
-    found = load_checkpoint(EPOCH)
-    key = "encoder.layers.0.conv.1.running_mean"
-    assert torch.equal(found.ema["jasper"][key], payload["ema_state_dict"][key])
-
-
 def yaml_of(folder: Path, path: Path, **changes: str) -> Path:
     """The YAML file of the small published checkpoints, in its published form, with parts of its text replaced."""
     published = yaml.safe_load((CONFIGS / "jasper10x5dr_speca.yaml").read_text())

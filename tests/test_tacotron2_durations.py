@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
-from golden_files import group, read_golden
-from safetensors.torch import load_file
 from tiny import train_options
-from tiny_tacotron2 import TINY, published, tiny_network
+from tiny_tacotron2 import TINY, tiny_network
 from torch import Tensor
 
 import extract_mels
@@ -30,7 +28,7 @@ from common.synthesis import MelOutput
 from common.text import TextFrontEnd
 from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset
-from tacotron2.model import Tacotron2, teach
+from tacotron2.model import Tacotron2
 
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
 FOLDERS = ("mels", "durations", "attentions", "mels_teacher", "pitch_char")
@@ -171,21 +169,6 @@ def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
         shutil.rmtree(corpus / "attentions")
     status, _, err = extract("--extract-attentions", "--ema")
     assert status == 1 and "no EMA weights; leave out --ema" in err
-
-
-def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.MonkeyPatch):
-    folder = goldens / "tacotron2"
-    tensors = load_file(folder / "tacotron2_forward.safetensors")
-    given = group(tensors, "input")
-    network = published(folder)
-    # The published numbers are of a prenet without dropout.
-    monkeypatch.setattr(network, "prenet_masks", lambda n, seed: torch.ones(n, 2, 1, network.config.prenet_dim))
-    tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
-    mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
-    output = teach(network, tokens, mels)
-    wanted = read_golden(folder / "tacotron2_forward.json", "durations")
-    for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
-        assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
 
 
 def test_fastpitch_trains_on_the_durations(corpus: Path, extract: Extract, tmp_path: Path):

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks, read_payload
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks
 from common.checkpoints.pickled import read_pickled
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
@@ -223,17 +223,6 @@ def test_what_is_no_tensor_container_or_network_is_refused_by_name(
     assert not (tmp_path / "harmed").exists()
 
 
-def test_functions_of_a_networks_module_are_never_called(tmp_path: Path, glow: ModuleType):
-    """They are only held, as an object without behavior."""
-    network = torch.nn.Linear(2, 2)
-    network.backend = glow.Reduced(glow.get_backend)
-    torch.save({"model": network}, tmp_path / "a.pt")
-    forget(glow)
-    state = read_payload(tmp_path / "a.pt")["state_dict"]
-    assert "glow" not in sys.modules
-    assert torch.equal(state["weight"], network.weight) and torch.equal(state["bias"], network.bias)
-
-
 @pytest.mark.parametrize(
     "name", ["torch._utils\n_rebuild_tensor_v2", "collections\nOrderedDict", "torch\nfloat32", "glow\nWaveGlow"]
 )
@@ -258,22 +247,6 @@ def test_a_truncated_file_of_a_network_is_one_clear_line(tmp_path: Path, share: 
     with pytest.raises(CheckpointError, match="damaged") as caught:
         load_checkpoint(path)
     assert "\n" not in str(caught.value)
-
-
-def test_shared_and_strided_tensors_are_read_as_they_were(tmp_path: Path):
-    base = torch.arange(24, dtype=torch.float32)
-    network = torch.nn.Linear(2, 2)
-    network.weight = torch.nn.Parameter(base[3:15].view(3, 4).t())
-    network.bias = torch.nn.Parameter(base[20:])
-    network.register_buffer("kept", torch.tensor([1, 2, 3]))
-    network.register_buffer("dropped", torch.tensor(5.0), persistent=False)
-    for zipped in (True, False):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.save(network, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
-        state = read_payload(tmp_path / "a.pt")["state_dict"]
-        assert list(state) == ["weight", "bias", "kept"]
-        assert all(torch.equal(state[key], value) for key, value in network.state_dict().items())
 
 
 def test_a_damaged_waveglow_is_named_as_such(folder: Path, tmp_path: Path):

@@ -34,8 +34,7 @@ from common.progress import print_line
 from common.recognition import load_recognizer
 from common.registry import VocoderSpec
 from common.signals import StopSignals
-from common.synthesis import GriffinLimVocoder, contract_of
-from common.synthesis.loading import make_vocoder, make_voice
+from common.synthesis import GriffinLimVocoder, contract_of, make_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
@@ -113,7 +112,7 @@ def _copying(
     """The recordings whose mels a vocoder's checkpoint, or without one Griffin-Lim, makes sound of."""
     contract = None
     if opened is not None:
-        contract = contract_of(opened, None, accepted=voice.speaking.accept_audio_differences)
+        contract = contract_of(opened, accepted=voice.speaking.accept_audio_differences)
     inference = None if opened is None or opened.exported is not None else opened.spec.inference
     takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
     items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)

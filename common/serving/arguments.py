@@ -60,8 +60,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     """
     from common.recognition import load_recognizer  # --help needs no PyTorch
     from common.serving.models import ServedModels
-    from common.synthesis import GRIFFIN_LIM, with_shipped
-    from common.synthesis.loading import make_voice
+    from common.synthesis import GRIFFIN_LIM, make_voice, with_shipped
 
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)

@@ -4,7 +4,6 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
 from common.logger import Logger
-from common.nn import build_limited
 from common.options import read_options
 from common.precision import ComputingOptions
 from common.progress import print_line
@@ -170,7 +168,15 @@ def build_trainer(
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     _check_computing(run, setup, ranks, seen_by=training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = build_limited(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
+    with torch.device("meta"):  # where they take no memory
+        made = spec.build_networks(config, audio, text).values()
+    if sum(tensor.numel() for one in made for tensor in (*one.parameters(), *one.buffers())) > (
+        most := run.max_parameters
+    ):
+        raise OptionError(
+            f"networks of more than {most} parameters; make them smaller, or raise --max-parameters {most}"
+        )
+    networks = spec.build_networks(config, audio, text)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))

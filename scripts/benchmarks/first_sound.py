@@ -22,7 +22,8 @@ from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.precision import ComputingOptions
 from common.synthesis import Controls, load_vocoder
-from common.synthesis.streaming import first_sound
+from common.synthesis.measurements import first_sound
+from common.synthesis.options import SpeakingOptions, VoiceOptions
 from scripts.benchmarks.measuring import machine, markdown
 from scripts.benchmarks.random_models import LETTERS_A_SECOND, VOICE, make_voice
 
@@ -47,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     precision = options.precision()
     precision.prepare_process()
     opened = open_checkpoint(args.vocoder, role="vocoder", ema=True)
-    strength = options.denoising_strength
-    vocoder = load_vocoder(opened, None, precision=precision, seed=0, denoising_strength=strength)
+    speaking = SpeakingOptions(seed=0, denoising_strength=options.denoising_strength)
+    vocoder = load_vocoder(opened, VoiceOptions(speaking), precision=precision)
     audio = vocoder.audio
     with tempfile.TemporaryDirectory() as folder:
         voice = open_checkpoint(options.voice or make_voice(Path(folder), audio), model=VOICE, ema=True)

@@ -39,8 +39,8 @@ def machine(*, cuda: bool) -> str:
     return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"
 
 
-def cell(value: float | None, form: str) -> str:
-    """A number, or a dash where there is none."""
+def cell(value: float | str | None, form: str) -> str:
+    """A number or word, or a dash where there is none."""
     return "-" if value is None else format(value, form)
 
 

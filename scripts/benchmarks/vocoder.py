@@ -11,13 +11,14 @@ load on the machine slows both of its sides.
 
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, run
@@ -34,59 +35,34 @@ BASELINE = "the original's layers"
 _WARMUP = 2  # turns that are not counted
 
 
-class PlainBlock(nn.Module):
-    """One residual block of kind "1" (pairs of convolutions) or "2", with the names of ours."""
+def paper_generator(mel: Tensor, weights: Mapping[str, Tensor], config: ModelConfig) -> Tensor:
+    """The generator of arXiv:2010.05646, section 2.2, of ``weights`` without weight norm, with the names of ours.
 
-    def __init__(self, kind: str, n_channels: int, kernel_size: int, dilations: Sequence[int]) -> None:
-        super().__init__()
-        convs = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
-        self.pairs = kind == "1"
-        if self.pairs:
-            self.convs1 = convs
-            self.convs2 = nn.ModuleList(_same_conv(n_channels, kernel_size, 1) for _ in dilations)
-        else:
-            self.convs = convs
+    mel (B, n_mels, F) -> wave (B, F * hop).
+    """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, C, T) -> (B, C, T)."""
-        for layers in zip(self.convs1, self.convs2) if self.pairs else zip(self.convs):
-            value = x
-            for layer in layers:
-                value = layer(F.leaky_relu(value, 0.1))
+    def conv(x: Tensor, name: str, dilation: int = 1) -> Tensor:
+        weight = weights[f"{name}.weight"]
+        padding = (weight.size(2) - 1) * dilation // 2
+        return F.conv1d(x, weight, weights[f"{name}.bias"], padding=padding, dilation=dilation)
+
+    def block(x: Tensor, name: str, dilations: Sequence[int]) -> Tensor:
+        first = "convs1" if config.resblock == "1" else "convs"
+        for index, dilation in enumerate(dilations):
+            value = conv(F.leaky_relu(x, 0.1), f"{name}.{first}.{index}", dilation)
+            if config.resblock == "1":
+                value = conv(F.leaky_relu(value, 0.1), f"{name}.convs2.{index}")
             x = value + x
         return x
 
-
-class PlainGenerator(nn.Module):
-    """The generator of arXiv:2010.05646, section 2.2, without weight norm, with the names of ours."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        width = config.upsample_initial_channel
-        self.conv_pre = nn.Conv1d(config.n_mel_channels, width, 7, padding=3)
-        self.ups, self.resblocks = nn.ModuleList(), nn.ModuleList()
-        for rate, kernel_size in zip(config.upsample_rates, config.upsample_kernel_sizes):
-            self.ups.append(nn.ConvTranspose1d(width, width // 2, kernel_size, rate, (kernel_size - rate) // 2))
-            width //= 2
-            shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
-            self.resblocks.append(nn.ModuleList(PlainBlock(config.resblock, width, *shape) for shape in shapes))
-        self.conv_post = nn.Conv1d(width, 1, 7, padding=3)
-
-    def forward(self, mel: Tensor) -> Tensor:
-        """mel (B, n_mels, F) -> wave (B, F * hop)."""
-        x = self.conv_pre(mel)
-        for up, blocks in zip(self.ups, self.resblocks):
-            x = up(F.leaky_relu(x, 0.1))
-            total = blocks[0](x)
-            for block in blocks[1:]:
-                total = total + block(x)
-            x = total / len(blocks)
-        return torch.tanh(self.conv_post(F.leaky_relu(x))).squeeze(1)
-
-
-def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> nn.Conv1d:
-    padding = (kernel_size - 1) * dilation // 2
-    return nn.Conv1d(n_channels, n_channels, kernel_size, dilation=dilation, padding=padding)
+    x = conv(mel, "conv_pre")
+    for stage, (rate, kernel_size) in enumerate(zip(config.upsample_rates, config.upsample_kernel_sizes)):
+        weight, bias = weights[f"ups.{stage}.weight"], weights[f"ups.{stage}.bias"]
+        x = F.conv_transpose1d(F.leaky_relu(x, 0.1), weight, bias, rate, (kernel_size - rate) // 2)
+        shapes = enumerate(config.resblock_dilation_sizes)
+        blocks = (block(x, f"resblocks.{stage}.{index}", dilations) for index, dilations in shapes)
+        x = reduce(torch.add, blocks) / len(config.resblock_dilation_sizes)
+    return torch.tanh(conv(F.leaky_relu(x), "conv_post")).squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -135,8 +111,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = args.checkpoint or make_vocoder(Path(folder), "HiFi-GAN", options.kind, count=1)
         opened = open_checkpoint(path, model="HiFi-GAN", ema=True)
     network, config = load_for_inference(opened, device=precision.device)
-    plain = PlainGenerator(config).to(precision.device)
-    plain.load_state_dict(network.state_dict())
+    weights = network.state_dict()
     audio = opened.checkpoint.audio
     mel = (torch.randn(1, audio.n_mels, N_FRAMES, generator=torch.Generator().manual_seed(0)) - 5).to(precision.device)
 
@@ -144,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with autocast(precision.device, dtype):
             return network.infer(mel).float()
 
-    ways: dict[str, Callable[[], Tensor]] = {f"{BASELINE}, float32": lambda: plain(mel)}
+    ways: dict[str, Callable[[], Tensor]] = {f"{BASELINE}, float32": lambda: paper_generator(mel, weights, config)}
     ways["this toolkit, float32"] = lambda: ours(None)
     if precision.amp_dtype is not None:
         ways[f"this toolkit, {str(precision.amp_dtype).removeprefix('torch.')}"] = lambda: ours(precision.amp_dtype)

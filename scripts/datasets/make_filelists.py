@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError
+from common.errors import InputError, OptionError, shown
 from common.files import read_lines, write_text
 from common.options import add_options, option, read_options
 
@@ -25,21 +25,20 @@ SUFFIXES = (".wav", ".flac")
 def read_metadata(path: Path) -> dict[str, str]:
     """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalized transcript]``.
 
-    Raises InputError, naming the line, for another number of columns, an empty field or a clip listed twice.
+    Raises:
+        InputError: a line, which it names, is none such, or lists a clip again.
     """
     transcripts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        where = f"{path}:{number}"
-        fields = [field.strip() for field in line.split("|")]
-        if len(fields) not in (2, 3):
-            raise InputError(f"{where}: {len(fields)} columns, expected clip|transcript[|normalized transcript]")
-        if not fields[0] or not fields[-1]:
-            raise InputError(f"{where}: the {'transcript' if fields[0] else 'clip'} is empty")
-        if fields[0] in transcripts:
-            raise InputError(f"{where}: {fields[0]} is listed twice")
-        transcripts[fields[0]] = fields[-1]
+        clip, *texts = [field.strip() for field in line.split("|")]
+        if len(texts) not in (1, 2) or not clip or not texts[-1]:
+            wanted = "clip|transcript[|normalized transcript]"
+            raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}, none of them empty")
+        if clip in transcripts:
+            raise InputError(f"{path}:{number}: {clip} is listed twice")
+        transcripts[clip] = texts[-1]
     if not transcripts:
         raise InputError(f"{path}: lists no clips")
     return transcripts
