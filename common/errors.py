@@ -1,6 +1,5 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
-import math
 import os
 import reprlib
 import signal
@@ -8,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Collection
-from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
@@ -126,20 +124,3 @@ def line_and_status(error: Exception) -> tuple[str, int]:
 def at(where: str) -> str:
     """The place of an error, such as ``list.txt:7``, in brackets at the end of its message; "" for an unknown one."""
     return f" ({where})" if where else ""
-
-
-def check_minimum(config: Any, minimum: int, *names: str, maximum: float = math.inf) -> None:
-    """Raise InputError if one of the fields is below ``minimum`` or above ``maximum``."""
-    for name in names:
-        if not minimum <= (value := getattr(config, name)) <= maximum:
-            wanted = f"at most {maximum}" if value > maximum else f"at least {minimum}"
-            raise InputError(f"{name} {value}: expected {wanted}")
-
-
-def check_ranges(config: Any, *, above: float = -math.inf) -> None:
-    """Raise InputError unless each ``min_<name>`` and its ``max_<name>`` are in that order and beyond ``above``."""
-    for name in (field.name.removeprefix("min_") for field in fields(config) if field.name.startswith("min_")):
-        low, high = getattr(config, f"min_{name}"), getattr(config, f"max_{name}")
-        if not above < low <= high:
-            bound = "" if math.isinf(above) else f"{above} < "
-            raise InputError(f"min_{name} {low} and max_{name} {high}: expected {bound}min_{name} <= max_{name}")

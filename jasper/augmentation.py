@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import lazy_loader
 import numpy as np
 
-from common.errors import check_minimum, check_ranges
+from common.errors import InputError
+from common.options import check_options, option
 
 if TYPE_CHECKING:
     import torch
@@ -21,24 +22,28 @@ _STREAM = 1  # keeps these random numbers apart from others of the same seed, ep
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
 
 
-class _Masks:
-    """Checks that are the same for both kinds of masks."""
+class Ranged:
+    """A dataclass whose options are checked, and that the least of each range is not above its most."""
 
     def __post_init__(self) -> None:
-        check_minimum(self, 0, *vars(self))
-        check_ranges(self)
+        check_options(self)
+        for least in (name for name in vars(self) if name.startswith("min_")):
+            most = least.replace("min_", "max_")
+            low, high = getattr(self, least), getattr(self, most)
+            if low > high:
+                raise InputError(f"{least} {low} and {most} {high}: expected {least} <= {most}")
 
 
 @dataclass(frozen=True)
-class SpecAugment(_Masks):
+class SpecAugment(Ranged):
     """Bands and spans of frames that are masked (Park et al., arXiv:1904.08779); widths are drawn inclusively."""
 
-    freq_masks: int = 0
-    min_freq: int = 0  # bands
-    max_freq: int = 10
-    time_masks: int = 0
-    min_time: int = 0  # frames
-    max_time: int = 10
+    freq_masks: int = option(0, "masks of bands", least=0)
+    min_freq: int = option(0, "bands", least=0)
+    max_freq: int = option(10, "bands", least=0)
+    time_masks: int = option(0, "masks of frames", least=0)
+    min_time: int = option(0, "frames", least=0)
+    max_time: int = option(10, "frames", least=0)
 
     @property
     def n_draws(self) -> int:
@@ -54,14 +59,14 @@ class SpecAugment(_Masks):
 
 
 @dataclass(frozen=True)
-class CutoutAugment(_Masks):
+class CutoutAugment(Ranged):
     """Rectangles that are masked; their extents are drawn inclusively."""
 
-    masks: int = 0
-    min_freq: int = 20  # bands
-    max_freq: int = 20
-    min_time: int = 5  # frames
-    max_time: int = 5
+    masks: int = option(0, "rectangles", least=0)
+    min_freq: int = option(20, "bands", least=0)
+    max_freq: int = option(20, "bands", least=0)
+    min_time: int = option(5, "frames", least=0)
+    max_time: int = option(5, "frames", least=0)
 
     @property
     def n_draws(self) -> int:
@@ -80,12 +85,9 @@ class CutoutAugment(_Masks):
 class Augmentation:
     """Random changes of the features in training."""
 
-    dither: float = 1e-5  # standard deviation of noise that is added to waves; full scale is 1
+    dither: float = option(1e-5, "standard deviation of noise that is added to waves; full scale is 1", least=0)
     spec_augment: SpecAugment | None = None
     cutout_augment: CutoutAugment | None = None
-
-    def __post_init__(self) -> None:
-        check_minimum(self, 0, "dither")
 
     @property
     def n_draws(self) -> int:

@@ -146,12 +146,12 @@ class Part:
 
     @property
     def inputs(self) -> Mapping[str, Shape]:
-        """Those of its signature."""
+        """The names of the inputs, by the signature."""
         return self.signature.inputs
 
     @property
     def outputs(self) -> Mapping[str, Shape]:
-        """Those of its signature."""
+        """The names of the outputs, by the signature."""
         return self.signature.outputs
 
 

@@ -1,16 +1,45 @@
 """Latency and throughput of inference: stage times around device synchronisation, and what they come to."""
 
 import statistics
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from common.logger import Logger
-from common.synthesis.streaming import FirstSound
 
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
 
 # Figures that the published recipes of FastPitch and HiFi-GAN call by different names; the JSON stream has both.
 OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
+
+
+@dataclass(frozen=True)
+class FirstSound:
+    """How soon speech begins that is streamed; medians over turns."""
+
+    seconds: float  # until the first piece
+    share: float  # of the time for all of it at once, in the same turn: a load on the machine slows both
+    whole: float  # s, for all of it at once
+    streamed: float  # s, until the last piece
+
+
+def first_sound(stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3) -> FirstSound:
+    """Time ``stream()`` and ``speak()`` by turns, after one turn that does not count.
+
+    Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
+    """
+    found = []
+    for _ in range(1 + turns):
+        started = time.perf_counter()
+        speak()
+        whole = time.perf_counter() - started
+        started = time.perf_counter()
+        times = [time.perf_counter() - started for _ in stream()]
+        found.append((times[0], times[0] / whole, whole, times[-1]))
+    return FirstSound(*map(statistics.median, zip(*found[1:])))
 
 
 @dataclass(frozen=True)
@@ -61,10 +90,6 @@ class Measurements:
     vocoder_name: str
     batches: list[BatchTimes] = field(default_factory=list)
     first_sound: FirstSound | None = None
-
-    def add(self, batch: BatchTimes) -> None:
-        """Keep a batch's times."""
-        self.batches.append(batch)
 
     def figures_of(self, batch: BatchTimes) -> dict[str, float]:
         """One batch's figures."""

@@ -28,7 +28,7 @@ _PROGRAM = Path(__file__).with_name("espeak_process.py")
 
 @dataclass(frozen=True)
 class Event:
-    """One of eSpeak's events: a word begins, or a phone (an empty name is a pause)."""
+    """An event of eSpeak: a word begins, or a phone (an empty name is a pause)."""
 
     sample: int
     name: str | None = None  # None: a word

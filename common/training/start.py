@@ -103,7 +103,7 @@ def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tu
 
 
 def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
+    """The weights of a checkpoint alone, to begin a new training with: the EMA weights, where it has them."""
     networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
     return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
 
