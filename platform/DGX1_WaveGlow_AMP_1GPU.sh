@@ -1,3 +1,3 @@
 # Trains WaveGlow on 1 GPU of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=WaveGlow exec bash scripts/train.sh NUM_GPUS=1 BS=10 AMP=true "$@"
+MODEL=WaveGlow run_script train NUM_GPUS=1 BS=10 AMP=true "$@"

@@ -1,3 +1,3 @@
 # Trains HiFi-GAN on 8 GPUs of NVIDIA DGX A100 (A100 80GB) in mixed precision; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=HiFi-GAN exec bash scripts/train.sh NUM_GPUS=8 BS=16 AMP=true --no_amp_grouped_conv "$@"
+MODEL=HiFi-GAN run_script train NUM_GPUS=8 BS=16 AMP=true --no_amp_grouped_conv "$@"

@@ -1,3 +1,3 @@
 # Trains Jasper on 4 GPUs of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Jasper exec bash scripts/train.sh NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"
+MODEL=Jasper run_script train NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

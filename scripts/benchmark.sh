@@ -13,44 +13,4 @@
 # `.venv/bin/python -m scripts.benchmarks.train --help` lists the further arguments of train, and so on; train passes those
 # that it does not have on to train.py, serving to serve.py. scripts/train_benchmark.sh times train.py on a corpus.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
-what=${1:-}
-[ $# -eq 0 ] || shift
-case "$what" in
-    inference) exec bash scripts/inference_benchmark.sh "$@" ;;
-    gpu) exec bash scripts/benchmarks/gpu.sh "$@" ;;
-    train | serving | feed | extract | vocoder | decoder) ;;
-    *) wrong_option "${what:+$(shown "$what"): }expected train, inference, serving, feed, extract, vocoder, decoder or gpu" ;;
-esac
-use_python
-: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one, or all for train; 0: the CPU
-command=("$PYTHON" -m "scripts.benchmarks.$what")
-case "$what" in
-    train)
-        : "${BS:=16}" # utterances in a micro-batch of one process, of train
-        : "${GRAD_ACCUMULATION:=4}" # micro-batches in an update, of train
-        need_whole_numbers 1 99999 BS GRAD_ACCUMULATION
-        resolve_gpus
-        require_gpus "$NUM_GPUS"
-        [ "$NUM_GPUS" -le 1 ] ||
-            command=("$PYTHON" "${TORCHRUN[@]}" --standalone --nproc-per-node "$NUM_GPUS" "${command[@]:1}")
-        command+=(--batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")
-        [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
-        ;;
-    serving)
-        : "${FASTPITCH:=}" # checkpoint of the voice of serving; empty: the newest
-        : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
-        : "${HIFIGAN:=}"   # checkpoint of the vocoder of serving
-        : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
-        : "${HARMONIC:=}"  # the same, instead of HIFIGAN
-        : "${AMP:=false}" # `true`: mixed precision, of serving and vocoder
-        PHRASES="" find_checkpoint "$@"
-        add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" \
-            --waveglow "$WAVEGLOW" --harmonic "$HARMONIC"
-        add_flags command
-        note_vocoder
-        ;;
-    vocoder) EMA="" add_flags command ;;
-    feed | decoder) AMP="" EMA="" add_flags command ;;
-esac
-exec_or_print "${command[@]}" "$@"
+run_script benchmark "$@"

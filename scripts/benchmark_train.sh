@@ -4,4 +4,4 @@
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 bash scripts/benchmark_train.sh
 # Arguments go to scripts/benchmarks/train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-exec bash scripts/benchmark.sh train "$@"
+run_script benchmark train "$@"

@@ -7,17 +7,4 @@
 # The words are a text-to-mel checkpoint, a vocoder's or griffin-lim, and a list; without the first, the list's
 # recordings are copied. Arguments go to scripts/evaluate_voice.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-use_python
-
-: "${JASPER:=}"      # checkpoint of a recognizer; empty: pocketsphinx, if it is installed
-: "${RECORDINGS:=}"  # folder with recordings under the utterances' names; not needed for the list's column wav
-: "${TRANSCRIPTS:=}" # list with the words of each utterance, where LIST is of phones
-: "${OUTPUT_DIR:=output/evaluation}" # folder for the results
-: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
-: "${AMP:=false}" # `true`: mixed precision
-: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
-
-command=("$PYTHON" -m scripts.evaluate_voice --output "$OUTPUT_DIR")
-add_given command --jasper "$JASPER" --recordings "$RECORDINGS" --transcripts "$TRANSCRIPTS"
-add_flags command
-exec_or_print "${command[@]}" "$@"
+run_script evaluate_voice "$@"

@@ -4,4 +4,4 @@
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/inference.sh --pad-leading 16
 #   DATASET=dev-clean PREDICTION_FILE=output/dev_clean.json bash scripts/inference.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper exec bash scripts/inference_example.sh "$@"
+MODEL=Jasper run_script inference_example "$@"

@@ -5,4 +5,4 @@
 #   MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
 #       bash scripts/inference_benchmark_jasper.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper exec bash scripts/inference_benchmark.sh "$@"
+MODEL=Jasper run_script inference_benchmark "$@"

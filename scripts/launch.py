@@ -1,20 +1,39 @@
 """What the scripts share: models and their variables, GPUs and processes, checkpoints, and commands run or printed."""
 
+import ctypes
 import os
+import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
+from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
-from common.options import option, read_switch
+from common.options import (
+    add_options,
+    option,
+    option_of,
+    options_of,
+    read_switch,
+    read_variables,
+    variables_of,
+    words_of_variables,
+)
 from common.registry import get_model
+from common.signals import TerminatedError
 
 ROOT = Path(__file__).resolve().parents[1]
-MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
+SPEAKING = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic")
+MODELS = (*SPEAKING, "Jasper")
+JASPER = ("Jasper",)
 # Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
 GLOBAL_BATCHES = {
     "FastPitch": (256, 256),
@@ -30,12 +49,61 @@ _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arg
 
 
 @dataclass(frozen=True)
+class Script:
+    """A script: what it does with its variables and arguments, and what declares the variables.
+
+    ``variables`` are dataclasses, with the models that have their variables (none: all); ``models`` are values of
+    MODEL, the default first, of a script that reads it; ``calls`` is another script, whose variables apply too.
+    """
+
+    run: Callable[[dict[str, str], list[str]], None]
+    variables: Mapping[type, Sequence[str]]
+    models: Sequence[str] = ()
+    removed: Mapping[str, str] = field(default_factory=dict)  # variables of the originals, and why they have gone
+    calls: str | None = None
+    of_model: Collection[str] = ()  # fields whose defaults the model decides
+
+    def start(self, environ: dict[str, str], words: Sequence[str]) -> None:
+        """Run with these variables and arguments, of which Jasper's positional ones are defaults of variables.
+
+        Raises:
+            OptionError: a variable has gone, or is of another model than MODEL.
+        """
+        check_removed(environ, self.removed)
+        words = list(words)
+        if self.models:
+            model = choose_model(environ, self.models, models_of_variables(self.variables))
+            environ["MODEL"] = model or self.models[0]
+            words = take_positions(environ, words)
+            if environ.get("MODEL_CONFIG") and "MODEL_CONFIG" in self.removed:
+                note("note: MODEL_CONFIG is not read: the checkpoint holds the configuration")
+        self.run(environ, words)
+
+
+def models_of_variables(variables: Mapping[type, Sequence[str]]) -> dict[str, list[str]]:
+    """The models that have each variable, where not all have it; ``variables`` are as in `Script`."""
+    everywhere: set[str] = set()
+    owners: dict[str, list[str]] = {}
+    for kind, models in variables.items():
+        for name in (name for _, _, known in options_of(kind) for name in variables_of(known)):
+            if not models:
+                everywhere.add(name)
+            owners.setdefault(name, []).extend(model for model in models if model not in owners.get(name, []))
+    return {name: models for name, models in owners.items() if name not in everywhere}
+
+
+def variable(name: str, default: Any, help: str, **known: Any) -> Any:
+    """A field of a dataclass that is a variable of scripts; ``known`` are fields of `common.options.Option`."""
+    return option(default, help, variable=name, **known)
+
+
+@dataclass(frozen=True)
 class Gpus:
     """The GPUs of each machine that a script asks for."""
 
-    num_gpus: str = option("auto", "GPUs of each machine; auto: all there are; 0: the CPU", variable="NUM_GPUS")
-    cpu: bool | None = option(None, "older name of NUM_GPUS=0", variable="CPU")
-    cuda: bool | None = option(None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0", variable="CUDA")
+    num_gpus: str = variable("NUM_GPUS", "auto", "GPUs of each machine; auto: all there are; 0: the CPU")
+    cpu: bool | None = variable("CPU", None, "older name of NUM_GPUS=0")
+    cuda: bool | None = variable("CUDA", None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0")
 
     def number(self, most: int | None = None) -> int:
         """How many are used, of ``most`` that a command can use.
@@ -56,6 +124,62 @@ class Gpus:
         if most is not None and number > most:
             raise OptionError(f"NUM_GPUS={number}: expected auto or at most {most}; one process does this")
         return number
+
+
+@dataclass(frozen=True)
+class Device(Gpus):
+    """The GPU, precision and weights of a command of one process."""
+
+    amp: bool = variable("AMP", False, "mixed precision")
+    ema: bool | None = variable(
+        "EMA", None, "true: the EMA weights; false: the raw ones; empty: EMA weights where there are any"
+    )
+
+    def flags(self) -> list[str]:
+        """Switches of the command: ``--cuda --amp --ema``."""
+        weights = [] if self.ema is None else ["--ema" if self.ema else "--no-ema"]
+        return ["--cuda"] * self.number(1) + ["--amp"] * self.amp + weights
+
+
+@dataclass(frozen=True)
+class VoiceFiles:
+    """Checkpoints that speak."""
+
+    fastpitch: Path | None = variable("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
+    tacotron2: Path | None = variable("TACOTRON2", None, "checkpoint of a voice, instead of FASTPITCH")
+    hifigan: str | None = variable("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits")
+    waveglow: str | None = variable("WAVEGLOW", None, "checkpoint of a vocoder, instead of HIFIGAN")
+    harmonic: str | None = variable("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
+
+    @property
+    def voice(self) -> Path | None:
+        return self.tacotron2 or self.fastpitch
+
+    @property
+    def vocoder(self) -> str | None:
+        return self.hifigan or self.waveglow or self.harmonic
+
+    def words(self) -> list[str | Path]:
+        """Options of inference.py and serve.py."""
+        return given(
+            fastpitch=self.fastpitch,
+            tacotron2=self.tacotron2,
+            hifigan=self.hifigan,
+            waveglow=self.waveglow,
+            harmonic=self.harmonic,
+        )
+
+
+def given(**values: Any) -> list[Any]:
+    """Options, by the names of their fields, whose values are not None."""
+    return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
+
+
+def passed_on(kind: type, environ: Mapping[str, str]) -> list[str]:
+    """The words of a command line that the set variables of a dataclass stand for, whose fields are its options."""
+    parser = ArgumentParser(add_help=False)
+    add_options(parser, kind)
+    return words_of_variables(parser, environ)
 
 
 def count_gpus() -> int:
@@ -93,10 +217,12 @@ def note(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def choose_model(environ: dict[str, str], models: Sequence[str], variables: Mapping[str, Sequence[str]]) -> str | None:
+def choose_model(
+    environ: Mapping[str, str], models: Sequence[str], variables: Mapping[str, Sequence[str]]
+) -> str | None:
     """MODEL, else the one that alone has a variable that is set; None where none is.
 
-    ``variables`` are the models that have each variable, where not all have it.
+    ``models`` are those to choose from, the default first; ``variables`` as from `models_of_variables`.
 
     Raises:
         OptionError: MODEL is none of ``models``, or does not have a variable that is set.
@@ -107,14 +233,14 @@ def choose_model(environ: dict[str, str], models: Sequence[str], variables: Mapp
     for name, owners in variables.items():
         if environ.get(name) and model is None and len(owners) == 1:
             (model,) = owners
-            if model != "FastPitch":
+            if model != models[0]:
                 note(f"note: MODEL={model}, which alone has {name}; set MODEL for another")
     for name, owners in variables.items():
-        if environ.get(name) and (model or "FastPitch") not in owners:
+        if environ.get(name) and (model or models[0]) not in owners:
             owner = f"MODEL={', '.join(owners)}"
             value = shown(environ[name])[1:-1]
             raise OptionError(
-                f"{name}={value}: not a variable of MODEL={model or 'FastPitch'}, but of {owner}; leave it out"
+                f"{name}={value}: not a variable of MODEL={model or models[0]}, but of {owner}; leave it out"
             )
     return model
 
@@ -161,12 +287,27 @@ def python() -> str:
     return os.environ.get("PYTHON") or sys.executable
 
 
+def _end_with_script() -> None:
+    """Ask Linux to send this process SIGTERM when its parent ends, whatever ends it."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 def run_or_print(command: Sequence[str | Path]) -> None:
     """Run a command, or with DRY_RUN=1 print it; ends with its exit status where it fails."""
     words = [str(word) for word in command]
     if dry_run():
         print(shlex.join(words), flush=True)
-    elif status := subprocess.run(words, check=False).returncode:
+        return
+    sys.stdout.flush()
+    child = subprocess.Popen(words, preexec_fn=_end_with_script)
+    try:
+        status = child.wait()
+    except TerminatedError:
+        raise
+    except KeyboardInterrupt:
+        child.wait()  # Ctrl-C reaches the command too, which may still save
+        raise
+    if status:
         raise SystemExit(status if status > 0 else 128 - status)
 
 
@@ -178,6 +319,102 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
     sys.stdout.flush()
     words = [str(word) for word in command]
     os.execvp(words[0], words)
+
+
+def print_next(what: str, command: Sequence[str | Path]) -> None:
+    """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
+    words = []
+    for word in map(str, command):
+        variable = re.match(r"[A-Z_]+=", word)
+        start = variable.end() if variable else 0
+        words.append(word[:start] + shlex.quote(word[start:]))
+    print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)
+
+
+def find_newest(name: str, model: str, *, train: str, shipped: Path | None = None) -> Path:
+    """The newest checkpoint of a model, or else the ``shipped`` one.
+
+    Raises:
+        InputError: there is none; names the variable ``name`` and the script that trains one.
+    """
+    found = newest_checkpoint(model)
+    if found is None and dry_run():
+        return Path(f"output/{model}_checkpoint_NEWEST.pt")
+    if found is None and shipped is not None and shipped.is_file():
+        found = shipped
+    if found is None:
+        raise InputError(
+            f"no {model} checkpoint in ./output or ./pretrained_models; train one (scripts/{train}), or set {name}"
+        )
+    return found
+
+
+def find_voice(
+    environ: Mapping[str, str], words: Sequence[str], *, phrases: Path | None = None, audio: bool = True
+) -> VoiceFiles:
+    """The checkpoints that variables name, with the newest voice where none is named, and a vocoder that fits it.
+
+    A list of ``phrases`` with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
+    """
+    found: VoiceFiles = read_variables(VoiceFiles, environ)
+    model = environ.get("MODEL")
+    if model == "Tacotron2" and found.tacotron2 is None:
+        found = replace(found, tacotron2=find_newest("TACOTRON2", "Tacotron2", train="train_tacotron2.sh"))
+    if found.voice is None and not _gives_sound(phrases):
+        shipped = Path("voices/lj-small.pt")
+        found = replace(found, fastpitch=find_newest("FASTPITCH", "FastPitch", train="train.sh", shipped=shipped))
+    for vocoder, name, train in (
+        ("HiFi-GAN", "hifigan", "train_lj22khz.sh"),
+        ("WaveGlow", "waveglow", "train_waveglow.sh"),
+        ("Harmonic", "harmonic", "train.sh"),
+    ):
+        if model == vocoder and getattr(found, name) is None:
+            shipped = Path("voices/vocoder-small.pt") if vocoder == "Harmonic" else None
+            newest = find_newest(name.upper(), vocoder, train=train, shipped=shipped)
+            found = replace(found, **{name: str(newest)})
+    own = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
+    if audio and found.voice and not found.vocoder and not any(map(own.match, words)):
+        torchscript = read_switch("TORCHSCRIPT", environ.get("TORCHSCRIPT") or "0") or "--torchscript" in words
+        found = replace(found, **_find_vocoder(found.voice, torchscript=torchscript))
+    return found
+
+
+def _gives_sound(phrases: Path | None) -> bool:
+    """Whether a list names a column of mel-spectrograms or recordings."""
+    if phrases is None or not phrases.is_file():
+        return False
+    with phrases.open(encoding="utf-8", errors="replace") as file:
+        columns = re.split(r"[|\t]", file.readline())
+    return any(column.rstrip() in ("mel", "wav") for column in columns)
+
+
+def _find_vocoder(voice: Path, *, torchscript: bool) -> dict[str, str]:
+    """The field of `VoiceFiles` with a downloaded vocoder that reads the voice's mels, or else with the shipped one."""
+    candidates = [("hifigan", path) for path in downloaded("HiFi-GAN")]
+    if not torchscript:  # which the others do not have
+        candidates += [("waveglow", path) for path in downloaded("WaveGlow")]
+        candidates += [("harmonic", Path("voices/vocoder-small.pt"))] * (not dry_run())
+    found, others = {}, ""
+    for name, path in candidates:
+        if not path.is_file():
+            continue
+        if dry_run() or _fits(voice, path):  # a dry run reads no checkpoint
+            found = {name: str(path)}
+            break
+        others += f"; {path} does not fit {voice}"
+    chosen = next(iter(found.values()), "Griffin-Lim")
+    note(f"note: {chosen} makes the sound{others}; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+    return found
+
+
+def _fits(voice: Path, vocoder: Path) -> bool:
+    """Whether a vocoder reads a voice's mels; False where a file cannot be read, which the command will say."""
+    with suppress(InputError, OSError):
+        speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
+        if get_model(sounding.model).role == "vocoder":
+            contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
+            return not contract.compare(speaking.audio, owner="voice", assumed=speaking.assumed).lines
+    return False
 
 
 def newest_checkpoint(model: str) -> Path | None:

@@ -6,17 +6,17 @@ python -m scripts.migration_page
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.files import write_text
+from common.options import option_of, options_of
 from common.registry import available_models, get_model
 from scripts.options_page import parser_of
+from scripts.start import all_scripts
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "MIGRATING.md"
-VARIABLES = ROOT / "scripts" / "lib" / "originals.sh"
 # Title of a section -> the commands whose options it is about.
 COMMANDS = {
     "train.py": [f"train -m {model}" for model in available_models()],
@@ -70,10 +70,9 @@ and `CHECKPOINT`, in that order. These scripts are not here:
 """
 VARIABLES_INTRODUCTION = """## Variables of scripts
 
-All variables of the scripts that are not in this table are called as they were. `VALUE` stands for the variable's
-value, `COUNT` for one that is left out at 0, and `SWITCH` for 1.0 or 0.0; arguments without them are given where the
-variable is `true`. Variables that have gone end a script with exit status 2 and the line that stands here, unless they
-are `false` or 0. `BATCH_SIZE` of Jasper's training is, as it was, of an update: `GRAD_ACCUMULATION` divides it. The
+All variables of the scripts that are not in this table are called as they were. Variables that have gone end a script
+with exit status 2 and the line that stands here, unless they are `false` or 0. `BATCH_SIZE` of Jasper's training is, as
+it was, of an update: `GRAD_ACCUMULATION` divides it. The
 folder `configs` of a `MODEL_CONFIG` is `jasper/configs`.
 """
 
@@ -105,40 +104,30 @@ def rows(table: Mapping[str, str]) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class PublishedVariable:
-    """Variables of the published scripts with the same replacement: another variable, arguments, or a reason."""
-
-    names: tuple[str, ...]
-    scripts: tuple[str, ...]  # without ".sh"; none: all
-    models: tuple[str, ...]  # none: all
-    replacement: str
-
-
-def published_variables() -> list[PublishedVariable]:
-    """The table of scripts/lib/originals.sh, which the scripts themselves read."""
-    table = VARIABLES.read_text(encoding="utf-8").partition("PUBLISHED_VARIABLES='\n")[2].partition("\n'\n")[0]
-    found = []
-    for line in table.splitlines():
-        names, scripts, models, replacement = line.split("|")
-        found.append(
-            PublishedVariable(tuple(names.split()), tuple(scripts.split()), tuple(models.split()), replacement)
-        )
-    return found
+def published_variables() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
+    """Variables of the originals with what replaces them -> the scripts and the models (none: all) that have them."""
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    for script, one in sorted(all_scripts().items()):
+        for kind, models in one.variables.items():
+            for field, _, known in options_of(kind):
+                here = known.variable or option_of(field)
+                for name in (name for name in known.published if name[0] != "-"):
+                    found.setdefault((name, here), {})[script] = tuple(models)
+        for name, reason in one.removed.items():
+            found.setdefault((name, reason), {})[script] = ()
+    return dict(sorted(found.items()))
 
 
 def variable_rows() -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     text = ""
-    for variable in published_variables():
-        here = variable.replacement
-        if here.startswith("--"):
-            here = f"accepted as the argument `{here}`"
-        elif " " not in here:
-            here = f"accepted as `{here}`"
-        names = ", ".join(f"`{name}`" for name in variable.names)
-        scripts = ", ".join(f"`{name}.sh`" for name in variable.scripts) or "all"
-        text += f"| {names} | {scripts} | {', '.join(variable.models) or 'all'} | {here} |\n"
+    for (name, here), by_script in published_variables().items():
+        if " " not in here:
+            here = f"accepted as {'the argument ' * here.startswith('--')}`{here}`"
+        scripts = ", ".join(f"`{script}.sh`" for script in by_script)
+        models = {model: None for models in by_script.values() for model in models}
+        only = ", ".join(models) if all(by_script.values()) else "all"
+        text += f"| `{name}` | {scripts} | {only} | {here} |\n"
     return text
 
 

@@ -6,7 +6,6 @@ python -m scripts.options_page
 import argparse
 import importlib
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,9 +18,9 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.files import write_text
 from common.registry import available_models
+from scripts.start import all_scripts, variables_of
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ROOT / "scripts"
 PAGE = ROOT / "docs" / "OPTIONS.md"
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
 INTRODUCTION = """# Options
@@ -146,18 +145,6 @@ def training_section() -> str:
     return text
 
 
-def variables_of(script: Path) -> dict[str, tuple[str, str]]:
-    """Name -> default and meaning of each environment variable of a script, as its ``--help`` shows them."""
-    command = ["bash", "-c", 'source scripts/lib/help.sh; script_variables "$1"', "bash", str(script)]
-    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    found = {}
-    for name, default, meaning, models in (line.split("\x1f") for line in lines):
-        shown = "" if "$" in default else " or ".join(f"`{value}`" for value in default.split(" or ") if value)
-        text = meaning + (f" ({', '.join(models.split())})" if models else "")
-        found[name] = (shown, _escape(text.strip()))
-    return found
-
-
 def variables_section() -> str:
     """A table for each script that reads variables."""
     text = """
@@ -168,11 +155,12 @@ other variables. `--help` after a script shows its own. Each takes `DRY_RUN=1`, 
 running them, and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv`
 with.
 """
-    for script in sorted([*SCRIPTS.glob("*.sh"), *SCRIPTS.glob("docker/*.sh")]):
-        rows = variables_of(script)
-        if rows and script.name != "lib.sh":
-            text += f"\n### {script.relative_to(SCRIPTS)}\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
-            text += "".join(f"| `{name}` | {default} | {meaning} |\n" for name, (default, meaning) in rows.items())
+    for name, script in sorted(all_scripts().items()):
+        text += f"\n### {name}.sh\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
+        for variable, default, meaning, models in variables_of(script):
+            only = f" ({', '.join(models)})" if models else ""
+            text += f"| `{variable}` | {default and f'`{default}`'} | {_escape(meaning + only)} |\n"
+        text += f"\nThe variables of {script.calls} apply too.\n" if script.calls else ""
     return text
 
 
@@ -193,7 +181,7 @@ def page() -> str:
             "extract_mels --checkpoint CHECKPOINT",
             "Mel-spectrograms that a generator makes teacher-forced, to fine-tune a vocoder on.",
         ),
-        ("scripts/evaluate_voice.sh", module_of("evaluate_voice.sh"), "Quality and speed of a voice."),
+        ("scripts/evaluate_voice.sh", "scripts.evaluate_voice", "Quality and speed of a voice."),
         ("scripts/quickstart.sh", module_of("quickstart.sh"), "A first voice in minutes."),
     ):
         text += f"\n## {title}\n\n{about}\n" + tables(options_of(command), level=3)

@@ -3,12 +3,11 @@
 #   bash scripts/speak.sh "Any text."  # makes .venv at the first call
 #   bash scripts/speak.sh "Slowly, please." --pace 0.8
 #   OUTPUT=hello.flac bash scripts/speak.sh "Hello." --fastpitch output/FastPitch_checkpoint_1500.pt
+# OUTPUT, by default speech.wav, is the sound to write; its suffix decides the format.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 1 ]; then
     wrong_option 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
 fi
 
-: "${OUTPUT:=speech.wav}" # sound to write; its suffix decides the format
-
 ensure_venv
-exec_or_print "$PYTHON" inference.py --text "$1" --output "$OUTPUT" "${@:2}"
+exec_or_print "$PYTHON" inference.py --text "$1" --output "${OUTPUT:-speech.wav}" "${@:2}"

@@ -1,29 +1,34 @@
 """What scripts/train.sh does: the published training of a model, with what variables change of it."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from common.cli import run
+from common.audio.options import AudioOptions
 from common.errors import OptionError
 from common.options import option, options_of, read_variables, variables_of, words_of_variables
+from common.precision import ComputingOptions
 from common.registry import get_model
 from common.training.arguments import build_training_parser
+from common.training.options import Recipe, RunOptions
 from scripts.launch import (
     GLOBAL_BATCHES,
+    JASPER,
     MODELS,
+    SPEAKING,
     TORCHRUN,
     Gpus,
+    Script,
     check_removed,
     choose_model,
     exec_or_print,
+    models_of_variables,
     note,
     python,
     require_gpus,
     take_positions,
+    variable,
 )
 
 REMOVED = {
@@ -35,93 +40,101 @@ REMOVED = {
     "DALI_DEVICE": "recordings are read by processes on the CPU, not by DALI; leave it out",
     "DISTRIBUTED": "NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out",
 }
-_OWN = ("output", "dataset_path", "training_files", "validation_files", "batch_size", "learned_alignment", "n_speakers")
-_OWN = (
-    *_OWN,
-    "load_mel_from_disk",
-    "cudnn_benchmark",
-    "pitch_mean_std_file",
-    "symbol_set",
-)  # set by the functions below
+# Options that the functions below set.
+_OWN = "output dataset_path training_files validation_files batch_size learned_alignment n_speakers".split()
+_OWN += "load_mel_from_disk cudnn_benchmark pitch_mean_std_file symbol_set".split()
 
 
 @dataclass(frozen=True)
 class TrainVariables(Gpus):
-    """Variables of scripts/train.sh beside those of the options of train.py."""
+    """Variables of scripts/train.sh for all models, beside those of the options of train.py."""
 
-    nnodes: int = option(1, "machines", least=1, most=9999, variable="NNODES")
-    node_rank: int | None = option(
-        None, "number of this machine, from 0; agreed on where it is empty", least=0, variable="NODE_RANK"
+    model: str = variable("MODEL", MODELS[0], "what is trained", choices=MODELS)
+    nnodes: int = variable("NNODES", 1, "machines", least=1, most=9999)
+    node_rank: int | None = variable(
+        "NODE_RANK", None, "number of this machine, from 0; agreed on where it is empty", least=0
     )
-    master_addr: str | None = option(None, "host name of the first machine", variable="MASTER_ADDR")
-    port: int | None = option(
-        None, "where the processes meet on the first machine", least=1, most=65535, variable="PORT"
+    master_addr: str | None = variable("MASTER_ADDR", None, "host name of the first machine")
+    port: int | None = variable("PORT", None, "where the processes meet on the first machine", least=1, most=65535)
+    run_id: str | None = variable("RUN_ID", None, "name that several machines of a run share")
+    world_size: int | None = variable("WORLD_SIZE", None, "processes, where they are started from outside", least=1)
+    output_dir: Path = variable("OUTPUT_DIR", Path("./output"), "folder for the results")
+    bs: int | None = variable(
+        "BS", None, "utterances, or a vocoder's segments, in a micro-batch of one process", least=1, most=99999
     )
-    run_id: str | None = option(None, "name that several machines of a run share", variable="RUN_ID")
-    world_size: int | None = option(
-        None, "processes, where they are started from outside", least=1, variable="WORLD_SIZE"
-    )
-    output_dir: Path = option(Path("./output"), "folder for the results", variable="OUTPUT_DIR")
-    bs: int | None = option(
-        None, "utterances, or a vocoder's segments, in a micro-batch of one process", least=1, most=99999, variable="BS"
-    )
-    batch_size: int | None = option(
+    batch_size: int | None = variable(
+        "BATCH_SIZE",
         None,
         "the same as BS; of Jasper, as published, utterances of an update, which GRAD_ACCUMULATION divides",
         least=1,
         most=99999,
-        variable="BATCH_SIZE",
     )
-    accumulation: int | None = option(
+    accumulation: int | None = variable(
+        "GRAD_ACCUMULATION",
         None,
         "micro-batches in an update",
         least=1,
         most=99999,
-        variable="GRAD_ACCUMULATION",
         published=("GRAD_ACCUMULATION_STEPS",),
     )
-    name: str = option(
-        "ljs", "first part of the lists' names, as of scripts/prepare_dataset.sh; not for Jasper", variable="NAME"
+    name: str = variable(
+        "NAME", "ljs", "first part of the lists' names, as of scripts/prepare_dataset.sh; not for Jasper"
     )
-    filelists: Path = option(Path("filelists"), "folder of the lists; not for Jasper", variable="FILELISTS")
-    train_filelist: Path | None = option(None, "list to train on; not for Jasper", variable="TRAIN_FILELIST")
-    val_filelist: Path | None = option(None, "list to validate on; not for Jasper", variable="VAL_FILELIST")
-    dataset_path: Path | None = option(
+    dataset_path: Path | None = variable(
+        "DATASET_PATH",
         None,
         "folder of the corpus: LJSpeech-1.1, or LibriSpeech of Jasper",
-        variable="DATASET_PATH",
         published=("DATASET_DIR", "DATA_DIR"),
     )
-    train_manifests: tuple[Path, ...] = option(
-        (), "manifests, lists or folders to train on, of Jasper", variable="TRAIN_MANIFESTS"
+
+
+@dataclass(frozen=True)
+class ListVariables:
+    """Lists of other models than Jasper."""
+
+    filelists: Path = variable("FILELISTS", Path("filelists"), "folder of the lists")
+    train_filelist: Path | None = variable("TRAIN_FILELIST", None, "list to train on")
+    val_filelist: Path | None = variable("VAL_FILELIST", None, "list to validate on")
+
+
+@dataclass(frozen=True)
+class ManifestVariables:
+    """Lists of Jasper."""
+
+    train_manifests: tuple[Path, ...] = variable("TRAIN_MANIFESTS", (), "manifests, lists or folders to train on")
+    val_manifest: tuple[Path, ...] = variable(
+        "VAL_MANIFEST", (), "manifests, lists or folders to validate on", published=("VAL_MANIFESTS",)
     )
-    val_manifest: tuple[Path, ...] = option(
-        (),
-        "manifests, lists or folders to validate on, of Jasper",
-        variable="VAL_MANIFEST",
-        published=("VAL_MANIFESTS",),
-    )
+
+
+@dataclass(frozen=True)
+class AlignmentVariables:
+    """The version of FastPitch."""
+
     learned_alignment: str = option(
         "auto",
-        "of FastPitch: true: from recordings and transcripts alone (1.1); false: from a list of durations (1.0); auto: "
+        "true: from recordings and transcripts alone (1.1); false: from a list of durations (1.0); auto: "
         "1.0 where the training list gives durations, else 1.1",
         choices=("auto", "true", "false"),
         variable="LEARNED_ALIGNMENT",
     )
 
 
-@cache
-def _variables_of_models() -> dict[str, list[str]]:
-    """The models that have each variable of the options of train.py, where not all have it."""
-    owners: dict[str, list[str]] = {"TRAIN_MANIFESTS": ["Jasper"], "VAL_MANIFEST": ["Jasper"]}
-    others = [model for model in MODELS if model != "Jasper"]
-    owners |= dict.fromkeys(("NAME", "FILELISTS", "TRAIN_FILELIST", "VAL_FILELIST", "AUDIO_CONFIG"), others)
-    del owners["NAME"]  # some systems set it to that of the machine
-    for model in MODELS:
-        for _, _, known in options_of(get_model(model).training.options):
-            for name in variables_of(known):
-                owners.setdefault(name, []).append(model)
-    return owners
+@dataclass(frozen=True)
+class AllVariables(TrainVariables, ListVariables, ManifestVariables, AlignmentVariables):
+    """Variables of scripts/train.sh of every model, beside those of the options of train.py."""
+
+
+VARIABLES: dict[type, Sequence[str]] = {
+    TrainVariables: (),
+    RunOptions: (),
+    ComputingOptions: (),
+    ListVariables: SPEAKING,
+    AudioOptions: SPEAKING,
+    ManifestVariables: JASPER,
+    AlignmentVariables: ("FastPitch",),
+    **{get_model(model).training.options: (model,) for model in MODELS},
+}
 
 
 def command(environ: dict[str, str], arguments: Sequence[str]) -> list[str | Path]:
@@ -131,7 +144,7 @@ def command(environ: dict[str, str], arguments: Sequence[str]) -> list[str | Pat
         OptionError: a variable has a value that it cannot have, or does nothing.
     """
     environ, arguments = dict(environ), list(arguments)
-    owners = _variables_of_models()
+    owners = models_of_variables(VARIABLES)
     model = choose_model(environ, MODELS, owners)
     chosen = "" if model else ", as BATCH_SIZE is set" if environ.get("BATCH_SIZE") else None
     model = model or ("FastPitch" if chosen is None else "HiFi-GAN")  # FastPitch 1.0 calls it BS
@@ -147,7 +160,7 @@ def command(environ: dict[str, str], arguments: Sequence[str]) -> list[str | Pat
     if environ.get("BS") and environ.get("BATCH_SIZE"):
         raise OptionError(f"BS={environ['BS']}: BATCH_SIZE={environ['BATCH_SIZE']} is set too; leave one out")
     _set_defaults(environ, model)
-    own: TrainVariables = read_variables(TrainVariables, environ)
+    own: AllVariables = read_variables(AllVariables, environ)
     parser = build_training_parser(get_model(model))
     from_variables = words_of_variables(parser, environ, without=_OWN)
     benchmark = words_of_variables(parser, {"CUDNN_BENCHMARK": environ.get("CUDNN_BENCHMARK", "")})
@@ -187,9 +200,9 @@ def command(environ: dict[str, str], arguments: Sequence[str]) -> list[str | Pat
 
 def _has_variable(name: str, model: str) -> bool:
     parser = build_training_parser(get_model(model))
-    kinds = [known for _, _, known in options_of(TrainVariables)]
+    kinds = [known for _, _, known in options_of(AllVariables)]
     kinds += [action.declared for action in parser._actions if hasattr(action, "declared")]
-    return name == "MODEL" or any(name in variables_of(known) for known in kinds)
+    return any(name in variables_of(known) for known in kinds)
 
 
 def _set_defaults(environ: dict[str, str], model: str) -> None:
@@ -205,7 +218,7 @@ def _set_defaults(environ: dict[str, str], model: str) -> None:
             environ[name] = value
 
 
-def _batch(own: TrainVariables, model: str) -> tuple[int | None, int | None]:
+def _batch(own: AllVariables, model: str) -> tuple[int | None, int | None]:
     """Utterances of a micro-batch, and micro-batches of an update, as far as they are given."""
     if model != "Jasper" or own.batch_size is None:
         return own.batch_size or own.bs, own.accumulation
@@ -217,7 +230,7 @@ def _batch(own: TrainVariables, model: str) -> tuple[int | None, int | None]:
     return own.batch_size // number, own.accumulation
 
 
-def _launcher(own: TrainVariables, n_gpus: int, *, name: str) -> tuple[list[str], int]:
+def _launcher(own: AllVariables, n_gpus: int, *, name: str) -> tuple[list[str], int]:
     """The words that start train.py in as many processes as are asked for, and their number."""
     processes = max(n_gpus, 1)
     words = [python()]
@@ -258,7 +271,7 @@ def _note_global_batch(n_processes: int, batch: int, accumulation: int, model: s
 
 
 def _data(
-    own: TrainVariables, environ: Mapping[str, str], model: str, arguments: Sequence[str]
+    own: AllVariables, environ: Mapping[str, str], model: str, arguments: Sequence[str]
 ) -> tuple[list[str | Path], list[str | Path]]:
     """Options that name corpus and lists, and those that follow from the lists."""
     if model == "Jasper":
@@ -300,7 +313,7 @@ def _lists(corpus: Path, training: Sequence[Path], validation: Sequence[Path]) -
     return [*words, "--validation-files", *validation]
 
 
-def list_path(own: TrainVariables, columns: str, split: str) -> Path:
+def list_path(own: AllVariables, columns: str, split: str) -> Path:
     """The list that scripts/prepare_dataset.sh makes of a split, by its columns."""
     if columns.endswith("_text"):
         return own.filelists / f"{own.name}_{columns}_{split}_filelist.txt"
@@ -317,7 +330,7 @@ def find_ljspeech() -> Path:
     return other
 
 
-def _version(own: TrainVariables, environ: Mapping[str, str], arguments: Sequence[str]) -> tuple[str, list[str | Path]]:
+def _version(own: AllVariables, environ: Mapping[str, str], arguments: Sequence[str]) -> tuple[str, list[str | Path]]:
     """The columns of FastPitch's lists, and the options of its version."""
     speakers = environ.get("NUM_SPEAKERS") or environ.get("NSPEAKERS") or "1"
     further: list[str | Path] = [] if speakers == "auto" else ["--n-speakers", speakers]
@@ -348,11 +361,11 @@ def _gives_durations(path: Path) -> bool:
     return len(fields) > 3 and all(field.strip().endswith(".pt") for field in fields[:3])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Train, or with DRY_RUN=1 print the command."""
-    exec_or_print(command(dict(os.environ), sys.argv[1:] if argv is None else argv))
-    return 0
-
-
-if __name__ == "__main__":
-    run(main)
+SCRIPTS = {
+    "train": Script(
+        lambda environ, words: exec_or_print(command(environ, words)),
+        VARIABLES,
+        removed=REMOVED,
+        of_model=[one.name for one in fields(Recipe)],
+    )
+}

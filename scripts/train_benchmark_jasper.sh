@@ -4,4 +4,4 @@
 #   NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MAX_DURATION=3 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
 #       bash scripts/train_benchmark_jasper.sh  # a laptop
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper exec bash scripts/train_benchmark.sh "$@"
+MODEL=Jasper run_script train_benchmark "$@"

@@ -4,8 +4,4 @@
 #   bash scripts/train_benchmark_waveglow.sh
 #   NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark_waveglow.sh  # a laptop
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
-: "${MODEL:=WaveGlow}" # model, WaveGlow or another
-
-export MODEL
-LARGEST_BATCH=true exec bash scripts/train_benchmark.sh "$@"
+LARGEST_BATCH=true MODEL=${MODEL:-WaveGlow} run_script train_benchmark "$@"

@@ -4,4 +4,4 @@
 #   MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-offline_speca.yaml bash scripts/train_jasper.sh
 #   DRY_RUN=1 bash scripts/train_jasper.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper exec bash scripts/train.sh "$@"
+MODEL=Jasper run_script train "$@"

@@ -4,4 +4,4 @@
 #   LOAD_MEL_FROM_DISK=false BS=8 bash scripts/train_tacotron2.sh
 #   DRY_RUN=1 bash scripts/train_tacotron2.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Tacotron2 exec bash scripts/train.sh "$@"
+MODEL=Tacotron2 run_script train "$@"

@@ -4,4 +4,4 @@
 #   BS=2 bash scripts/train_waveglow.sh --wn-channels 64 --flows 6 --early-every 2
 #   DRY_RUN=1 bash scripts/train_waveglow.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=WaveGlow exec bash scripts/train.sh "$@"
+MODEL=WaveGlow run_script train "$@"

@@ -81,13 +81,13 @@ def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: 
 def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(tmp_path: Path):
     script = "scripts/train_benchmark_jasper.sh"
     making, words, *_ = dry_run(script, OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3")
-    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 768 --max-duration 3"
+    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 768 --max-duration 3.0"
     wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
     assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
     assert args.training_files == args.validation_files == [tmp_path / "noise/list.txt"]
     assert args.max_duration == 3.0
-    absent = run_bash(ROOT / script, PYTHON="python3", DATASET_PATH="/absent")
+    absent = run_bash(ROOT / script, DATASET_PATH="/absent")
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
 
 
@@ -104,7 +104,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
 def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(
     script: str, variables: dict[str, str], owner: str
 ):
-    result = run_bash(ROOT / "scripts" / script, PYTHON="python3", **variables)
+    result = run_bash(ROOT / "scripts" / script, **variables)
     assert result.returncode == 2
     assert result.stderr.startswith(f"error: {next(iter(variables))}=1: not a variable of MODEL=")
     assert result.stderr.endswith(f"but of {owner}; leave it out\n")
@@ -202,9 +202,7 @@ def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model:
     options, _ = largest_batch.parse_args(words[3:])
     found = (options.model, options.largest, options.cuda, options.settings)
     assert found == ("WaveGlow", 8, False, ("fp32", "bfloat16"))
-    assert run_bash(ROOT / script, NUM_GPUS="2", PYTHON="python3").stderr.startswith(
-        "error: NUM_GPUS=2: expected auto, 0 or 1"
-    )
+    assert run_bash(ROOT / script, NUM_GPUS="2").stderr.startswith("error: NUM_GPUS=2: expected auto")
 
 
 def test_settings_are_those_that_there_are_and_emulated_bfloat16_is_measured_where_it_is_asked_for_alone(
@@ -350,7 +348,7 @@ def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
     (words,) = synthesis(AUDIO="false", **options)
     assert "--no-audio" in words and not {"--hifigan", "--denoising-strength"} & set(words)
     (words,) = synthesis(TACOTRON2="t.pt", WAVEGLOW="w.pt", BATCH_SIZE="2")
-    assert follows(words, "--tacotron2", "t.pt", "--waveglow", "w.pt", "--denoising-strength", "0")
+    assert follows(words, "--tacotron2", "t.pt", "--waveglow", "w.pt", "--denoising-strength", "0.0")
     assert "--fastpitch" not in words
 
 
@@ -372,7 +370,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     if model == "HiFi-GAN":
         compared = f"-m scripts.benchmarks.vocoder {tmp_path}/HiFi-GAN_{kind}.pt --repeats 7 --amp"
         assert runs.pop(0)[1:] == compared.split()
-    first_sound = f"-m scripts.benchmarks.first_sound {tmp_path}/{model}_{kind}.pt --denoising-strength 0"
+    first_sound = f"-m scripts.benchmarks.first_sound {tmp_path}/{model}_{kind}.pt --denoising-strength 0.0"
     assert [runs.pop(place)[1:] for place in (5, 2)] == [[*first_sound.split(), "--amp"], first_sound.split()]
     assert len(runs) == 4
     option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from shell import ROOT
 
 from common.errors import InputError, OptionError
 from scripts.benchmarks import random_models
+from scripts.start import read_shell_file
 
 SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {*ROOT.glob("scripts/lib/*"), ROOT / "scripts/lib.sh"})
 OTHERS = ("docker", "mkdir", "bash", "env")  # programs of the system that scripts run
@@ -23,9 +23,7 @@ class ParsedError(Exception):
 
 def examples(script: Path) -> list[str]:
     """The commands of a script's help, continued lines joined."""
-    words = [f"source '{ROOT}/scripts/lib/help.sh'; print_help '{script}'"]
-    answer = subprocess.run(["bash", "-c", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    head = answer.partition("\n\n")[0].replace("\\\n", " ")
+    head = read_shell_file(script).comment.replace("\\\n", " ")
     return [line.strip() for line in head.splitlines() if line.startswith("  ")]
 
 

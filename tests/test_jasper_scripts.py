@@ -34,5 +34,5 @@ def test_evaluation_hears_each_list(tmp_path: Path):
     runs = [recognition_parser(get_model("Jasper")).parse_args(words[2:]) for words in lines if "inference.py" in words]
     assert [run.output[0].name for run in runs] == ["librispeech-dev-clean-wav.json", "librispeech-test-other-wav.json"]
     assert all((run.ema, run.quiet, run.batch_size, run.dataset_path) == (True, True, 3, tmp_path) for run in runs)
-    absent = run_bash(ROOT / "scripts/evaluation.sh", JASPER="j.pt", PYTHON="python3", DATASET_PATH="/absent")
+    absent = run_bash(ROOT / "scripts/evaluation.sh", JASPER="j.pt", DATASET_PATH="/absent")
     assert absent.returncode == 1 and absent.stderr.startswith("error: /absent/librispeech-dev-clean-wav.json: no such")

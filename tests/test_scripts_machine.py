@@ -24,9 +24,9 @@ def two_gpus(tmp_path: Path) -> dict[str, str]:
 
 
 def last_command(script: str, *words: str, **variables: str | Path) -> list[str]:
-    result = run_bash(ROOT / script, *words, DRY_RUN="1", PYTHON="py", **variables)
+    result = run_bash(ROOT / script, *words, DRY_RUN="1", PYTHON=sys.executable, **variables)
     assert result.returncode == 0, result.stderr
-    return shlex.split([line for line in result.stdout.splitlines() if line.startswith("py ")][-1])
+    return shlex.split([line for line in result.stdout.splitlines() if line.startswith(sys.executable)][-1])
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,9 @@ def last_command(script: str, *words: str, **variables: str | Path) -> list[str]
 )
 def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
     hide = "unset CUDA_VISIBLE_DEVICES" if visible is None else f"export CUDA_VISIBLE_DEVICES='{visible}'"
-    result = run_bash("-c", f"{hide}; bash '{ROOT}/scripts/train.sh'", DRY_RUN="1", PYTHON="py", PATH=two_gpus["PATH"])
+    result = run_bash(
+        "-c", f"{hide}; bash '{ROOT}/scripts/train.sh'", DRY_RUN="1", PYTHON=sys.executable, PATH=two_gpus["PATH"]
+    )
     words = shlex.split(result.stdout)
     assert (n_processes(words), "--cuda" in words) == (max(number, 1), number > 0)
     assert ("no GPU: training on the CPU" in result.stderr) == (number == 0)
@@ -43,7 +45,9 @@ def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], vi
 
 def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
     def said(**variables: str) -> str:
-        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", **variables).stderr.splitlines()[0]
+        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **variables).stderr.splitlines()[
+            0
+        ]
 
     advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={}"
     advice += " makes the published batch"
@@ -57,7 +61,7 @@ def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
         again = run_bash(
             ROOT / "scripts/train.sh",
             DRY_RUN="1",
-            PYTHON="py",
+            PYTHON=sys.executable,
             MODEL=model,
             BS=str(batch),
             GRAD_ACCUMULATION=str(accumulation),
@@ -65,7 +69,7 @@ def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
         )
         assert again.stderr == "no GPU: training on the CPU\n", "the batch is the published one"
     settings = {"NUM_GPUS": "0", "BS": "256", "LEARNED_ALIGNMENT": "false"}
-    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", **settings).stderr == ""
+    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **settings).stderr == ""
 
 
 ONE_PROCESS = {
@@ -96,7 +100,7 @@ def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
     assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
-    refused = run_bash(ROOT / "scripts" / script, *words, DRY_RUN="1", PYTHON="py", NUM_GPUS="2", **variables)
+    refused = run_bash(ROOT / "scripts" / script, *words, DRY_RUN="1", PYTHON=sys.executable, NUM_GPUS="2", **variables)
     assert (refused.returncode, refused.stderr.count("NUM_GPUS=2: expected auto, 0 or 1")) == (2, 1)
 
 
@@ -115,7 +119,7 @@ def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_ar
 
 @pytest.mark.parametrize("number", ["some", "-1", "1 2"])
 def test_a_number_of_gpus_that_is_none_is_refused(number: str):
-    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", NUM_GPUS=number)
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, NUM_GPUS=number)
     said = f"error: NUM_GPUS={number}: expected auto or a whole number from 0 to 999\n"
     assert (result.returncode, result.stderr) == (2, said)
 
@@ -174,7 +178,7 @@ def next_commands(output: str) -> list[str]:
 
 def dry_run_next(command: str) -> list[str]:
     """The words of the command that a command printed as the next one would run."""
-    result = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON="py")
+    result = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON=sys.executable)
     assert result.returncode == 0, f"{command}: {result.stderr}"
     return shlex.split(result.stdout.splitlines()[-1])
 
@@ -234,7 +238,7 @@ def test_what_downloading_a_corpus_names_next_prepares_that_corpus(tmp_path: Pat
         assert result.returncode == 0, result.stderr
         (command,) = next_commands(result.stdout)
         words = shlex.split(
-            run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON="py").stdout.splitlines()[0]
+            run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON=sys.executable).stdout.splitlines()[0]
         )
         assert words[words.index("--dataset-path") + 1] == str(tmp_path / "my corpus")
 

@@ -1,7 +1,6 @@
 """What ends a script ends what it has started: Bash passes no signal on."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -46,56 +45,9 @@ def test_a_signal_to_a_script_alone_ends_what_it_has_started(script: str, stop: 
     process = subprocess.Popen(["bash", ROOT / "scripts" / script], env=environment, **output)
     wait_until(said.read_text)
     process.send_signal(stop)
-    assert process.wait(HANG_LIMIT) == -stop
+    assert process.wait(HANG_LIMIT) in (-stop, 128 + stop)
     wait_until(lambda: said.read_text() != "started\n")
     assert said.read_text() == "started\nSIGTERM\n"
-
-
-_RUNS = r"\b(run_child|(run|exec)_or_print|run_once|run_python)\b"
-# In a subshell, which outlives its script, so that the command is not told of the script's end.
-_PIPE = r"(?<!\|)\|(?!\|)"
-_IN_SUBSHELL = re.compile(rf"([$<>(]\(|^ *\(|{_PIPE})[^;|&]*{_RUNS}|{_RUNS}[^|]*{_PIPE}|{_RUNS}.*[^>&]&( |$)")
-
-
-def in_subshell(script: str) -> list[str]:
-    """The lines of a script, continued ones joined, that run a command in a subshell."""
-    lines = re.sub(r"'[^']*'", "", script.replace("\\\n", " ")).splitlines()
-    return [line for line in lines if not line.lstrip().startswith("#") and _IN_SUBSHELL.search(line)]
-
-
-def test_no_script_runs_a_command_in_a_subshell():
-    scripts = [path for folder in ("scripts", "platform") for path in (ROOT / folder).rglob("*.sh")]
-    assert len(scripts) > 50
-    assert {path.name: lines for path in scripts if (lines := in_subshell(path.read_text()))} == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'run_or_print "$PYTHON" train.py "$@" | tee log',
-        'run_or_print "$PYTHON" train.py \\\n    "$@" 2>&1 | tee log',
-        'said="$(run_child "$PYTHON" train.py)"',
-        'read -r said < <(run_child "$PYTHON" train.py)',
-        "(run_child train.py)",
-        "true | run_child train.py",
-        "run_child train.py &",
-        "run_child train.py & wait",
-    ],
-)
-def test_a_command_in_a_subshell_is_noticed(line: str):
-    assert in_subshell(f"set -e\n{line}\n")
-
-
-@pytest.mark.parametrize("line", ["run_child a && b || c", "run_child a 2>&1 >&3", "{ time run_child a 2>&3; } 3>&2"])
-def test_a_command_in_the_script_itself_is_not(line: str):
-    assert not in_subshell(line)
-
-
-@pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
-@pytest.mark.parametrize("words", ["scripts/train_jasper.sh --help", "scripts/speak.sh Hello."])
-def test_output_of_a_script_that_cannot_be_written_is_one_line(words: str, closed: str):
-    result = run_bash("-c", f"bash {ROOT}/{words} {closed}", DRY_RUN="1", PYTHON="py")
-    assert (result.returncode, result.stderr) == (1, "error: standard output: cannot be written\n")
 
 
 def test_a_folder_that_slurm_names_and_is_none_is_one_line():

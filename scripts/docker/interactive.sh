@@ -2,15 +2,16 @@
 # Starts a shell, or the command given, in the image that scripts/docker/build.sh made, with this folder and all GPUs.
 #   bash scripts/docker/interactive.sh
 #   PORT=6006 bash scripts/docker/interactive.sh tensorboard --logdir output --bind_all
+# PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-: "${PORT:=8888}" # of the container, opened on this machine
-: "${NUM_GPUS:=auto}" # `auto`: all there are; 0: none
-
 require_docker
-need_whole_numbers 1 65535 PORT
-resolve_gpus
-command=(docker run --rm --ipc host -v "$ROOT:/workspace/speech-toolkit" -p "$PORT:$PORT")
-[ "$NUM_GPUS" -eq 0 ] || command+=(--gpus "$([ "$NUM_GPUS" -eq "$(count_gpus)" ] && echo all || echo "$NUM_GPUS")")
+gpus=${NUM_GPUS:-auto}
+[[ "$gpus" =~ ^(auto|[0-9]{1,3})$ ]] || wrong_option "NUM_GPUS=$gpus: expected auto or a whole number from 0 to 999"
+if [ "$gpus" = auto ]; then
+    nvidia-smi -L 2>/dev/null | grep -q '^GPU ' && gpus=all || gpus=0
+fi
+command=(docker run --rm --ipc host -v "$ROOT:/workspace/speech-toolkit" -p "${PORT:-8888}:${PORT:-8888}")
+[ "$gpus" = 0 ] || command+=(--gpus "$gpus")
 [ ! -t 0 ] || command+=(-it)
 exec_or_print "${command[@]}" speech-toolkit "$@"

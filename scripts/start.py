@@ -1,0 +1,150 @@
+"""Starts a script, or prints its help: the comment that it opens with, and the variables that its module declares.
+
+python -m scripts.start train --resume
+python -m scripts.start --help scripts/train.sh
+"""
+
+import importlib
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common.cli import run
+from common.options import declared, options_of
+from scripts.launch import ROOT, Script
+
+_MODULES = {  # with the scripts that they hold
+    "train": "train",
+    "speaking": "inference_example evaluation evaluate_voice serve",
+    "benchmarking": "inference_benchmark train_benchmark benchmark",
+    "training": "finetune_voice fine_tune extract_fine_tune_mels train_digits train_voices slurm_train",
+    "corpora": "prepare_dataset download_dataset download_librispeech download_fsdd preprocess_librispeech",
+}
+_COMMAND = re.compile(r"^((?:[A-Z_]+=\S+ )*)run_script (\w+)(.*)", re.MULTILINE)
+
+
+def script_of(name: str) -> Script:
+    """The script that ``run_script NAME`` runs."""
+    module = next(module for module, names in _MODULES.items() if name in names.split())
+    found: Script = importlib.import_module(f"scripts.{module}").SCRIPTS[name]
+    return found
+
+
+def all_scripts() -> dict[str, Script]:
+    """Every script by its name."""
+    return {name: script_of(name) for names in _MODULES.values() for name in names.split()}
+
+
+@dataclass(frozen=True)
+class ShellFile:
+    """A file that users start: its comment, the script that it runs, and the variables and arguments that it gives."""
+
+    comment: str
+    runs: str | None
+    fixed: dict[str, str]
+    words: list[str]  # those with NAME= are defaults of variables
+
+
+def read_shell_file(path: Path) -> ShellFile:
+    """Read a file of scripts/ or platform/."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.removeprefix("#!/usr/bin/env bash\n").splitlines()
+    count = next((number for number, line in enumerate(lines) if not re.match("#( |$)", line)), len(lines))
+    comment = "\n".join(line[2:] for line in lines[:count])
+    found = _COMMAND.search(text)
+    if found is None:
+        return ShellFile(comment, None, {}, [])
+    fixed, name, words = found.groups()
+    variables = dict(word.split("=", 1) for word in fixed.split())
+    return ShellFile(comment, name, variables, [word for word in shlex.split(words) if word != "$@"])
+
+
+class Variable(NamedTuple):
+    """A variable of a script, as help and docs/OPTIONS.md show it."""
+
+    name: str
+    default: str
+    meaning: str
+    models: tuple[str, ...]  # none: all
+
+
+def variables_of(script: Script) -> list[Variable]:
+    """The variables of a script, each once, in the order of their declarations."""
+    found: dict[str, Variable] = {}
+    if script.models:
+        found["MODEL"] = Variable("MODEL", script.models[0], f"one of {', '.join(script.models)}", ())
+    for kind, models in script.variables.items():
+        defaults = {one.name: one.default for one in fields(kind) if declared(one)}
+        for name, _, known in options_of(kind):
+            if known.variable is None:
+                continue
+            default = "" if name in script.of_model else _shown_default(defaults.get(name))
+            one = Variable(known.variable, default, _meaning(known.help, known.choices), tuple(models))
+            earlier = found.setdefault(one.name, one)
+            if earlier.models:
+                both = dict.fromkeys((*earlier.models, *models)) if models else ()
+                found[one.name] = earlier._replace(models=tuple(both))
+    return list(found.values())
+
+
+def _shown_default(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or value is MISSING:
+        return ""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _meaning(text: str, choices: Any) -> str:
+    text = re.sub(r"\s*\[[^\]]*\]$", "", text)  # the default of an option of a command
+    return f"{text}: {', '.join(choices)}" if choices and choices[0] not in text else text
+
+
+def help_of(path: Path) -> str:
+    """What ``--help`` after a script prints."""
+    file = read_shell_file(path)
+    text, model = file.comment, file.fixed.get("MODEL", "")
+    if path.parent.name == "platform":
+        name = f"platform/{path.name}"
+        text += f"\n  bash {name} --resume\n  EPOCHS=10 OUTPUT_DIR=output/trial bash {name}  # a trial"
+    defaults = dict(word.split("=", 1) for word in file.words if "=" in word)
+    script = script_of(file.runs) if file.runs else None
+    if script is not None:
+        text += "\n\nVariables, set in front of the command as NAME=value:"
+        for name, default, meaning, models in variables_of(script):
+            if name in file.fixed or (model and models and model not in models):
+                continue
+            only = f" ({', '.join(models)})" if models and not model else ""
+            setting = f"{name}={defaults.get(name, default)}"
+            text += f"\n  {setting}\n  {'':32}" if len(setting) > 32 else f"\n  {setting:32}"
+            text += f"  {meaning}{only}"
+        if script.calls:
+            text += f"\n\nThe variables of {script.calls} apply too; `bash {script.calls} --help` lists them."
+    text += "\n\nDRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
+    goes = re.search(r"rguments go to ([^ \n]+(?: --[a-z-]+(?: [A-Z][\w-]*)?)*)", file.comment)
+    if goes:
+        program = goes[1].rstrip(".,;:")
+        program += f" --model {model}" if program == "train.py" and model else ""
+        module = program.removesuffix(".py").replace("/", ".")
+        words = f"-m {module}" if program == "pytest" or program.startswith("scripts/") else program
+        text += f"\nArguments go to {program}; `.venv/bin/python {words} --help` lists them."
+    return text
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Start the script that the first word names, or print the help of the file that follows ``--help``."""
+    first, *words = sys.argv[1:] if argv is None else argv
+    if first == "--help":
+        print(help_of(ROOT / words[0]))
+    else:
+        script_of(first).start(dict(os.environ), words)
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)
