@@ -313,7 +313,7 @@ SIZES = {
     "extraction": 1570,
     "evaluation, data_report, pages": 2680,
     "the six models": 9830,
-    "scripts": 7630,
+    "scripts": 7270,
     "platform": 312,
     "files at the root": 300,
     "tests": 38800,
