@@ -313,7 +313,7 @@ SIZES = {
     "extraction": 1545,
     "evaluation, data_report, pages": 2610,
     "the six models": 9830,
-    "scripts": 7630,
+    "scripts": 7270,
     "platform": 312,
     "files at the root": 300,
     "tests": 38800,
