@@ -1,7 +1,6 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
-import math
 import os
 import platform
 import re
@@ -12,24 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import (
-    FailedElsewhereError,
-    OptionError,
-    line_and_status,
-    one_line,
-    say_last,
-    shown,
-    wait_for_torchrun,
-)
+from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, say_last, wait_for_torchrun
 from common.files import check_apart, read_text, store_write_errors, write_error
-from common.options import add_options, option_of, read_options
-from common.precision import ComputingOptions, Precision
+from common.options import option_of
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
-Number = Callable[[str], Any]  # reads one
-LARGEST_INT = 2**31 - 1  # that libraries written in C take
-_SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
 # Destinations of files and folders to write.
 _WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target", "report_output"}
 
@@ -160,48 +147,6 @@ def _hyphenate(word: str) -> str:
 def names_given(argv: Sequence[str] | None) -> set[str]:
     """The options that a command line gives, with hyphens."""
     return {_hyphenate(word).partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
-
-
-def _number_type(kind: type, wanted: str, accept: Callable[[Any], bool], most: float = LARGEST_INT) -> Number:
-    """An ``argparse`` type: a number that ``accept`` accepts, which ``wanted`` describes."""
-
-    def read(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not accept(value):
-            raise argparse.ArgumentTypeError(f"{shown(text)}: expected {wanted}")
-        return value
-
-    return read
-
-
-def whole_number(least: int, most: int = LARGEST_INT) -> Number:
-    """An ``argparse`` type: a whole number of that range."""
-    return _number_type(int, f"a whole number of at least {least}", lambda value: value >= least, most)
-
-
-def real_number(least: float, most: float) -> Number:
-    """An ``argparse`` type: a number of that range."""
-    return _number_type(float, f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
-
-
-positive_int = whole_number(1)
-non_negative_int = whole_number(0)
-n_processes = whole_number(1, 1024)
-seed_number = whole_number(0, 2**63 - 1)  # of PyTorch's generators
-positive_float = _number_type(float, "a number above 0", lambda value: 0 < value < math.inf)
-
-
-def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add `ComputingOptions`."""
-    add_options(parser, ComputingOptions)
-
-
-def precision_from_args(args: argparse.Namespace) -> Precision:
-    """Device and precision as `ComputingOptions` say."""
-    return read_options(args, ComputingOptions).precision()
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

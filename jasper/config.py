@@ -40,11 +40,6 @@ class FeatureConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.win_length < 2 or self.hop_length < 1:
-            raise InputError(
-                f"window_size {self.window_size} s and window_stride {self.window_stride} s: expected at least two "
-                f"samples and one at {self.sample_rate} Hz"
-            )
         if self.fft_length < self.win_length:
             raise InputError(f"n_fft {self.n_fft}: expected at least a window's {self.win_length} samples")
         top = self.sample_rate / 2 if self.highfreq is None else self.highfreq
@@ -99,19 +94,15 @@ class BlockConfig:
     dilation: int = option(1, "frames", least=1)
     dropout: float = option(0.2, "probability", least=0, below=1)
     residual: bool = True  # a connection around the block
-    residual_dense: bool = False  # and one from the input of every earlier dense block
+    residual_dense: bool = False  # that, and one from the input of every earlier dense block
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.stride > 1 and self.dilation > 1:
-            raise InputError(f"stride {self.stride} and dilation {self.dilation}: expected one of them to be 1")
         if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
             raise InputError(
                 f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
                 "expected an odd one and 1, as the residual connection keeps its length"
             )
-        if self.residual_dense and not self.residual:
-            raise InputError("residual_dense without residual: expected both or none")
 
     @property
     def padding(self) -> int:
@@ -204,12 +195,10 @@ class DatasetSettings(Ranged):
     gain_perturbation: GainPerturbation | None = None
     shift_perturbation: ShiftPerturbation | None = None
     ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
-    sort_by_duration: bool = False  # of published files
+    sort_by_duration: bool = False  # of published files; batches are length-bucketed anyway
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sort_by_duration:
-            raise InputError("sort_by_duration: expected false; batches are length-bucketed anyway")
         if self.pad_to_max_duration and math.isinf(self.max_duration):
             raise InputError("pad_to_max_duration: expected a max_duration too")
 

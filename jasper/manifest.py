@@ -136,7 +136,7 @@ def _read_manifest(path: Path, folder: Path) -> list[Entry]:
         items = TypeAdapter(list[_Utterance]).validate_json(read_text(path))
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
-        place = [f"entry {part + 1}" if part is found["loc"][0] else str(part) for part in found["loc"]]
+        place = [f"entry {int(number) + 1}" for number in found["loc"][:1]] + [str(key) for key in found["loc"][1:]]
         raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {_WANTED}") from error
     if not items:
         raise InputError(f"{path}: holds no utterances")

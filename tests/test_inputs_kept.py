@@ -21,7 +21,6 @@ from common.errors import InputError, OptionError
 from common.files import check_apart, read_standard_input
 from common.torch_file import save_tensor
 from scripts.datasets import describe_mels
-from scripts.demos import onnx_speaker
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -152,12 +151,6 @@ def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pyte
     assert describe("audio.json") == describe("audio.json") == 0
 
 
-def test_the_speaker_without_pytorch_does_not_replace_its_networks(tmp_path: Path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        onnx_speaker.main([str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), "Go.", "-o", f"{tmp_path}/./b.onnx"])
-    assert "b.onnx: is read as a network; give another --output" in capsys.readouterr().err
-
-
 def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     save_voice(tmp_path / "voice.pt")
     monkeypatch.chdir(tmp_path)
@@ -171,17 +164,6 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest
         assert inference.main([*words.split(), "-o", "out", "--quiet"]) == 0
         (line,) = capsys.readouterr().err.splitlines()
         assert line == f"warning: {words.split()[1]}: not read, as nothing here uses it: column {column}"
-
-
-def test_numbers_of_speakers_are_of_ascii_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    save_voice(tmp_path / "voice.pt")
-    monkeypatch.chdir(tmp_path)
-    for speaker in ("１", "١", "1" * 5000):
-        assert (
-            ended(inference.main, "--fastpitch", "voice.pt", "--text", "Go.", "--speaker", speaker, "-o", "a.wav") == 1
-        )
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "expected a number from 0 to 1" in line
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,6 @@ def test_other_values_take_the_place_of_the_files():
         ("jasper.decoder.in_feats=3", "jasper.decoder.in_feats 3: expected 1024, the filters of the last block"),
         ("input_train.audio_dataset.sample_rate=8000", "filterbank_features.sample_rate 16000: expected 8000, as"),
         ("input_val.filterbank_features.n_filt=80", "input_val.filterbank_features.n_filt 80: expected 64, as input_"),
-        ("input_train.audio_dataset.sort_by_duration=true", "sort_by_duration: expected false"),
         ("input_train.audio_dataset.speed_perturbation.min_rate=2", "min_rate 2.0 and max_rate 1.15"),
         ("input_train.audio_dataset.gain_perturbation.p=2", "gain_perturbation: p 2.0: expected a number from 0 to 1"),
         ("input_train.audio_dataset.min_duration=20", "min_duration 20.0 and max_duration 16.7"),

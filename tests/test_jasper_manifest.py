@@ -69,24 +69,6 @@ def test_a_bad_manifest_is_named_with_its_entry(tmp_path: Path, text: str, messa
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_a_manifest_that_is_no_text_or_absent_is_named(tmp_path: Path):
-    path = tmp_path / "m.json"
-    with pytest.raises(InputError, match=r"m\.json: no such file"):
-        read_entries(path)
-    path.write_bytes(b"[\xff]")
-    with pytest.raises(InputError, match=r"m\.json:1: byte 2 is not UTF-8"):
-        read_entries(path)
-
-
-def test_absolute_paths_are_taken_as_they_are(tmp_path: Path):
-    manifest = write_manifest(tmp_path / "m.json", {"files": [{"fname": "/data/a.wav"}]})
-    listed = tmp_path / "list.txt"
-    listed.write_text("/data/a.wav|a\n")
-    for source in (manifest, listed):
-        (entry,) = read_entries(source, folder=Path("elsewhere"))
-        assert entry.paths == (Path("/data/a.wav"),)
-
-
 def test_lists_folders_and_files_are_read_too(tmp_path: Path):
     corpus = tmp_path / "corpus"
     for name in ("a", "b"):
@@ -107,13 +89,6 @@ def test_lists_folders_and_files_are_read_too(tmp_path: Path):
     (tmp_path / "list.txt").write_text("wavs/a.wav|hello\n")
     (listed,) = read_entries(tmp_path / "list.txt", folder=corpus)
     assert (listed.paths[0], listed.transcript) == (corpus / "wavs/a.wav", "hello")
-
-
-@pytest.mark.parametrize("line", ["a", "|text", "a||", "a|b|c|d"])
-def test_a_bad_line_of_metadata_is_named(tmp_path: Path, line: str):
-    (tmp_path / "metadata.csv").write_text(f"x|fine\n{line}\n")
-    with pytest.raises(InputError, match=r"metadata\.csv:2: .*expected wav\|text"):
-        read_entries(tmp_path)
 
 
 def test_an_empty_folder_and_an_absent_recording_are_named(tmp_path: Path):
@@ -196,14 +171,7 @@ def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
         preprocess([str(tmp_path)])
     make_librispeech(tmp_path)
     flac = tmp_path / "dev-clean/3/4/3-4-0000.flac"
-    data = flac.read_bytes()
-    flac.write_bytes(data[: len(data) // 2])
+    flac.write_bytes(flac.read_bytes()[:-2000])
     with pytest.raises(InputError, match=r"3-4-0000\.flac: .*truncated.*3-4\.trans\.txt:1"):
         preprocess([str(tmp_path), "--subsets", "dev-clean", "--n-workers", "1"])
     assert not (tmp_path / "librispeech-dev-clean-wav.json").exists()
-    flac.rename(flac.with_name("other.flac"))
-    with pytest.raises(InputError, match=r"3-4-0000\.flac: no such file \(.*3-4\.trans\.txt:1\)"):
-        preprocess([str(tmp_path), "--subsets", "dev-clean"])
-    (tmp_path / "dev-clean/3/4/3-4.trans.txt").write_text("3-4-0000\n")
-    with pytest.raises(InputError, match=r"3-4\.trans\.txt:1: expected an utterance's name and its text"):
-        preprocess([str(tmp_path), "--subsets", "dev-clean"])

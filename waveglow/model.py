@@ -267,13 +267,8 @@ def build_networks(
     """A new network with random weights, the same for training and ``inference``.
 
     Raises:
-        OptionError: the network does not read such mels, or groups of samples do not divide a hop.
+        OptionError: groups of samples do not divide a hop.
     """
-    if config.n_mel_channels != audio.n_mels:
-        raise OptionError(
-            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
-            f"the audio has {audio.n_mels}"
-        )
     if audio.hop_length % config.n_group:
         raise OptionError(
             f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"
