@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import lazy_loader
 import numpy as np
 
 from common.errors import InputError
 from common.options import check_options, option
 
 if TYPE_CHECKING:
-    import torch
+    import torch  # functions import it, as checkpoints describe their augmentation, and --help needs no PyTorch
     from torch import Tensor
-else:
-    torch = lazy_loader.load("torch")  # checkpoints describe their augmentation, and --help needs no PyTorch
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
@@ -53,7 +50,7 @@ class SpecAugment(Ranged):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.split([2 * self.freq_masks, 2 * self.time_masks], dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return bands.any(dim=1).unsqueeze(2) | frames.any(dim=1).unsqueeze(1)
 
@@ -76,7 +73,7 @@ class CutoutAugment(Ranged):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.chunk(2, dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return (bands.unsqueeze(3) & frames.unsqueeze(2)).any(dim=1)
 
@@ -96,11 +93,15 @@ class Augmentation:
 
     def draw(self, *, seed: int, epoch: int, index: int) -> Tensor:
         """Uniform numbers (n_draws,) float32 in [0, 1) of an utterance of a list in an epoch."""
+        import torch
+
         generator = np.random.default_rng((seed, epoch, index, _STREAM))
         return torch.from_numpy(generator.random(self.n_draws, dtype=np.float32))
 
     def dithered(self, waves: Tensor, draws: Tensor) -> Tensor:
         """waves (B, T) with noise, a new tensor; draws (B, n_draws)."""
+        import torch
+
         if self.dither == 0:
             return waves
         start = (draws[:, :1] * _NOISE_SAMPLES).long()
@@ -125,6 +126,8 @@ class Augmentation:
 
 def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int) -> Tensor:
     """Random spans of positions: draws (B, 2 * n), sizes (B,) -> bool (B, n, size), True within a span."""
+    import torch
+
     of_widths, of_starts = draws.chunk(2, dim=1)
     widths = shortest + (of_widths * (longest - shortest + 1)).long()
     room = (sizes.unsqueeze(1) - widths).clamp(min=1)
@@ -136,4 +139,6 @@ def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int)
 @lru_cache(maxsize=4)
 def _noise(device: torch.device) -> Tensor:
     """Fixed noise (_NOISE_SAMPLES,) float32, with equal values on all devices."""
+    import torch
+
     return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)
