@@ -311,7 +311,7 @@ SIZES = {
     "recognition": 590,
     "serving": 1400,
     "extraction": 1545,
-    "evaluation, data_report, pages": 2610,
+    "evaluation, data_report, pages": 2600,
     "the six models": 9830,
     "scripts": 7270,
     "platform": 312,

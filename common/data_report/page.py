@@ -7,7 +7,7 @@ from dataclasses import asdict
 from common.data_report.charts import Chart
 from common.data_report.clip import MEASURES
 from common.data_report.findings import KINDS
-from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours
+from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, values_of
 from common.options import option_of
 from common.pages import Cell, Link, Measure, Row, cells, render_page, text_table
 from common.text import name_symbol
@@ -116,8 +116,7 @@ def _list_rows(report: DataReport) -> Rows:
     rows: Rows = [("list", CLIPS, LENGTH)]
     for index, path in enumerate(report.lists):
         clips = [clip for clip in report.clips if clip.utterance.list_index == index]
-        seconds = sum(clip.figures.get("duration", 0.0) for clip in clips)
-        rows.append((str(path), CLIPS.cell(len(clips)), LENGTH.cell(seconds)))
+        rows.append((str(path), CLIPS.cell(len(clips)), LENGTH.cell(sum(values_of(clips, "duration")))))
     return rows
 
 
