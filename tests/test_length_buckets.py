@@ -256,15 +256,16 @@ def test_what_is_spoken_in_padded_shapes_is_the_same(
             made.append(Shapes(network, loaded))
             return made[-1]
 
-        if n_buckets:
-            monkeypatch.setattr("common.synthesis.loading.accelerated", accelerate)
         options = VoiceOptions(
             SpeakingOptions(denoising_strength=0.1),
             acceleration=AccelerationOptions(length_buckets=n_buckets),
             batch_size=8,
         )
         opened = [open_checkpoint(paths[name], ema=True) for name in (generator, vocoder)]
-        voice = make_voice(*opened, options, precision=Precision())
+        with monkeypatch.context() as patched:
+            if n_buckets:
+                patched.setattr("common.synthesis.loading.accelerated", accelerate)
+            voice = make_voice(*opened, options, precision=Precision())
         items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
         return [*voice.synthesizer.speak(items)], *(made or (None, None))[::-1]
 

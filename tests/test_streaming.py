@@ -107,12 +107,6 @@ def test_pieces_follow_each_other_start_small_and_stay_bounded(n_frames: int, co
     assert (len(pieces) == 1) == (n_frames <= FIRST_FRAMES + context)
 
 
-def test_an_eighth_of_the_work_on_a_long_text_at_most_is_for_context():
-    context = context_frames(PRESETS["v1"], AUDIO)
-    n_read = sum(piece.last - piece.first for piece in plan_pieces(1722, context=context))
-    assert n_read < 1.125 * 1722
-
-
 @pytest.mark.parametrize("n_frames", LENGTHS)
 @pytest.mark.parametrize("denoising_strength", [0.0, 0.3])
 def test_pieces_of_hifigan_are_the_whole_with_and_without_denoiser(n_frames: int, denoising_strength: float):

@@ -13,7 +13,6 @@ import torch
 from corpus import add_clip, make_corpus
 from tiny import train_options
 from tiny_tacotron2 import TINY, tiny_network
-from tiny_voice import save_vocoder
 from torch import Tensor
 
 import extract_mels
@@ -275,17 +274,3 @@ def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, 
     assert extract(*grids)[0] == 0
     assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
     assert "durations: holds features that no model made, and now Tacotron2 would" in extract("--extract-durations")[2]
-
-
-def test_checkpoints_that_are_no_teacher_are_refused(
-    corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2
-):
-    arpabet = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
-    for model, message in (
-        (save_vocoder(tmp_path / "vocoder.pt"), "a checkpoint of HiFi-GAN, expected one of Tacotron2"),
-        (save(tmp_path / "bad.pt", network, text=arpabet), "symbol set arpabet has"),
-    ):
-        status, _, err = extract("--extract-durations", model=model)
-        assert status == 1 and message in err and "\n" not in err
-    assert "absent.pt: no such checkpoint" in extract("--extract-durations", model=tmp_path / "absent.pt")[2]
-    assert features(corpus) == {}

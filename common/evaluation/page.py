@@ -70,7 +70,7 @@ def _plain(value: Any) -> str:
     """A setting as text."""
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
-    return {None: "default", True: "yes", False: "no"}[value] if value in (None, True, False) else str(value)
+    return {"None": "default", "True": "yes", "False": "no"}.get(str(value), str(value))
 
 
 def _embed(path: Path) -> str:

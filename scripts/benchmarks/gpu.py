@@ -15,8 +15,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,17 +142,18 @@ def take(step: Step, *, seconds: float) -> Outcome:
     name, *words = shlex.split(step.command)
     command = [sys.executable, *([str(ROOT / name)] if name.endswith(".py") else ["-m", name]), *words]
     start = time.monotonic()
-    with subprocess.Popen(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    ) as process:
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            output, _ = process.communicate(timeout=seconds)
-            status = FAILED if process.returncode else DONE
+            status = FAILED if process.wait(seconds) else DONE
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # what it has started too
-            output, _ = process.communicate()
             status = TOO_LONG
-    return Outcome(step, status, time.monotonic() - start, output)
+        finally:  # also where this process is stopped
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it has started too
+            process.wait()
+        output.seek(0)
+        return Outcome(step, status, time.monotonic() - start, output.read())
 
 
 def check_packages() -> None:
