@@ -39,7 +39,6 @@ from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 
 Found = tuple[Path, Checkpoint]
-_SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,6 @@ def prepare_output(
     written = [("--log-file", log_file)]
     if run.save_inference is not None:
         written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
-    written += [("TensorBoard", output / subset / "events") for subset in _SUBSETS]
     check_apart(written, read)
     make_folder(output, "; choose another --output")
     return log_file
