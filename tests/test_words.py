@@ -123,14 +123,37 @@ def test_words_have_the_symbols_of_what_is_read_of_them(kind: str, text: str, ex
 
 SENTENCES = """
 The old house stood near the river for more than 40 years.
+It's a well-known fact that they don't agree.
+Mr. Brown lives at 12 Baker Street with his three dogs.
+Anna and Peter bought 15 apples, 7 pears and a melon.
+On May 5, 1999, the bridge was opened by the mayor.
 A B2B deal was signed by the largest company of the town.
+Nobody knows (not even Maria) where the key is hidden.
 Please send it to the office at once - it is urgent.
+You can't teach an old dog new tricks, can you?
+About 50% of the students passed the final exam.
 Prof. Jones wrote the second chapter in just nine days.
+My sister's friend works for the BBC in London.
 Wait... did somebody knock at the door?
+Our neighbors' cat sleeps on the roof of the barn.
+All of a sudden the lights went out in the whole street.
 Sergeant O'Neill and Mrs. Garcia were on the train to Boston.
+We will be there in a minute, so don't be afraid.
+Is it true that the U.S. team won by 3 points?
 For an hour or two, he sat in the shade of the oak.
 There is a hole in the bucket, dear Liza, said Henry.
+She has lived in Room No. 7 since the end of March.
+The train to Leeds leaves from platform 9 at 17:45.
 """.strip().splitlines()
+# As eSpeak NG says them within a sentence, where it says them otherwise alone.
+WEAK = {
+    word: phones.split("/")
+    for word, phones in map(
+        str.split,
+        "a ɐ/ə;an ən/ɐn;at ɐt;for fəɹ;has hɐz;have hɐv;of əv;that ðɐɾ;the ðɪ;to tə/tʊ;it ɪɾ;were wɜɹ;many mɛnɪ;"
+        "mrs mɪsəs;no nʌmbəɹ".split(";"),
+    )
+}
 
 
 def test_words_of_sentences_have_the_phones_that_they_have_alone() -> None:
@@ -148,10 +171,13 @@ def test_words_of_sentences_have_the_phones_that_they_have_alone() -> None:
                 continue
             phones = plain(list(encoded.ids[word.start : word.end]))
             alone = plain(front_end.encode(word.text))
+            weak = WEAK.get(word.text.lower(), [])
             n_words += 1
-            n_equal += phones == alone
-    assert n_words > 60
-    assert n_equal / n_words >= 0.7  # short words are said otherwise alone: "of the"
+            n_equal += phones == alone or phones in weak
+            if phones not in (alone, *weak):
+                assert word.text in {"VI", "Prof", "million"}, (sentence, word.text, phones, alone)
+    assert n_words > 200
+    assert n_equal / n_words >= 0.95
 
 
 def test_a_span_with_a_source_is_one_word_as_it_is_written() -> None:
