@@ -1,44 +1,24 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
-import math
 import os
 import platform
 import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import (
-    FailedElsewhereError,
-    InputError,
-    OptionError,
-    line_and_status,
-    one_line,
-    say_last,
-    shown,
-    wait_for_torchrun,
-)
-from common.files import LONGEST_NAME, check_apart, read_text, store_write_errors, write_error
-from common.options import add_options, read_options
-from common.precision import ComputingOptions, Precision
+from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, say_last, wait_for_torchrun
+from common.files import check_apart, read_text, store_write_errors, write_error
+from common.options import option_of
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
-Number = Callable[[str], Any]  # reads one
-LARGEST_INT = 2**31 - 1  # that libraries written in C take
-_SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
-_LONGEST_PART, _LONGEST_PATH = 100, 4095  # bytes: of a part of a name, and of Linux
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
-_NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Destinations of files and folders to write.
 _WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target", "report_output"}
-DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
 def toolkit_version() -> str:
@@ -98,16 +78,9 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
-        self.register("type", Path, path_argument)
-        self.register("type", None, text_argument)
         if self.add_help:
             self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
-        self._defaults_readers: dict[str, DefaultsReader] = {}
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
-
-    def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:
-        """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
-        self._defaults_readers[option] = read
 
     def answer_published(self, table: Mapping[str, str]) -> None:
         """Read the options of the originals in ``table``, which --help does not show, when all others have been added.
@@ -136,17 +109,6 @@ class ArgumentParser(argparse.ArgumentParser):
             switch = self._option_string_actions.get(option)
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
                 self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
-        for option, read in self._defaults_readers.items():
-            finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-            actions = self._option_string_actions
-            names = [name for name, action in actions.items() if action is actions[option]]
-            finder.add_argument(*names, dest="file")
-            if "-h" not in words and "--help" not in words and (found := finder.parse_known_args(words)[0].file):
-                try:
-                    path = path_argument(found)
-                except argparse.ArgumentTypeError as error:
-                    self.error(f"argument {option}: {error}")
-                self.set_defaults(**read(path))
         namespace, rest = super().parse_known_args(words, namespace)
         self._check_files(namespace)
         return namespace, rest
@@ -154,7 +116,7 @@ class ArgumentParser(argparse.ArgumentParser):
     def _check_files(self, namespace: argparse.Namespace) -> None:
         """Refuse a file to write that another option names too."""
         try:
-            check_apart(*self.files_of(namespace), may_be_folders=True)
+            check_apart(*self.files_of(namespace))
         except OptionError as error:
             self.error(str(error))
 
@@ -185,104 +147,6 @@ def _hyphenate(word: str) -> str:
 def names_given(argv: Sequence[str] | None) -> set[str]:
     """The options that a command line gives, with hyphens."""
     return {_hyphenate(word).partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
-
-
-def option_of(name: str) -> str:
-    """The option that sets the destination ``name``: ``batch_size`` -> ``--batch-size``."""
-    return "--" + name.replace("_", "-")
-
-
-def values_of(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Values of the options that have the names of a dataclass's fields, as far as there are such; tuples for lists."""
-    found = {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
-def _given(text: str) -> str:  # for messages
-    return text if text and text.isprintable() and len(text) <= LONGEST_NAME else shown(text)
-
-
-def _number_type(kind: type, wanted: str, accept: Callable[[Any], bool], most: float = _LARGEST) -> Number:
-    """An ``argparse`` type: a number that ``accept`` accepts, which ``wanted`` describes; neither tiny nor huge."""
-
-    def read(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not accept(value):
-            raise argparse.ArgumentTypeError(f"{_given(text)}: expected {wanted}")
-        if value not in (0, math.inf) and not _SMALLEST <= abs(value) <= most:  # as far as these are accepted
-            bound = f"at most {most}" if abs(value) > most else f"at least {_SMALLEST:g}"
-            raise argparse.ArgumentTypeError(f"{_given(text)}: expected {bound}")
-        return value
-
-    return read
-
-
-def whole_number(least: int, most: int = LARGEST_INT) -> Number:
-    """An ``argparse`` type: a whole number of that range."""
-    return _number_type(int, f"a whole number of at least {least}", lambda value: value >= least, most)
-
-
-def real_number(least: float, most: float) -> Number:
-    """An ``argparse`` type: a number of that range."""
-    return _number_type(float, f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
-
-
-positive_int = whole_number(1)
-non_negative_int = whole_number(0)
-n_processes = whole_number(1, 1024)
-n_loaders = whole_number(0, 1024)
-seed_number = whole_number(0, 2**63 - 1)  # of PyTorch's generators
-odd_number = _number_type(int, "an odd number, which keeps lengths as they are", lambda value: value > 0 and value % 2)
-positive_float = _number_type(float, "a number above 0", lambda value: 0 < value < math.inf)
-non_negative_float = _number_type(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
-positive_or_inf = _number_type(float, "a number above 0, or inf", lambda value: value > 0)  # inf: no limit
-fraction = _number_type(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
-
-
-def text_argument(text: str) -> str:
-    """An ``argparse`` type, that of options without one: a text in UTF-8 without zero bytes, and not empty."""
-    if not text or "\0" in text or _SURROGATE.search(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)}: expected text in UTF-8, without zero bytes and not empty")
-    return text
-
-
-def name_argument(text: str) -> str:
-    """An ``argparse`` type: what can be part of a file's name and a column of a list; as is_name of the scripts."""
-    is_name = _NAME.fullmatch(text_argument(text)) and text == text.strip() and text not in (".", "..")
-    if not is_name or len(text.encode()) > _LONGEST_PART:
-        raise argparse.ArgumentTypeError(f"{_given(text)}: expected a name of at most 100 bytes without / and |")
-    return text
-
-
-def check_name(what: str, name: str) -> None:
-    """Raise InputError unless a file's ``name`` of ``what`` is one that `name_argument` takes."""
-    try:
-        name_argument(name)
-    except argparse.ArgumentTypeError as error:
-        raise InputError(f"{what} {error}") from error
-
-
-def path_argument(text: str) -> Path:
-    """An ``argparse`` type, which `ArgumentParser` takes in place of ``Path``: a path that a system can have."""
-    if _CONTROL.search(text_argument(text)):
-        raise argparse.ArgumentTypeError(f"{_given(text)}: a path with control characters")
-    if any(len(part.encode()) > LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
-        longest = f"the {LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
-        raise argparse.ArgumentTypeError(f"{_given(text)}: longer than {longest}")
-    return Path(text)
-
-
-def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add `ComputingOptions`."""
-    add_options(parser, ComputingOptions)
-
-
-def precision_from_args(args: argparse.Namespace) -> Precision:
-    """Device and precision as `ComputingOptions` say."""
-    return read_options(args, ComputingOptions).precision()
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

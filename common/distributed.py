@@ -70,7 +70,7 @@ class Ranks:
     def gather_over(
         self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
     ) -> list[Result]:
-        """As `Gather`: each process computes every world-size-th item, and all receive all results."""
+        """Gather results: each process computes every world-size-th item, and all receive all results."""
         own = range(n_items)[self.rank :: self.world_size]
         watched = progress(compute(own), total=len(own), desc=description, unit="utterances", enabled=self.is_main)
         shares = self.gather(list(watched))

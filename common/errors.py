@@ -1,14 +1,12 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
-import math
 import os
+import reprlib
 import signal
 import sys
 import threading
 import time
 from collections.abc import Collection
-from contextlib import suppress
-from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
@@ -17,9 +15,6 @@ _SECONDS_TO_BE_ENDED = 10.0  # by torchrun, after another process has failed
 _LONGEST_SHOWN = 100  # characters of a value in a message
 _LONGEST_MESSAGE = 2000  # characters of a message, of which
 _ENDING = 500  # are at its end, which says what to do
-_LEAST_ROOM = 20  # characters of the value of a key that takes all the room
-_DEEPEST_SHOWN = 3  # containers within containers
-_MOST_BITS_SHOWN = 200  # of a whole number, about 60 digits
 
 
 class InputError(Exception):
@@ -53,52 +48,14 @@ def check_choice(name: str, value: str | None, choices: Collection[str]) -> None
 
 
 def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
-    """A value of someone else's for a message: as `repr`, with control characters escaped, and shortened.
-
-    About ``longest`` characters of a text, a number or a container; more nesting than messages need, tensors and other
-    objects are described by type and size. Takes no longer for a huge value than for a small one.
-    """
-    return _representation(value, longest, depth=_DEEPEST_SHOWN)
-
-
-def _representation(value: Any, room: int, *, depth: int) -> str:
-    if isinstance(value, str | bytes):
-        text = repr(value[: room + 1])
-        return text if len(text) <= room + len("''") else f"{text[:room]}..."
-    if isinstance(value, list | tuple | dict | set | frozenset):
-        return _container(value, room, depth=depth)
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS_SHOWN:
-        return f"a whole number of {value.bit_length()} bits"
-    if value is None or isinstance(value, bool | int | float | complex):
-        return repr(value)
-    if isinstance(value, PurePath):
-        return _representation(str(value), room, depth=depth)
-    name = type(value).__name__
-    described = f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
-    with suppress(Exception):  # not every tensor has a shape
-        size, kind = tuple(value.shape), str(value.dtype).removeprefix("torch.")
-        described += f" {_representation(size, room, depth=1)} of {kind}"
-    return described
-
-
-def _container(value: Any, room: int, *, depth: int) -> str:
-    """The first items of a container, as many as there is room for."""
-    if depth == 0 and value:
-        return f"a {type(value).__name__} of {len(value)}"
-    items: list[str] = []
-    for item in value:
-        if room <= 0:
-            items.append("...")
-            break
-        text = _representation(item, room, depth=depth - 1)
-        if isinstance(value, dict):
-            text += f": {_representation(value[item], max(room - len(text), _LEAST_ROOM), depth=depth - 1)}"
-        items.append(text)
-        room -= len(text) + 2
-    joined = ", ".join(items)
-    if isinstance(value, list | tuple):
-        return f"[{joined}]" if isinstance(value, list) else f"({joined}{',' * (len(value) == 1)})"
-    return f"{{{joined}}}" if value or isinstance(value, dict) else "set()"
+    """A value of someone else's for a message: as `repr`, shortened; tensors are described by shape and type."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"a {type(value).__name__} {tuple(value.shape)} of {str(value.dtype).removeprefix('torch.')}"
+    form = reprlib.Repr()
+    form.maxstring = form.maxother = longest
+    form.maxlevel = 3
+    text = form.repr(str(value) if isinstance(value, PurePath) else value)
+    return text if len(text) <= 3 * longest else f"{text[: 3 * longest]}..."
 
 
 def one_line(message: str) -> str:
@@ -167,20 +124,3 @@ def line_and_status(error: Exception) -> tuple[str, int]:
 def at(where: str) -> str:
     """The place of an error, such as ``list.txt:7``, in brackets at the end of its message; "" for an unknown one."""
     return f" ({where})" if where else ""
-
-
-def check_minimum(config: Any, minimum: int, *names: str, maximum: float = math.inf) -> None:
-    """Raise InputError if one of the fields is below ``minimum`` or above ``maximum``."""
-    for name in names:
-        if not minimum <= (value := getattr(config, name)) <= maximum:
-            wanted = f"at most {maximum}" if value > maximum else f"at least {minimum}"
-            raise InputError(f"{name} {value}: expected {wanted}")
-
-
-def check_ranges(config: Any, *, above: float = -math.inf) -> None:
-    """Raise InputError unless each ``min_<name>`` and its ``max_<name>`` are in that order and beyond ``above``."""
-    for name in (field.name.removeprefix("min_") for field in fields(config) if field.name.startswith("min_")):
-        low, high = getattr(config, f"min_{name}"), getattr(config, f"max_{name}")
-        if not above < low <= high:
-            bound = "" if math.isinf(above) else f"{above} < "
-            raise InputError(f"min_{name} {low} and max_{name} {high}: expected {bound}min_{name} <= max_{name}")

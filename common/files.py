@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -14,15 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from common.errors import InputError, OptionError, OutputError, at, shown
-from common.parsing import parse_json, parse_yaml
+from common.errors import InputError, OptionError, OutputError, at, reason, shown
 
 _BLOCK = 1 << 20  # bytes
-_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-_KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
-LONGEST_NAME = 255  # bytes, of a file's name
 
 
 @contextmanager
@@ -79,7 +76,7 @@ def write_atomically(
     with writing(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _temporary(target, f".{uuid.uuid4().hex}" if shared else "")
+        temporary = target.with_name(f".{target.name}{f'.{uuid.uuid4().hex}' if shared else ''}.tmp")
         try:
             _fill(temporary, write, durable=durable)
             temporary.replace(target)
@@ -102,61 +99,20 @@ def _target(path: Path) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
-def _temporary(target: Path, unique: str) -> Path:
-    """The file that becomes ``target``, named after it as far as names may be long."""
-    name = f".{target.name}{unique}.tmp"
-    if len(os.fsencode(name)) > LONGEST_NAME:
-        name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}{unique}.tmp"
-    return target.with_name(name)
+def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:
+    """Refuse an output that is also an input or another output; folders may be shared.
 
-
-def check_apart(
-    written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = (), *, may_be_folders: bool = False
-) -> None:
-    """Refuse an output that is also an input, another output, or a parent folder of one.
-
-    ``written`` and ``read`` are pairs of a name for messages and a path. With ``may_be_folders`` one output may be a
-    folder that contains another. Existing folders may be shared. It takes some 20 us a file.
+    ``written`` and ``read`` are pairs of a name for messages and a path.
 
     Raises:
         OptionError: names both.
     """
-    identity = _Identities()
-    names = {identity(pair[1]): pair for pair in read}
-    folders: dict[Path, str] = {}
-    for pair in written:
-        name, path = pair
-        key = identity(path)
+    names = {os.path.realpath(path): name for name, path in read}
+    for name, path in written:
+        key = os.path.realpath(path)
         if key in names and not path.is_dir():
-            raise OptionError(f"{name} {path}: {names[key][0]} names the same file; give another one")
-        names[key] = pair
-        folders.setdefault(path.parent, name)
-    for folder, name in () if may_be_folders else folders.items():
-        for parent in (folder, *folder.parents):
-            if parent.is_dir():
-                break
-            if found := names.get(identity(parent)):
-                other, file = found
-                raise OptionError(f"{other} {file}: {name} needs a folder of that name; give another one")
-
-
-class _Identities:
-    """What all names of a file have in common: its number, or the path that a file without one would have."""
-
-    def __init__(self) -> None:
-        self._folders: dict[Path, str] = {}  # as given -> without links
-
-    def __call__(self, path: Path) -> object:
-        try:
-            status = path.stat()
-        except OSError:
-            folder, name = path.parent, path.name
-            if name in ("", "..") or path.is_symlink():
-                return os.path.realpath(path)  # as Path.resolve, but for a RuntimeError where links go in a circle
-            if folder not in self._folders:
-                self._folders[folder] = os.path.realpath(folder)
-            return f"{self._folders[folder]}/{name}"
-        return status.st_dev, status.st_ino
+            raise OptionError(f"{name} {path}: {names[key]} names the same file; give another one")
+        names[key] = name
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
@@ -245,6 +201,38 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
 
 
+def parse_json(text: str, *, where: str) -> Any:
+    """The values of a JSON text (RFC 8259: no NaN), which ``where`` names; InputError where it is none."""
+
+    def refuse(word: str) -> None:
+        raise InputError(f"{where}: not JSON ({word} is not a number in JSON)")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
+
+
+def parse_yaml(text: str, *, where: str) -> Any:
+    """The plain values of a YAML text, which ``where`` names; InputError where it is none, or names anything else."""
+    import yaml  # here, as few commands need it
+
+    class Loader(yaml.SafeLoader):
+        """Reads 1e-5 as a number, which without a point is a word in YAML 1.1."""
+
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    )
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = "" if mark is None else f":{mark.line + 1}"
+        raise InputError(f"{where}{line}: not YAML ({error.problem or error.context})") from error
+    except (yaml.YAMLError, ValueError) as error:  # of characters, dates and the like
+        raise InputError(f"{where}: not YAML ({reason(error)})") from error
+
+
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> int:
     """The size in bytes of a file that can be opened: opening a pipe waits for its writer, and a device may never end.
 
@@ -260,7 +248,7 @@ def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[I
         reason = getattr(unreadable, "strerror", None) or unreadable
         raise error(f"{shown(str(path))}: cannot be read ({reason}){at(where)}") from unreadable
     if not stat.S_ISREG(status.st_mode):
-        found = _KINDS.get(stat.S_IFMT(status.st_mode), "of no known kind")
+        found = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or device"
         raise error(f"{path}: {found}, expected a {kind}{at(where)}")
     return status.st_size
 

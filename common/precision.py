@@ -10,15 +10,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import lazy_loader
-
 from common.errors import OptionError, check_choice, shown
 from common.options import option
 
 if TYPE_CHECKING:
-    import torch
-else:
-    torch = lazy_loader.load("torch")  # --help shows the options below without it
+    import torch  # functions import it, as --help shows the options below without it
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
@@ -57,6 +53,8 @@ class ComputingOptions:
 
     def _amp_dtype(self) -> tuple[torch.dtype | None, str | None]:
         """What ``--amp`` computes in, and the line that says so where it may surprise."""
+        import torch
+
         lacking = "this processor has no bfloat16 instructions"
         if self.amp_dtype == "float16" or (self.amp_dtype == "auto" and self.cuda and not has_bfloat16(cuda=True)):
             return torch.float16, None
@@ -91,11 +89,15 @@ class Precision:
     @property
     def device(self) -> torch.device:
         """The current GPU with ``cuda``, else the CPU."""
+        import torch
+
         return torch.device("cuda" if self.cuda else "cpu")
 
     @property
     def name(self) -> str:
         """The kind of numbers that most work is done in: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
+        import torch
+
         if self.amp_dtype is not None:
             return {torch.bfloat16: "BF16", torch.float16: "FP16"}[self.amp_dtype]
         has_tf32 = self.cuda and self.tf32 and torch.cuda.get_device_capability() >= (8, 0)
@@ -107,6 +109,8 @@ class Precision:
 
     def prepare_process(self) -> None:
         """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU; print the note."""
+        import torch
+
         if self.note is not None and os.environ.get("RANK", "0") == "0":
             print(self.note, file=sys.stderr)
         torch.backends.cudnn.benchmark = self.cudnn_benchmark
@@ -119,6 +123,8 @@ class Precision:
 
 def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
+    import torch
+
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
@@ -129,6 +135,8 @@ def precision_of_device(device: str) -> Precision:
     Raises:
         OptionError: it is another word, or no GPU can be used.
     """
+    import torch
+
     check_choice("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         check_cuda()
@@ -145,6 +153,8 @@ def has_bfloat16(*, cuda: bool) -> bool:
     Raises:
         OptionError: it is another word.
     """
+    import torch
+
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if answer := os.environ.get("CPU_BFLOAT16"):
@@ -159,6 +169,8 @@ def has_bfloat16(*, cuda: bool) -> bool:
 
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
     """Mixed precision in ``dtype`` on ``device``; None: float32 throughout."""
+    import torch
+
     return torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
 

@@ -234,16 +234,22 @@ class ModelSpec:
 
 
 class deferred:  # noqa: N801 (used as a function)
-    """The functions of a module, which is imported when one of them is called: a `ModelSpec` needs no PyTorch."""
+    """A function of a package's module, which is imported when it is called: a `ModelSpec` needs no PyTorch.
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    ``deferred("hifigan").model.build_networks`` stands for that function.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(importlib.import_module(self._module), name)(*args, **kwargs)
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-        return call
+    def __getattr__(self, name: str) -> "deferred":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return deferred(f"{self._name}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module, _, name = self._name.rpartition(".")
+        return getattr(importlib.import_module(module), name)(*args, **kwargs)
 
 
 def available_models(role: str | None = None) -> list[str]:

@@ -32,7 +32,7 @@ def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
     return "interrupted", 128 + signal.SIGINT
 
 
-def heeded() -> list[signal.Signals]:
+def handled_signals() -> list[signal.Signals]:
     """The signals of ``STOPS`` that this process handles: not SIGHUP if it is ignored, as under ``nohup``."""
     return [number for number in STOPS if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -68,7 +68,7 @@ class StopSignals:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "StopSignals":
-        for number in heeded():
+        for number in handled_signals():
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -160,7 +160,7 @@ def ignore_stops() -> None:
 @contextmanager
 def ending_at_once() -> Iterator[None]:
     """Let each of ``STOPS`` end the process within the block, which waits in C, where Python handlers do not run."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in heeded()}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in handled_signals()}
     try:
         yield
     finally:

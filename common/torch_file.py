@@ -26,7 +26,7 @@ _DTYPES = frozenset(
     | {torch.int8, torch.int16, torch.int32, torch.int64}
 )
 _SENTENCE_END = re.compile(r"\. |\n")
-_REFUSED = re.compile(r"GLOBAL (\S+)")  # in torch's errors and ours
+_REFUSED = re.compile(r"GLOBAL (\w+\.[\w.]+)")  # in torch's errors and ours
 
 # Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
 warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights|common\.torch")

@@ -12,7 +12,7 @@ from common.text import TextFrontEnd
 from common.text.options import options_of_text, text_config, written_options
 from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
-from common.training.mels import MelSource, stored_mels
+from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import check_audio, voice_of
 from fastpitch.options import InitialVoice, TrainingOptions

@@ -11,7 +11,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
-from common.training.mels import stored_mels
+from common.training.settings import stored_mels
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
 from hifigan.json_config import read_json_config
 from hifigan.options import SEGMENT_SIZE, TrainingOptions

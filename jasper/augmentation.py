@@ -6,39 +6,41 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import lazy_loader
 import numpy as np
 
-from common.errors import check_minimum, check_ranges
+from common.errors import InputError
+from common.options import check_options, option
 
 if TYPE_CHECKING:
-    import torch
+    import torch  # functions import it, as checkpoints describe their augmentation, and --help needs no PyTorch
     from torch import Tensor
-else:
-    torch = lazy_loader.load("torch")  # checkpoints describe their augmentation, and --help needs no PyTorch
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
 
 
-class _Masks:
-    """Checks that are the same for both kinds of masks."""
+class Ranged:
+    """A dataclass whose options are checked, and that the least of each range is not above its most."""
 
     def __post_init__(self) -> None:
-        check_minimum(self, 0, *vars(self))
-        check_ranges(self)
+        check_options(self)
+        for least in (name for name in vars(self) if name.startswith("min_")):
+            most = least.replace("min_", "max_")
+            low, high = getattr(self, least), getattr(self, most)
+            if low > high:
+                raise InputError(f"{least} {low} and {most} {high}: expected {least} <= {most}")
 
 
 @dataclass(frozen=True)
-class SpecAugment(_Masks):
+class SpecAugment(Ranged):
     """Bands and spans of frames that are masked (Park et al., arXiv:1904.08779); widths are drawn inclusively."""
 
-    freq_masks: int = 0
-    min_freq: int = 0  # bands
-    max_freq: int = 10
-    time_masks: int = 0
-    min_time: int = 0  # frames
-    max_time: int = 10
+    freq_masks: int = option(0, "masks of bands", least=0)
+    min_freq: int = option(0, "bands", least=0)
+    max_freq: int = option(10, "bands", least=0)
+    time_masks: int = option(0, "masks of frames", least=0)
+    min_time: int = option(0, "frames", least=0)
+    max_time: int = option(10, "frames", least=0)
 
     @property
     def n_draws(self) -> int:
@@ -48,20 +50,20 @@ class SpecAugment(_Masks):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.split([2 * self.freq_masks, 2 * self.time_masks], dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return bands.any(dim=1).unsqueeze(2) | frames.any(dim=1).unsqueeze(1)
 
 
 @dataclass(frozen=True)
-class CutoutAugment(_Masks):
+class CutoutAugment(Ranged):
     """Rectangles that are masked; their extents are drawn inclusively."""
 
-    masks: int = 0
-    min_freq: int = 20  # bands
-    max_freq: int = 20
-    min_time: int = 5  # frames
-    max_time: int = 5
+    masks: int = option(0, "rectangles", least=0)
+    min_freq: int = option(20, "bands", least=0)
+    max_freq: int = option(20, "bands", least=0)
+    min_time: int = option(5, "frames", least=0)
+    max_time: int = option(5, "frames", least=0)
 
     @property
     def n_draws(self) -> int:
@@ -71,7 +73,7 @@ class CutoutAugment(_Masks):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.chunk(2, dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return (bands.unsqueeze(3) & frames.unsqueeze(2)).any(dim=1)
 
@@ -80,12 +82,9 @@ class CutoutAugment(_Masks):
 class Augmentation:
     """Random changes of the features in training."""
 
-    dither: float = 1e-5  # standard deviation of noise that is added to waves; full scale is 1
+    dither: float = option(1e-5, "standard deviation of noise that is added to waves; full scale is 1", least=0)
     spec_augment: SpecAugment | None = None
     cutout_augment: CutoutAugment | None = None
-
-    def __post_init__(self) -> None:
-        check_minimum(self, 0, "dither")
 
     @property
     def n_draws(self) -> int:
@@ -94,11 +93,15 @@ class Augmentation:
 
     def draw(self, *, seed: int, epoch: int, index: int) -> Tensor:
         """Uniform numbers (n_draws,) float32 in [0, 1) of an utterance of a list in an epoch."""
+        import torch
+
         generator = np.random.default_rng((seed, epoch, index, _STREAM))
         return torch.from_numpy(generator.random(self.n_draws, dtype=np.float32))
 
     def dithered(self, waves: Tensor, draws: Tensor) -> Tensor:
         """waves (B, T) with noise, a new tensor; draws (B, n_draws)."""
+        import torch
+
         if self.dither == 0:
             return waves
         start = (draws[:, :1] * _NOISE_SAMPLES).long()
@@ -123,6 +126,8 @@ class Augmentation:
 
 def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int) -> Tensor:
     """Random spans of positions: draws (B, 2 * n), sizes (B,) -> bool (B, n, size), True within a span."""
+    import torch
+
     of_widths, of_starts = draws.chunk(2, dim=1)
     widths = shortest + (of_widths * (longest - shortest + 1)).long()
     room = (sizes.unsqueeze(1) - widths).clamp(min=1)
@@ -134,4 +139,6 @@ def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int)
 @lru_cache(maxsize=4)
 def _noise(device: torch.device) -> Tensor:
     """Fixed noise (_NOISE_SAMPLES,) float32, with equal values on all devices."""
+    import torch
+
     return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)

@@ -1,14 +1,14 @@
 """Jasper's architecture and features (in every checkpoint), and how a training run reads and perturbs recordings."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 
 from common.config import AudioConfig
-from common.errors import InputError, check_choice, check_minimum, check_ranges, shown
-from jasper.augmentation import Augmentation
+from common.errors import InputError, shown
+from common.options import check_options, option
+from jasper.augmentation import Augmentation, Ranged
 
 INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
-_MOST_BLOCKS = 100  # published networks have 54 at most
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 
@@ -20,41 +20,32 @@ class FeatureConfig:
         InputError: values that do not fit together; names the field.
     """
 
-    sample_rate: int = 16000  # Hz
-    window_size: float = 0.02  # s
-    window_stride: float = 0.01  # s
-    window: str = "hann"
-    normalize: str = "per_feature"  # over an utterance's frames, of each band or of all together
-    n_fft: int | None = 512  # samples; None: the next power of two from a window's
-    preemph: float | None = 0.97  # share of the previous sample that is subtracted; None: none
-    n_filt: int = 64  # mel bands
-    lowfreq: float = 0.0  # Hz
-    highfreq: float | None = None  # Hz; None: half the sampling rate
+    sample_rate: int = option(16000, "Hz", least=1, most=1_000_000)
+    window_size: float = option(0.02, "seconds", above=0, most=1)
+    window_stride: float = option(0.01, "seconds", above=0, most=1)
+    window: str = option("hann", "shape of a window", choices=("hann", "hamming", "blackman", "bartlett", "none"))
+    normalize: str = option(
+        "per_feature",
+        "over an utterance's frames, of each band or of all together",
+        choices=("per_feature", "all_features", "none"),
+    )
+    n_fft: int | None = option(512, "samples; None: the next power of two from a window's", least=1, most=2**16)
+    preemph: float | None = option(0.97, "share of the previous sample that is subtracted; None: none")
+    n_filt: int = option(64, "mel bands", least=1, most=1024)
+    lowfreq: float = option(0.0, "Hz", least=0)
+    highfreq: float | None = option(None, "Hz; None: half the sampling rate", above=0)
     log: bool = True
-    pad_align: int = 16  # frames; batches are padded to a multiple of it; 0: not at all
-    frame_splicing: int = 1  # neighboring frames that are stacked into one
+    pad_align: int = option(16, "frames; batches are padded to a multiple of it; 0: not at all", least=0)
+    frame_splicing: int = option(1, "neighboring frames that are stacked into one", least=1, most=100)
 
     def __post_init__(self) -> None:
-        check_choice("window", self.window, ("hann", "hamming", "blackman", "bartlett", "none"))
-        check_choice("normalize", self.normalize, ("per_feature", "all_features", "none"))
-        check_minimum(self, 1, "sample_rate", maximum=1_000_000)
-        check_minimum(self, 1, "n_filt", maximum=1024)
-        check_minimum(self, 1, "frame_splicing", maximum=100)
-        check_minimum(self, 0, "pad_align", maximum=10_000)
-        check_minimum(self, 0, "window_size", "window_stride", maximum=1)
-        if self.n_fft is not None:
-            check_minimum(self, 1, "n_fft", maximum=2**16)
-        if self.win_length < 2 or self.hop_length < 1:
-            raise InputError(
-                f"window_size {self.window_size} s and window_stride {self.window_stride} s: expected at least two "
-                f"samples and one at {self.sample_rate} Hz"
-            )
+        check_options(self)
         if self.fft_length < self.win_length:
             raise InputError(f"n_fft {self.n_fft}: expected at least a window's {self.win_length} samples")
         top = self.sample_rate / 2 if self.highfreq is None else self.highfreq
-        if not 0 <= self.lowfreq < top <= self.sample_rate / 2:
+        if not self.lowfreq < top <= self.sample_rate / 2:
             raise InputError(
-                f"lowfreq {self.lowfreq} Hz and highfreq {top} Hz: expected 0 <= lowfreq < highfreq <= "
+                f"lowfreq {self.lowfreq} Hz and highfreq {top} Hz: expected lowfreq < highfreq <= "
                 f"{self.sample_rate / 2} Hz, half of sample_rate"
             )
 
@@ -96,30 +87,22 @@ class FeatureConfig:
 class BlockConfig:
     """One block of the encoder: convolutions, each with batch norm, and residual connections around them."""
 
-    filters: int
-    repeat: int = 3
-    kernel_size: int = 11
-    stride: int = 1
-    dilation: int = 1
-    dropout: float = 0.2
+    filters: int = option(MISSING, "output channels of each convolution", least=1)
+    repeat: int = option(3, "convolutions", least=1)
+    kernel_size: int = option(11, "frames", least=1)
+    stride: int = option(1, "frames", least=1)
+    dilation: int = option(1, "frames", least=1)
+    dropout: float = option(0.2, "probability", least=0, below=1)
     residual: bool = True  # a connection around the block
-    residual_dense: bool = False  # and one from the input of every earlier dense block
+    residual_dense: bool = False  # that, and one from the input of every earlier dense block
 
     def __post_init__(self) -> None:
-        check_minimum(self, 1, "filters", maximum=2**16)
-        check_minimum(self, 1, "repeat", maximum=100)
-        check_minimum(self, 1, "kernel_size", "stride", "dilation", maximum=1001)
-        if self.stride > 1 and self.dilation > 1:
-            raise InputError(f"stride {self.stride} and dilation {self.dilation}: expected one of them to be 1")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout {self.dropout}: expected at least 0 and less than 1")
+        check_options(self)
         if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
             raise InputError(
                 f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
                 "expected an odd one and 1, as the residual connection keeps its length"
             )
-        if self.residual_dense and not self.residual:
-            raise InputError("residual_dense without residual: expected both or none")
 
     @property
     def padding(self) -> int:
@@ -136,19 +119,17 @@ class ModelConfig:
     """
 
     blocks: tuple[BlockConfig, ...]
-    activation: str = "relu"
+    activation: str = option("relu", "after each batch norm", choices=("hardtanh", "relu", "selu"))
     use_conv_masks: bool = True  # whether frames past an utterance's end are set to 0 before each convolution
-    init: str = "xavier_uniform"
-    decoder_init: str = "xavier_uniform"
+    init: str = option("xavier_uniform", "initialization of the encoder", choices=INITIALIZATIONS)
+    decoder_init: str = option("xavier_uniform", "initialization of the decoder", choices=INITIALIZATIONS)
     labels: tuple[str, ...] = LABELS  # without the blank, which follows them
     features: FeatureConfig = field(default_factory=FeatureConfig)
 
     def __post_init__(self) -> None:
-        check_choice("activation", self.activation, ("hardtanh", "relu", "selu"))
-        check_choice("init", self.init, INITIALIZATIONS)
-        check_choice("decoder.init", self.decoder_init, INITIALIZATIONS)
-        if not 1 <= len(self.blocks) <= _MOST_BLOCKS:
-            raise InputError(f"{len(self.blocks)} blocks: expected from 1 to {_MOST_BLOCKS}")
+        check_options(self)
+        if not self.blocks:
+            raise InputError("blocks: expected at least one")
         if not self.labels or any(len(label) != 1 for label in self.labels) or len(set(self.labels)) < len(self.labels):
             raise InputError(f"labels {shown(list(self.labels))}: expected single characters, each once")
 
@@ -167,27 +148,20 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Perturbation:
+class _Perturbation(Ranged):
     """A random change of a recording."""
 
-    p: float = 0.1  # probability that an utterance is changed
+    p: float = option(0.1, "probability that an utterance is changed", least=0, most=1)
     rng: None = None  # in published files, without a meaning
-    _above = -math.inf  # what the ends of its range must be above
-
-    def __post_init__(self) -> None:
-        check_ranges(self, above=self._above)
-        if not 0 <= self.p <= 1:
-            raise InputError(f"p {self.p}: expected a probability, from 0 to 1")
 
 
 @dataclass(frozen=True)
 class SpeedPerturbation(_Perturbation):
     """Faster or slower speech, tempo and pitch together; a rate above 1 is faster."""
 
-    min_rate: float = 0.85
-    max_rate: float = 1.15
+    min_rate: float = option(0.85, "slowest", above=0)
+    max_rate: float = option(1.15, "fastest", above=0)
     discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
-    _above = 0
 
 
 @dataclass(frozen=True)
@@ -207,7 +181,7 @@ class ShiftPerturbation(_Perturbation):
 
 
 @dataclass(frozen=True)
-class DatasetSettings:
+class DatasetSettings(Ranged):
     """Which recordings of a list are used, and how they are read and perturbed; ``audio_dataset`` in YAML."""
 
     sample_rate: int = 16000  # Hz
@@ -221,16 +195,10 @@ class DatasetSettings:
     gain_perturbation: GainPerturbation | None = None
     shift_perturbation: ShiftPerturbation | None = None
     ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
-    sort_by_duration: bool = False  # of published files
+    sort_by_duration: bool = False  # of published files; batches are length-bucketed anyway
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_duration < self.max_duration:
-            raise InputError(
-                f"min_duration {self.min_duration} s and max_duration {self.max_duration} s: "
-                "expected 0 <= min_duration < max_duration"
-            )
-        if self.sort_by_duration:
-            raise InputError("sort_by_duration: expected false; batches are length-bucketed anyway")
+        super().__post_init__()
         if self.pad_to_max_duration and math.isinf(self.max_duration):
             raise InputError("pad_to_max_duration: expected a max_duration too")
 
@@ -245,10 +213,6 @@ class FilterbankSettings(FeatureConfig, Augmentation):
     pad_align: int = 8  # frames
     max_duration: float = math.inf  # s
     pad_to_max_duration: bool = False
-
-    def __post_init__(self) -> None:
-        FeatureConfig.__post_init__(self)
-        Augmentation.__post_init__(self)
 
 
 @dataclass(frozen=True)

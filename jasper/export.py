@@ -59,7 +59,7 @@ def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports
 class ExportedJasper(Transcriber):
     """An exported Jasper, which transcribes as the network does; features are computed in PyTorch."""
 
-    def __init__(self, run: Runner, config: ModelConfig, device: torch.device) -> None:
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self.config = run, config
         self.labels = Labels(config.labels)
         self.features = FeatureExtractor(config.features).to(device)
@@ -68,8 +68,3 @@ class ExportedJasper(Transcriber):
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
         out = self._run({"features": features, "lengths": lengths})
         return JasperOutput(out["log_probs"], out["output_lengths"])
-
-
-def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
-    """The network of an exported file."""
-    return ExportedJasper(run, config, device)

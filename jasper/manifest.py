@@ -5,21 +5,35 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from common.audio import check_wav
 from common.data import read_filelist
-from common.errors import AudioError, InputError, shown
-from common.files import check_file, read_json
+from common.errors import AudioError, InputError
+from common.files import check_file, read_text
 from common.progress import print_line
-from common.text import check_length
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
 
-_LARGEST = 1 << 28  # bytes; the largest published list has a third of it
-_MOST = 1e9  # of seconds, and of a speed
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
+
+
+@dataclass(frozen=True)
+class _Recording:
+    fname: str
+    speed: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Utterance:
+    """What is read of a manifest's entry; other keys are ignored."""
+
+    files: Annotated[tuple[_Recording, ...], Field(min_length=1)]
+    transcript: str | None = None
+    original_duration: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,13 +51,8 @@ class Entry:
         return f"{self.paths[0]} ({self.where})"
 
     def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
-        """The transcript, normalized if the settings say so; None where the source has none.
-
-        Raises InputError for one that is longer than an utterance's.
-        """
+        """The transcript, normalized if the settings say so; None where the source has none."""
         text = self.transcript
-        if text is not None:
-            check_length(text, where=self.name)
         return normalize_transcript(text, labels) if text is not None and settings.normalize_transcripts else text
 
 
@@ -123,40 +132,20 @@ def _existing(recording: Path) -> Path:
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
-    items = read_json(path, largest=_LARGEST)
-    if not isinstance(items, list) or not items:
-        held = "an empty list" if items == [] else shown(items)
-        raise InputError(f"{path}: holds {held}, expected a list of utterances")
+    try:
+        items = TypeAdapter(list[_Utterance]).validate_json(read_text(path))
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        place = [f"entry {int(number) + 1}" for number in found["loc"][:1]] + [str(key) for key in found["loc"][1:]]
+        raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {_WANTED}") from error
+    if not items:
+        raise InputError(f"{path}: holds no utterances")
     return [_entry(item, folder, where=f"{path}: entry {number}") for number, item in enumerate(items, 1)]
 
 
-def _entry(item: Any, folder: Path, *, where: str) -> Entry:
-    if not isinstance(item, dict):
-        raise InputError(f"{where}: {shown(item)}, {_WANTED}")
-    files, transcript = item.get("files"), item.get("transcript")
-    if transcript is not None and not isinstance(transcript, str):
-        raise InputError(f"{where}: its transcript is {shown(transcript)}, expected a string")
-    if not isinstance(files, list) or not files:
-        raise InputError(f"{where}: its files are {shown(files)}, {_WANTED}")
-    found: list[tuple[Path, float]] = []
-    for file in files:
-        name = file.get("fname") if isinstance(file, dict) else None
-        if not isinstance(name, str) or not name:
-            raise InputError(f"{where}: {shown(file)} among its files, {_WANTED}")
-        found.append((folder / name, _positive(file, "speed", default=1.0, where=where)))
-    found.sort(key=lambda one: one[1] != 1)  # the original first, others in their order
-    duration = _positive(item, "original_duration", default=0.0, where=where)
-    return Entry(tuple(path for path, _ in found), transcript, where, duration)
-
-
-def _positive(values: dict[str, Any], name: str, *, default: float, where: str) -> float:
-    """A number above 0, ``default`` where there is none."""
-    value = values.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
-        raise InputError(f"{where}: {name} is {shown(value)}, expected a number above 0 and at most {_MOST:g}")
-    return float(value)
+def _entry(item: _Utterance, folder: Path, *, where: str) -> Entry:
+    files = sorted(item.files, key=lambda one: one.speed != 1)  # the original first, others in their order
+    return Entry(tuple(folder / one.fname for one in files), item.transcript, where, item.original_duration or 0.0)
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:

@@ -8,8 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig, differences
-from common.errors import OptionError
+from common.config import AudioConfig, TextConfig
 from common.nn import Dropout, mask_from_lengths, normalize_masked
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
@@ -255,12 +254,5 @@ def _fold(norm: nn.BatchNorm2d, *, into: nn.Module) -> None:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights; ``text`` and ``inference`` change nothing.
-
-    Raises:
-        OptionError: ``audio`` is not what the configuration says of its features.
-    """
-    if config.features.audio != audio:
-        lines = differences(audio, config.features.audio, names=("given", "of the features"))
-        raise OptionError(f"audio settings other than those of Jasper's features: {'; '.join(lines)}")
+    """A new network with random weights; ``config`` says all of it."""
     return {"jasper": Jasper(config)}

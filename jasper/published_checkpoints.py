@@ -9,7 +9,7 @@ from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import from_plain, naming_fields, to_plain
-from common.errors import CheckpointError, InputError, reason, shown
+from common.errors import CheckpointError
 from jasper.config import LABELS, FeatureConfig
 from jasper.yaml_config import settings_of
 
@@ -35,30 +35,21 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         CheckpointError: it is damaged, or its labels are not the published ones.
         InputError: ``config`` has a key or value that it must not have.
     """
-    state = payload.get("state_dict")
-    if not isinstance(state, dict) or published_state(state).keys().isdisjoint(_FIRST_WEIGHTS):
+    given = payload.get("state_dict")
+    if not isinstance(given, dict) or published_state(given).keys().isdisjoint(_FIRST_WEIGHTS):
         return None
-    try:
-        with naming_fields(str(path), error=CheckpointError):
-            return _read(payload, training=training)
-    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: a damaged checkpoint of Jasper ({reason(error)})") from error
-
-
-def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    state = _renamed(payload["state_dict"])
-    ema, given = payload.get("ema_state_dict"), payload.get("config") or {}  # no published file has one
-    if not isinstance(given, dict):
-        raise InputError(f"config {shown(given)}: expected keys with values")
+    state, ema = _renamed(given), payload.get("ema_state_dict")
+    given = payload.get("config") or {}  # no published file has one
     if "jasper" in given:  # a section of the YAML files
-        given = to_plain(settings_of(given).model)
+        with naming_fields(str(path), error=CheckpointError):
+            given = to_plain(settings_of(given).model)
     is_complete = given.keys() >= set(_UNRECORDED_CONFIG)
-    config = given if is_complete else _config_of(state) | given
+    config = given if is_complete else _config_of(state, path) | given
     resumable = training and "epoch" in payload
     return Checkpoint(
         model="Jasper",
         config=config,
-        audio=from_plain(FeatureConfig, config["features"], where="features").audio,
+        audio=from_plain(FeatureConfig, config["features"], where=f"{path}: features").audio,
         text=None,
         networks={"jasper": state},
         ema=None if ema is None else {"jasper": _renamed(ema)},
@@ -75,10 +66,10 @@ def _renamed(given: State) -> State:
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 
-def _config_of(state: State) -> dict[str, Any]:
+def _config_of(state: State, path: Path) -> dict[str, Any]:
     """The architecture as far as the weights' shapes tell it, else as published."""
     if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
-        raise ValueError(f"{n_classes} classes, expected {_N_CLASSES}")
+        raise CheckpointError(f"{path}: {n_classes} classes, expected {_N_CLASSES}")
     n_mels = state[_FIRST_WEIGHTS[0]].size(1)
     convs: dict[int, list[Tensor]] = {}
     residuals: Counter[int] = Counter()

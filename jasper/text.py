@@ -63,7 +63,7 @@ def _with_numbers(text: str) -> str:
     text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
     text = _DOLLARS.sub(_amount, text)
     text = _DECIMAL.sub(r"\1 point \2", text)
-    text = _ORDINAL.sub(lambda match: match[0] if len(match[0]) > _MOST_DIGITS else _in_words(match[0]), text)
+    text = _ORDINAL.sub(lambda match: _in_words(match[0]), text)
     return _NUMBER.sub(lambda match: _number(match[0]), text)
 
 
@@ -80,8 +80,10 @@ def _amount(match: re.Match) -> str:
 @lru_cache(maxsize=65536)
 def _number(digits: str) -> str:
     """A whole number: years in pairs, others in full; digit by digit those that begin with 0 or are very large."""
+    if digits[0] == "0" or len(digits) > _MOST_DIGITS:
+        return _in_words(digits, andword="", group=1)
     number = int(digits)
-    if digits[0] == "0" or (number > _LONGEST_NUMBER and number % 10000) or len(digits) > _MOST_DIGITS:
+    if number > _LONGEST_NUMBER and number % 10000:
         return _in_words(digits, andword="", group=1)
     if not 1000 < number < 3000 or number == 2000:
         return _in_words(digits, andword="")

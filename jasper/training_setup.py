@@ -1,13 +1,13 @@
 """What Jasper's options mean for a training: the YAML file's network and features, and the schedule."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.options import option_of
 from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
-from jasper.options import LR_POLICIES, TrainingOptions
+from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
 
 
@@ -30,15 +30,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         sections = ("audio_dataset", "filterbank_features")
         overrides += [f"input_train.{section}.max_duration={options.max_duration}" for section in sections]
     settings = load_config(options.model_config, overrides=overrides)
-    schedule = jasper_schedule(
-        run.learning_rate,
-        policy=options.lr_policy,
-        warmup_epochs=options.warmup_epochs,
-        hold_epochs=options.hold_epochs,
-        n_epochs=run.epochs,
-        min_lr=options.min_lr,
-        gamma=options.lr_exp_gamma,
-    )
+    schedule = jasper_schedule(options, run.learning_rate, n_epochs=run.epochs)
     # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
     betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
     return TrainingSetup(
@@ -53,41 +45,23 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """Network, labels and features of the YAML file, which describes them completely.
-
-    Raises:
-        OptionError: ``base``, of the checkpoint to resume from, is another.
-    """
-    config = options.settings.model
-    if base is not None and base != config:
-        names = [one.name for one in fields(config) if getattr(config, one.name) != getattr(base, one.name)]
-        raise OptionError(
-            f"--model-config {options.model_config} is not that of the checkpoint to resume from: other "
-            f"{', '.join(names)}; give the file that the run began with"
-        )
-    return config
+    """Network, labels and features of the YAML file, which describes them completely."""
+    return options.settings.model
 
 
-def jasper_schedule(
-    learning_rate: float,
-    *,
-    policy: str,
-    warmup_epochs: int,
-    hold_epochs: int,
-    n_epochs: int,
-    min_lr: float,
-    gamma: float,
-) -> EpochPolicy:
+def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs: int) -> EpochPolicy:
     """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
 
-    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the square
-    of the share of updates that are left of ``n_epochs``, and ``legacy`` likewise to 0, but not below ``min_lr``. The
-    original gives an update the rate of the one before it, and the first update the full one; here each has its own.
+    The ``exponential`` policy multiplies by ``lr_exp_gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the
+    square of the share of updates that are left of ``n_epochs``, ``legacy`` likewise to 0, but not below ``min_lr``.
+    The original gives an update the rate of the one before it, and the first one the full rate; here each has its own.
     """
 
+    min_lr = options.min_lr
+    full_epochs = options.warmup_epochs + options.hold_epochs
+
     def over(steps_per_epoch: int) -> Schedule:
-        warmup_steps = warmup_epochs * steps_per_epoch
-        full_until = warmup_steps + hold_epochs * steps_per_epoch
+        warmup_steps, full_until = options.warmup_epochs * steps_per_epoch, full_epochs * steps_per_epoch
         falling = max(n_epochs * steps_per_epoch - full_until, 1)
 
         def rate(iteration: int, epoch: int) -> float:
@@ -95,15 +69,13 @@ def jasper_schedule(
                 return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
             if iteration < full_until:
                 return max(learning_rate, min_lr)
-            if policy == "exponential":
-                return max(learning_rate * gamma ** (epoch - warmup_epochs - hold_epochs), min_lr)
+            if options.lr_policy == "exponential":
+                return max(learning_rate * options.lr_exp_gamma ** (epoch - full_epochs), min_lr)
             left = max(full_until + falling - iteration, 0) / falling
-            if policy == "legacy":
+            if options.lr_policy == "legacy":
                 return max(learning_rate * left**2, min_lr)
             return min_lr + max(learning_rate - min_lr, 0.0) * left**2
 
         return rate
 
-    if policy not in LR_POLICIES:
-        raise ValueError(f"learning-rate policy {policy!r}: expected one of {', '.join(LR_POLICIES)}")
     return EpochPolicy(over)

@@ -1,21 +1,16 @@
 """Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from common.config import from_plain
+from common.config import from_plain, naming_fields
 from common.errors import InputError, OptionError, shown
-from common.files import read_yaml
-from common.parsing import parse_yaml
+from common.files import parse_yaml, read_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
-_INDEX = re.compile("[0-9]{1,6}")  # in a list
 _IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
@@ -57,29 +52,16 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
 
     Raises:
-        OptionError: an override is none, or of a key that the file cannot have.
+        OptionError: an override is none, or with ``overrides`` what InputError says without.
         InputError: the file is missing or not YAML, or a key is unknown, missing or has a wrong value; one line that
             names the file and the key.
     """
     path = _find(path)
-    sections = read_yaml(path)
-    if not isinstance(sections, dict):
-        raise InputError(f"{path}: expected a mapping of keys to values, got {type(sections).__name__}")
-    changed = copy(sections)
+    sections = _plain(read_yaml(path))
     for override in overrides:
-        try:
-            _override(changed, override)
-        except InputError as error:
-            raise OptionError(f"--override-config {shown(override)[1:-1]}: {error}") from error
-    try:
-        with _named(path):
-            return settings_of(changed)
-    except InputError as error:
-        if not overrides:
-            raise
-        with _named(path):
-            settings_of(sections)  # raises where the file alone is wrong
-        raise OptionError(f"{error}; the file is right, but not with --override-config or --max-duration") from error
+        _override(sections, override)
+    with naming_fields(str(path), error=OptionError if overrides else InputError):
+        return settings_of(sections)
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
@@ -88,12 +70,11 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
     Raises:
         InputError: a key is unknown, missing or has a wrong value; names it.
     """
-    file: _File = from_plain(_File, _with_numbers(sections), where="")
-    if not file.jasper.encoder.blocks:
-        raise InputError("jasper.encoder.blocks: expected at least one")
-    encoder = file.jasper.encoder
-    features = {one.name: getattr(file.input_train.filterbank_features, one.name) for one in fields(FeatureConfig)}
-    with _named("jasper.encoder"):
+    file: _File = from_plain(_File, _plain(sections), where="")
+    encoder, filterbank = file.jasper.encoder, file.input_train.filterbank_features
+    with naming_fields("input_train.filterbank_features"):
+        features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
+    with naming_fields("jasper.encoder"):
         model = ModelConfig(
             blocks=encoder.blocks,
             activation=encoder.activation,
@@ -101,7 +82,7 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
             init=encoder.init,
             decoder_init=file.jasper.decoder.init,
             labels=file.labels,
-            features=FeatureConfig(**features),
+            features=features,
         )
     for key, got, wanted, reason in _duplicates(file):
         if got != wanted:
@@ -109,14 +90,14 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
     return JasperSettings(model=model, train=file.input_train, val=file.input_val)
 
 
-def _with_numbers(sections: Any) -> Any:
-    """Replace lists of one number, which published files have in blocks, by the number."""
-    if isinstance(sections, dict):
+def _plain(value: Any) -> Any:
+    """A copy without shared sections, which YAML's anchors make, and numbers for lists of one in blocks."""
+    if isinstance(value, dict):
         return {
-            key: value[0] if key in _IN_LISTS and isinstance(value, list) and len(value) == 1 else _with_numbers(value)
-            for key, value in sections.items()
+            key: item[0] if key in _IN_LISTS and isinstance(item, list) and len(item) == 1 else _plain(item)
+            for key, item in value.items()
         }
-    return [_with_numbers(item) for item in sections] if isinstance(sections, list) else sections
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _duplicates(file: _File) -> Iterator[tuple[str, Any, Any, str]]:
@@ -135,15 +116,6 @@ def _duplicates(file: _File) -> Iterator[tuple[str, Any, Any, str]]:
     yield "jasper.decoder.in_feats", decoder.in_feats, encoder.blocks[-1].filters, "the filters of the last block"
 
 
-@contextmanager
-def _named(where: Path | str) -> Iterator[None]:
-    """Put the place of an error before its message."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{where}: {error}" if where else str(error)) from error
-
-
 def _find(path: Path) -> Path:
     """``path`` if there is such a file, else the one of that name, with or without its suffix, in jasper/configs/."""
     published = (CONFIGS / path, CONFIGS / f"{path}.yaml")
@@ -154,19 +126,19 @@ def _find(path: Path) -> Path:
     return found
 
 
-def _override(sections: dict[str, Any], override: str) -> None:
-    """Apply ``a.b.0.c=value``; the value is YAML."""
+def _override(sections: Any, override: str) -> None:
+    """Apply ``a.b.0.c=value``, a YAML value, in place; raises OptionError."""
     key, equals, text = override.partition("=")
-    if not equals or not key:
-        raise InputError("expected key=value, such as input_train.audio_dataset.trim_silence=false")
-    *parents, last = [int(part) if _INDEX.fullmatch(part) else part for part in key.split(".")]
-    place: Any = sections
+    *parents, last = [int(part) if part.isdecimal() else part for part in key.split(".")]
     try:
+        if not equals:
+            raise InputError("expected key=value, such as input_train.audio_dataset.trim_silence=false")
         value = parse_yaml(text, where=shown(text))
         for part in parents:
-            section = place.get(part) if isinstance(place, dict) else place[part]
-            place[part] = {} if section is None else copy(section)  # YAML's anchors share one section between keys
-            place = place[part]
-        place[last] = value
-    except (IndexError, TypeError, AttributeError) as error:
-        raise InputError("the configuration has no such key") from error
+            if isinstance(sections, dict) and sections.get(part) is None:
+                sections[part] = {}
+            sections = sections[part]
+        sections[last] = value
+    except (InputError, LookupError, TypeError) as error:
+        problem = error if isinstance(error, InputError) else "the configuration has no such key"
+        raise OptionError(f"--override-config {override}: {problem}") from error

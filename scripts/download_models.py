@@ -8,7 +8,6 @@ A source is a checkpoint, an archive (zip or tar) or a folder. Its SHA-256 is ta
 ``<source>.sha256``; none was published for the published models, which are verified by opening them.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import make_folder, writing
+from common.options import add_options, option, read_options
 from common.registry import get_model
 from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
@@ -34,7 +34,22 @@ class PublishedModel:
     model: str
     address: str
     file: str | None = None  # name of the checkpoint; None: not known
-    is_archive: bool = True  # the address is of a zip
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the address is of a zip."""
+        return self.address.endswith("/zip")
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Where a model comes from, and where it goes."""
+
+    source: tuple[str, ...] = option(
+        (), "URLs or paths of a checkpoint, an archive or a folder, and of a config.json to it"
+    )
+    sha256: str | None = option(None, "checksum of the first source, in hexadecimal")
+    output: Path = option(Path("pretrained_models"), "folder of the models", names=("-o",), writes=True)
 
 
 NGC = "https://api.ngc.nvidia.com/v2/models/nvidia"
@@ -46,7 +61,6 @@ PUBLISHED = {
         "FastPitch",
         f"{NGC}/dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt",
         "nvidia_fastpitch_210824+cfg.pt",
-        is_archive=False,
     ),
     "fastpitch-1.0": PublishedModel(
         "FastPitch", f"{NGC}/fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip", "nvidia_fastpitch_200518.pt"
@@ -55,7 +69,6 @@ PUBLISHED = {
         "Tacotron2",
         f"{NGC}/tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt",
         "nvidia_tacotron2pyt_fp16.pt",
-        is_archive=False,
     ),
     "hifigan": PublishedModel(
         "HiFi-GAN",
@@ -76,28 +89,6 @@ PUBLISHED = {
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(
-        prog="download_models.sh",
-        description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
-        epilog="Instead of --source and --sha256, set FASTPITCH_SOURCE, HIFIGAN_SOURCE (and ..._SHA256) in the "
-        "environment; then several models can be named at once.",
-    )
-    parser.add_argument("models", nargs="+", choices=tuple(PUBLISHED), metavar="model", help=", ".join(PUBLISHED))
-    parser.add_argument(
-        "--source", nargs="+", help="URLs or paths of a checkpoint, an archive or a folder, and of a config.json to it"
-    )
-    parser.add_argument("--sha256", help="checksum of the first source, in hexadecimal")
-    parser.add_argument("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
-    args = parser.parse_args(argv)
-    if args.source is not None and len(args.models) > 1:
-        raise OptionError("--source gives one model; name the others in calls of their own")
-    if args.sha256 is not None and args.source is None:
-        raise OptionError("--sha256 is the checksum of --source; give that too")
-    return args
-
-
 def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None, name: str = "") -> None:
     """Fetch ``sources`` into ``folder``, unpacked; they stand there only once a checkpoint of ``model`` is among them.
 
@@ -113,7 +104,7 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
         for source in sources[1:]:
             _bring(source, fresh, parts=parts)
         describe(fresh, model=model, shown_as=folder)
-        shutil.copytree(fresh, folder, dirs_exist_ok=True)
+        shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
     shutil.rmtree(parts, ignore_errors=True)
 
 
@@ -180,22 +171,33 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Bring each model, or describe what exists already."""
-    args = parse_args(argv)
-    for option in args.models:
-        published = PUBLISHED[option]
-        model, folder = published.model, args.output / get_model(published.model).option  # where the scripts look
-        variable = re.sub(r"\W", "_", option).upper()
-        sources = args.source or list(filter(None, [os.environ.get(f"{variable}_SOURCE")]))
+    parser = ArgumentParser(
+        prog="download_models.sh",
+        description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
+        epilog="Instead of --source and --sha256, set FASTPITCH_SOURCE, HIFIGAN_SOURCE (and ..._SHA256) in the "
+        "environment; then several models can be named at once.",
+    )
+    parser.add_argument("models", nargs="+", choices=tuple(PUBLISHED), metavar="model", help=", ".join(PUBLISHED))
+    add_options(parser, SourceOptions)
+    args = parser.parse_args(argv)
+    given: SourceOptions = read_options(args, SourceOptions)
+    if (given.source or given.sha256) and len(args.models) > 1:
+        raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
+    for option_name in args.models:
+        published = PUBLISHED[option_name]
+        model, folder = published.model, given.output / get_model(published.model).option  # where the scripts look
+        variable = re.sub(r"\W", "_", option_name).upper()
+        sources = given.source or tuple(filter(None, [os.environ.get(f"{variable}_SOURCE")]))
+        sha256 = given.sha256 or (os.environ.get(f"{variable}_SHA256") or None if sources else None)
         if sources:
-            sha256 = args.sha256 if args.source else os.environ.get(f"{variable}_SHA256") or None
             download(sources, folder, model=model, sha256=sha256)
         elif any(folder.rglob(published.file or "*.pt")):
             describe(folder, model=model, shown_as=folder)
         else:
             print(f"{published.address}: no checksum was published; verified by opening it")
             try:
-                name = f"{option}.zip" * published.is_archive
-                download([published.address], folder, model=model, sha256="", name=name)
+                name = f"{option_name}.zip" * published.is_archive
+                download([published.address], folder, model=model, sha256=sha256 or "", name=name)
             except InputError as error:
                 raise type(error)(f"{error}; --source takes a file that you have") from error
     return 0

@@ -66,26 +66,22 @@ class ExportOptions:
         return f".{self.quantize}{SUFFIXES[self.format]}" if self.quantize else SUFFIXES[self.format]
 
 
-def exports_of(loaded: "LoadedCheckpoint", network: Any, config: Any, options: ExportOptions) -> "Exports":
-    """What is to be written.
+def exports_of(opened: "LoadedCheckpoint", network: Any, config: Any, options: ExportOptions) -> "Exports":
+    """The parts to be written.
 
     Raises:
         OptionError: the model cannot be exported so.
     """
-    spec, problem = loaded.spec, ""
-    exports = None if spec.exports is None else spec.exports(network, config, loaded.checkpoint.audio)
-    if exports is None:
-        problem = f"--format {options.format}: {spec.name} cannot be exported so; use safetensors"
-    elif options.format == "torchscript" and not all(part.scriptable for part in exports.parts):
-        problem = f"--format torchscript: TorchScript cannot compile {spec.name}'s network; use onnx or safetensors"
-    elif options.quantize and not all(part.quantization for part in exports.parts):
-        problem = f"--quantize {options.quantize}: {spec.name} has no quantized form; leave it out"
-    if problem or exports is None:
-        raise OptionError(problem)
+    spec = opened.spec
+    exports = None if spec.exports is None else spec.exports(network, config, opened.checkpoint.audio)
+    if exports is None or (options.format == "torchscript" and not all(part.scriptable for part in exports.parts)):
+        raise OptionError(f"--format {options.format}: {spec.name} cannot be exported so; use another")
+    if options.quantize and not all(part.quantization for part in exports.parts):
+        raise OptionError(f"--quantize {options.quantize}: {spec.name} has no quantized form; leave it out")
     return exports
 
 
-def calibration_mels(options: ExportOptions, loaded: "LoadedCheckpoint", exports: "Exports") -> list["Tensor"]:
+def calibration_mels(options: ExportOptions, opened: "LoadedCheckpoint", exports: "Exports") -> list["Tensor"]:
     """The mels (n_mels, F) of --calibration, where a vocoder needs them to be quantized.
 
     Raises:
@@ -96,28 +92,28 @@ def calibration_mels(options: ExportOptions, loaded: "LoadedCheckpoint", exports
         return []
     if options.calibration is None:
         wanted = "needs --calibration LIST, of mels or recordings to speak"
-        raise OptionError(f"--quantize {options.quantize}: {loaded.spec.name} {wanted}")
+        raise OptionError(f"--quantize {options.quantize}: {opened.spec.name} {wanted}")
     items, _ = synthesis.load_mels_or_recordings(
         synthesis.read_phrases(options.calibration),
         dataset_path=options.dataset_path,
-        contract=synthesis.contract_of(loaded, None, accepted=()),
+        contract=synthesis.contract_of(opened),
     )
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 
 
-def writers(loaded: "LoadedCheckpoint", options: ExportOptions, target: Path) -> dict[Path, Callable[[Path], float]]:
+def writers(opened: "LoadedCheckpoint", options: ExportOptions, target: Path) -> dict[Path, Callable[[Path], float]]:
     """The files to write, and what writes each of them and returns its difference from PyTorch."""
-    stripped = checkpoints.strip_checkpoint(loaded.checkpoint)
-    network, config = checkpoints.load_for_inference(loaded, device="cpu")
-    find_context = getattr(loaded.spec.inference, "context", None)
+    stripped = checkpoints.strip_checkpoint(opened.checkpoint)
+    network, config = checkpoints.load_for_inference(opened, device="cpu")
+    find_context = getattr(opened.spec.inference, "context", None)
     context = None if find_context is None else find_context(config, stripped.audio)
     description = checkpoints.describe(stripped, context=context)
     if options.format == "safetensors":
         return {target: partial(checkpoints.write_safetensors, checkpoint=stripped, description=description)}
-    exports = exports_of(loaded, network, config, options)
+    exports = exports_of(opened, network, config, options)
     write: Callable[..., float] = partial(checkpoints.write_compared, format=options.format)
     if options.quantize:
-        mels = calibration_mels(options, loaded, exports)
+        mels = calibration_mels(options, opened, exports)
         write = partial(checkpoints.write_quantized, mels=mels, audio=stripped.audio)
     return {
         checkpoints.part_path(target, part): partial(
@@ -128,11 +124,7 @@ def writers(loaded: "LoadedCheckpoint", options: ExportOptions, target: Path) ->
 
 
 def check(path: Path, difference: float, options: ExportOptions) -> str:
-    """A line on a file that agrees with PyTorch.
-
-    Raises:
-        InputError: it does not.
-    """
+    """A line on a file that agrees with PyTorch; raises InputError if it does not."""
     said = f"largest difference from PyTorch {difference:.1e}"
     tolerance = options.tolerance or (MEL_TOLERANCE if options.quantize else TOLERANCE)
     if options.quantize:
@@ -149,10 +141,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_options(parser, ExportOptions)
     args = parser.parse_args(argv)
     options = read_options(args, ExportOptions)
-    loaded = checkpoints.open_checkpoint(args.checkpoint)
-    if loaded.exported is not None:
+    opened = checkpoints.open_checkpoint(args.checkpoint)
+    if opened.exported is not None:
         raise OptionError(f"{args.checkpoint}: is exported already; give the checkpoint")
-    files = writers(loaded, options, options.output or args.checkpoint.with_suffix(options.suffix))
+    files = writers(opened, options, options.output or args.checkpoint.with_suffix(options.suffix))
     for path in files:
         if path.exists():
             raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")

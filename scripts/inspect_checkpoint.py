@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
-# Of files of torch.save, an archive or a pickle; and of ONNX, which is protocol buffers of its version first.
-_FIRST_BYTES = (b"PK\x03\x04", b"\x80", b"\x08")
 _FORMATS = {"onnx": "ONNX", "safetensors": "safetensors"}
 
 
@@ -46,22 +44,14 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
         earlier = {
             path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]
         }
-        for path in sorted(folder.iterdir()):
-            if path in earlier or not path.is_file() or path.resolve() in seen:
+        for path in sorted(filter(Path.is_file, folder.iterdir())):
+            if path in earlier or path.resolve() in seen:
                 continue
             seen.add(path.resolve())
-            with suppress(InputError, OSError):
-                if not _may_be_checkpoint(path):
-                    continue
+            with suppress(InputError, OSError):  # any other file
                 _, checkpoint = checkpoints.read_model(path)
                 if get_model(checkpoint.model).role == role:
                     yield path, checkpoint
-
-
-def _may_be_checkpoint(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(9)
-    return head.startswith(_FIRST_BYTES) or head[8:] == b"{"  # safetensors: a size, and JSON
 
 
 def folders_of(file: Path, beside: Sequence[Path]) -> list[Path]:
@@ -74,22 +64,13 @@ def folders_of(file: Path, beside: Sequence[Path]) -> list[Path]:
 def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
     role = get_model(checkpoint.model).role
-    if role not in _PARTNER:
-        return []
     found = []
-    for path, other in checkpoints_in(folders, role=_PARTNER[role]):
+    for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
         voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
         contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
         compared = contract.compare(voice.audio, owner="voice", assumed=voice.assumed)
-        found.append(
-            {
-                "file": str(path),
-                "model": other.model,
-                "fits": not compared.lines,
-                "differs": compared.lines,
-                "taken_to_be_equal": list(compared.unrecorded),
-            }
-        )
+        fact = {"file": str(path), "model": other.model, "fits": not compared.lines}
+        found.append(fact | {"differs": compared.lines, "taken_to_be_equal": list(compared.unrecorded)})
     return found
 
 
@@ -97,50 +78,39 @@ def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The facts as rows for people."""
     yield "file", f"{facts['file']}, {facts['bytes'] / 1e6:.1f} MB"
     kind = f"{_FORMATS.get(facts['layout'], 'checkpoint')} of this toolkit"
-    kind = "published checkpoint" if facts["foreign"] else kind
     stripped = facts["stripped"]
     held = f", stripped for inference ({stripped['dtype']})" if stripped and facts["layout"] not in _FORMATS else ""
-    yield "what", f"{facts['model']} ({facts['role']}), {kind}{held}"
+    yield "what", f"{facts['model']} ({facts['role']}), {'published checkpoint' if facts['foreign'] else kind}{held}"
     if facts["foreign"]:
         yield "layout", facts["layout"]
     for name, count in facts["parameters"].items():
         yield "parameters", f"{name} {count:,}"
     if facts["dtypes"]:
         yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
-    yield from _graph(facts)
-    yield "EMA weights", "yes" if facts["ema"] else "no"
-    if facts["layout"] == "onnx":
-        yield "training", "none: it serves inference alone"
-    else:
-        yield "training", _training(facts["training"])
-    for name, values in (("architecture", facts["config"]), ("audio", facts["audio"]), ("text", facts["text"])):
-        assumed = facts.get("assumed_config" if name == "architecture" else f"assumed_{name}", ())
-        for field, value in (values or {}).items():
-            shown = f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
-            yield name, f"{field} {shown}{' (assumed: the file does not record it)' if field in assumed else ''}"
-    if facts["text"] is None and facts["role"] == "generator":
-        yield "text", "not recorded"
-    partner = _PARTNER.get(facts["role"])
-    if partner is not None and not facts["fits"]:
-        yield "fits", f"no {partner}'s checkpoint found in {', '.join(facts['searched'])}"
-    for one in facts["fits"]:
-        equal = f" (if {' and '.join(names)} are the same)" if (names := one["taken_to_be_equal"]) else ""
-        yield (
-            ("fits", f"{one['file']} ({one['model']}){equal}")
-            if one["fits"]
-            else ("does not fit", f"{one['file']} ({one['model']}): {'; '.join(one['differs'])}")
-        )
-
-
-def _graph(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What an exported file takes and gives."""
-    if "opset" in facts:
-        yield "opset", str(facts["opset"])
-    if facts.get("part"):
-        yield "part", facts["part"]
+    for name in ("opset", "part"):
+        if facts.get(name):
+            yield name, str(facts[name])
     for name in ("inputs", "outputs"):
         for tensor, about in facts.get(name, {}).items():
             yield name, f"{tensor} ({', '.join(map(str, about['shape']))}) {about.get('type', '')}".rstrip()
+    yield "EMA weights", "yes" if facts["ema"] else "no"
+    yield "training", "none: it serves inference alone" if facts["layout"] == "onnx" else _training(facts["training"])
+    for title, name in (("architecture", "config"), ("audio", "audio"), ("text", "text")):
+        assumed = facts.get(f"assumed_{name}", ())
+        for field, value in (facts[name] or {}).items():
+            shown = f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
+            yield title, f"{field} {shown}{' (assumed: the file does not record it)' if field in assumed else ''}"
+    if facts["text"] is None and facts["role"] == "generator":
+        yield "text", "not recorded"
+    if facts["role"] in _PARTNER and not facts["fits"]:
+        yield "fits", f"no {_PARTNER[facts['role']]}'s checkpoint found in {', '.join(facts['searched'])}"
+    for one in facts["fits"]:
+        equal = f" (if {' and '.join(names)} are the same)" if (names := one["taken_to_be_equal"]) else ""
+        differs = f": {'; '.join(one['differs'])}"
+        yield (
+            "fits" if one["fits"] else "does not fit",
+            f"{one['file']} ({one['model']}){equal if one['fits'] else differs}",
+        )
 
 
 def _training(state: dict[str, Any] | None) -> str:

@@ -22,11 +22,6 @@ from common.data import (
 from common.errors import InputError
 from tacotron2.options import TrainingOptions
 
-_OTHER_LIST = {  # column to read -> suffix that the other kind of list has, and what is wrong then
-    "wav": (".pt", "mels; add --load-mel-from-disk"),
-    "mel": (".wav", "recordings; leave out --load-mel-from-disk, or give the list that extract_mels.py wrote"),
-}
-
 
 @dataclass(frozen=True)
 class Tacotron2Batch(TextMelBatch):
@@ -95,8 +90,7 @@ def teacher_forced_dataset(
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
     """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
     first = first_fields(path)
-    suffix, problem = _OTHER_LIST[column]
-    if first[0].endswith(suffix):
-        raise InputError(f"{path}: a list of {problem}")
+    if first[0].endswith(".pt") != (column == "mel"):
+        raise InputError(f"{path}: begins with {first[0]}; --load-mel-from-disk is for lists of mels (.pt) alone")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))

@@ -4,6 +4,7 @@ The loop over the decoder's steps is not in the files: whoever runs them decides
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -155,11 +156,41 @@ class ExportablePostnet(nn.Module):
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Encoder, one step of the decoder, and postnet."""
-    parts = (_encoder(network, config), _decoder(network, config), _postnet(network, config))
-    return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
+    modules = {
+        "encoder": ExportableEncoder(network),
+        "decoder": ExportableStep(network.decoder, config.encoder_embedding_dim),
+        "postnet": ExportablePostnet(network),
+    }
+    parts = []
+    for name, signature in signatures(config, audio).items():
+        examples = partial(_examples, signature, config.n_symbols)
+        parts.append(Part(name, modules[name].eval(), signature, examples, scriptable=True, example_batch=2))
+    return Exports(tuple(parts), {"prenet_dropout": PRENET_DROPOUT})
 
 
-def signatures(config: ModelConfig, audio: AudioConfig | None) -> dict[str, Signature]:
+def _examples(
+    signature: Signature, n_symbols: int, n_batch: int, length: int, generator: torch.Generator
+) -> tuple[Tensor, ...]:
+    """Random inputs of a part."""
+    sizes = {"batch": n_batch, "tokens": length, "frames": length, "masks": 1}
+
+    def example(name: str, shape: list[int]) -> Tensor:
+        if name == "tokens":
+            return torch.randint(n_symbols, shape, generator=generator)
+        if name == "lengths":
+            return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
+        values = torch.randn(shape, generator=generator)
+        if name == "prenet_masks":
+            return (values > 0) / (1 - PRENET_DROPOUT)
+        return values * 2 - 5 if name == "mel" else values.softmax(1) if name in _HISTORY else values
+
+    return tuple(
+        example(name, [sizes[one] if isinstance(one, str) else one for one in shape])
+        for name, shape in signature.inputs.items()
+    )
+
+
+def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
     """Inputs and outputs of the exported encoder, decoder and postnet, by part."""
     sizes = (
         *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
@@ -182,51 +213,12 @@ def signatures(config: ModelConfig, audio: AudioConfig | None) -> dict[str, Sign
     }
 
 
-def _lengths(n_batch: int, length: int) -> Tensor:
-    return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
-
-
-def _encoder(network: Tacotron2, config: ModelConfig) -> Part:
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        tokens = torch.randint(config.n_symbols, (n_batch, length), generator=generator)
-        return tokens, _lengths(n_batch, length)
-
-    module = ExportableEncoder(network).eval()
-    return Part("encoder", module, signatures(config, None)["encoder"], examples, scriptable=True, example_batch=2)
-
-
-def _decoder(network: Tacotron2, config: ModelConfig) -> Part:
-    signature = signatures(config, None)["decoder"]
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        size = {"batch": n_batch, "tokens": length, "masks": 1}
-
-        def some(shape: Shape) -> Tensor:
-            return torch.randn([size[one] if isinstance(one, str) else one for one in shape], generator=generator)
-
-        made = {name: some(shape) for name, shape in signature.inputs.items()}
-        made["lengths"] = _lengths(n_batch, length)
-        made["prenet_masks"] = (made["prenet_masks"] > 0) / (1 - PRENET_DROPOUT)
-        made |= {name: made[name].softmax(1) for name in _HISTORY}
-        return tuple(made.values())
-
-    module = ExportableStep(network.decoder, config.encoder_embedding_dim).eval()
-    return Part("decoder", module, signature, examples, scriptable=True, example_batch=2)
-
-
-def _postnet(network: Tacotron2, config: ModelConfig) -> Part:
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
-        return mel, _lengths(n_batch, length)
-
-    module = ExportablePostnet(network).eval()
-    return Part("postnet", module, signatures(config, None)["postnet"], examples, scriptable=True, example_batch=2)
-
-
 class ExportedTacotron2(Inference):
     """The parts of an exported Tacotron 2, which speak as the network does."""
 
-    def __init__(self, parts: Mapping[str, Runner], config: ModelConfig) -> None:
+    def __init__(
+        self, parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device
+    ) -> None:
         self._parts, self.config = parts, config
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
@@ -260,10 +252,3 @@ class _ExportedSteps(Steps):
         out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
         self._states = {name: out[f"next_{name}"] for name in self._states}
         return torch.cat([out["next_frame"], out["gate"].unsqueeze(1)], 1), self._states["attention_weights"]
-
-
-def from_exported(
-    parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device
-) -> Any:
-    """The network of exported files."""
-    return ExportedTacotron2(parts, config)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from tacotron2.config import ModelConfig
@@ -38,19 +37,12 @@ class Inference(ABC):
 
         ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``. ``draw_masks`` replaces
         the dropout factors of the prenet, which come from the seed of ``controls``.
-
-        Raises:
-            InputError: a control is out of range.
         """
         config, controls = self.config, controls or Controls()
         if draw_masks is None:
             draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
         max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
         threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
-        if max_steps < 1:
-            raise InputError(f"max_decoder_steps {max_steps}: expected at least 1")
-        if not 0 < threshold < 1:
-            raise InputError(f"gate threshold {threshold}: expected a probability between 0 and 1")
         generated = generate(
             self.begin(tokens, lengths, gate_threshold=threshold),
             draw_masks=draw_masks,

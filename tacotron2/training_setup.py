@@ -13,7 +13,7 @@ from common.errors import OptionError
 from common.text import TextFrontEnd
 from common.text.options import options_of_text, text_config
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
-from common.training.mels import stored_mels
+from common.training.settings import stored_mels
 from tacotron2.config import ModelConfig
 from tacotron2.options import AMP_FACTOR, FACTOR, TrainingOptions
 

@@ -48,7 +48,7 @@ def clean_working_folder() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_shipped_voices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests do not depend on whether voices/ holds weights."""
-    monkeypatch.setattr("common.synthesis.shipped.VOICES", Path("/nonexistent"))
+    monkeypatch.setattr("common.synthesis.loading.VOICES", Path("/nonexistent"))
 
 
 @pytest.fixture(scope="session")

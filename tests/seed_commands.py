@@ -123,10 +123,11 @@ class Project:
         return run_bash("-c", line, **{"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables)
 
     def dry_run(self, command: str, **variables: str | Path) -> list[list[str]]:
-        """The words of each command that a line's script would run."""
-        done = self.bash(command, DRY_RUN="1", PYTHON="py", **variables)
+        """The words of each command that a line's script would run, with ``py`` for the interpreter."""
+        done = self.bash(command, DRY_RUN="1", **variables)
         assert done.returncode == 0, done.stderr
-        return [shlex.split(line) for line in done.stdout.splitlines() if not line.startswith("next")]
+        lines = done.stdout.replace(sys.executable, "py").splitlines()
+        return [shlex.split(line) for line in lines if not line.startswith("next")]
 
     def python(self, command: str | Sequence[str], *options: str | Path) -> str:
         """Run a program of this project in this process and folder, with more options; returns what it printed.

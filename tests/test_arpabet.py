@@ -117,13 +117,6 @@ def test_options_describe_phonemes(folder: Path) -> None:
     again = TextOptions(**options_of_text(config))
     assert text_config(again) == config
     assert (str(again.cmudict_path), again.unknown_symbols) == ("the voice's own", "drop")
-
-
-def test_options_that_do_not_fit_are_refused() -> None:
-    phones = TextOptions(input_type="phone", symbol_set="ipa")
-    for options in (replace(phones, p_arpabet=1.0), replace(phones, append_space_to_text=True)):
-        with pytest.raises(InputError, match="are for characters"):
-            text_config(options)
     with pytest.raises(OptionError, match="--g2p-language is only used by --g2p espeak"):
         text_config(TextOptions(g2p_language="de"))
 

@@ -243,9 +243,7 @@ def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_pa
     """A new voice from FastPitch's weights, and a vocoder's training that goes on."""
     speech = tmp_path / "speech"
     sentences = ["Bread and salt.", "He read it twice."]
-    make_corpus(
-        speech, sentences=sentences, speaker={name: Speaker(words_per_minute=200) for name in "01"}, n_validation=1
-    )
+    make_corpus(speech, sentences, {name: Speaker(words_per_minute=200) for name in "01"}, n_validation=1)
     voice = saved(tmp_path / "voice.bin", foreign.fastpitch_1_1())
     lists = ["--training-files", str(speech / "train.txt"), "--validation-files", str(speech / "val.txt")]
     tuned = []

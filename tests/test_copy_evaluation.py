@@ -74,12 +74,6 @@ def test_a_copy_of_another_pitch_is_so_many_cents_away(cents):
     assert found["f0_mean_cents"] == pytest.approx(abs(cents), abs=5) and found["voicing_error"] < 0.05
 
 
-def test_voicing_that_a_copy_lacks_is_counted():
-    recording = voiced(140)
-    copy = np.where(np.arange(len(recording)) < len(recording) // 2, recording, 0.02 * noise(len(recording)))
-    assert copied(copy.astype(np.float32), recording)["voicing_error"] == pytest.approx(0.4, abs=0.05)
-
-
 def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
     wave = voiced(140)
     level = float(np.sqrt(np.mean(wave**2)))
@@ -195,7 +189,7 @@ def test_pocketsphinx_hears_a_voice_too_whose_options_stand_between_its_words(ev
 
 def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
     assert evaluate(vocoder="griffin-lim") == 0
-    note, header = capsys.readouterr().out.splitlines()[1:3]
+    note, header = capsys.readouterr().out.splitlines()[:2]
     (found, _) = results(tmp_path)["utterances"]
     assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
     assert note == (
@@ -222,13 +216,6 @@ def test_mistakes_of_copies_are_one_line(evaluate, tmp_path):
     with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected 22050 .*list\.tsv:2"):
         evaluate()
     assert not (tmp_path / "out").exists()
-
-
-def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate, tmp_path):
-    soundfile.write(tmp_path / "a.wav", np.zeros(RATE), RATE)
-    assert evaluate() == 1
-    first, second = results(tmp_path)["utterances"]
-    assert "silent" in first["error"] and second["error"] is None and second["mel_distance"] > 0
 
 
 def test_real_clips_through_griffin_lim_keep_their_pitch_and_lose_their_pulses(shared_data, tmp_path, monkeypatch):

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
 from common.nn import never_compiled
-from common.synthesis import cuda_graphs
-from common.synthesis.compile import CompiledNetwork
+from common.synthesis import acceleration
+from common.synthesis.acceleration import CompiledNetwork
 
 
 class FakeGraph:
@@ -34,7 +34,7 @@ class Recorder:
         self.graphs: list[FakeGraph] = []
 
     def __call__(self, work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
-        """As `common.synthesis.cuda_graphs.Recorder`."""
+        """As `common.synthesis.acceleration.Recorder`."""
         self.graphs.append(FakeGraph(work))
         return self.graphs[-1], self.graphs[-1].output
 
@@ -71,8 +71,8 @@ def test_recorded_batches_of_several_lengths_equal_each_utterance_alone():
 
 
 def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(monkeypatch, capsys):
-    monkeypatch.setattr(cuda_graphs, "LONGEST_FRAMES", 64)
-    monkeypatch.setattr(cuda_graphs, "LARGEST_BATCH", 2)
+    monkeypatch.setattr(acceleration, "LONGEST_FRAMES", 64)
+    monkeypatch.setattr(acceleration, "LARGEST_BATCH", 2)
     recorder = Recorder()
     vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
     for parts in (mels(80), mels(5, 6, 7), mels(64, 9)):
@@ -83,7 +83,7 @@ def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(mon
 
 
 def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
-    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 2)
+    monkeypatch.setattr(acceleration, "MAX_GRAPHS", 2)
     recorder = Recorder()
     vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
     for part in mels(10, 70, 130, 200, 12):

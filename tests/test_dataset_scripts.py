@@ -18,7 +18,7 @@ from common.errors import InputError
 from common.extraction import ExtractionOptions
 from common.options import read_options
 from scripts.datasets.make_digits_lists import main as make_digits_lists
-from scripts.datasets.make_filelists import main as make_filelists, split_clips
+from scripts.datasets.make_filelists import main as make_filelists
 
 
 def make_corpus(folder: Path, clips: int = 12) -> Path:
@@ -69,37 +69,29 @@ def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("metadata", "message"),
+    ("metadata", "ids", "message"),
     [
-        ("", r"metadata\.csv: lists no clips"),
-        ("a|b|c|d\n", r"metadata\.csv:1: 4 columns, expected clip\|transcript"),
-        ("c00|hello\nc01|\n", r"metadata\.csv:2: the transcript is empty"),
-        ("c00|hello\n\nc00|hello\n", r"metadata\.csv:3: c00 is listed twice"),
-        ("c00|hello\nx|hello\n", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
+        ("", "", r"metadata\.csv: lists no clips"),
+        ("a|b|c|d\n", "", r"metadata\.csv:1: 'a\|b\|c\|d', expected clip\|transcript"),
+        ("c00|hello\nc01|\n", "", r"metadata\.csv:2: 'c01\|', expected .*, none of them empty"),
+        ("c00|hello\n\nc00|hello\n", "", r"metadata\.csv:3: c00 is listed twice"),
+        ("c00|hello\nx|hello\n", "", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
+        (None, "c01\nc99\n", r"ids:2: c99 is not in the corpus$"),
+        (None, "c01\nc01\n", r"ids:2: c01 stands already in .*ids:1"),
+        ("c00|hello\nc01|hello\n", "c00\nc01\n", "no clips are left to train on: 2 go to validation and 0 to testing"),
     ],
 )
 def test_a_faulty_corpus_is_refused_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str | None, ids: str, message: str
 ):
     corpus = make_corpus(tmp_path / "corpus")
-    (corpus / "metadata.csv").write_text(metadata)
+    if metadata is not None:
+        (corpus / "metadata.csv").write_text(metadata)
+    (tmp_path / "ids").write_text(ids)
     with pytest.raises(InputError, match=message):
-        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "0", "--n-test", "0")
-    assert list(tmp_path.glob("*.txt")) == []
-
-
-def test_unknown_or_repeated_clips_and_an_empty_training_set_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    corpus = make_corpus(tmp_path / "corpus")
-    (tmp_path / "ids").write_text("c01\nc99\n")
-    with pytest.raises(InputError, match=r"ids:2: c99 is not in the corpus$"):
-        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
-    (tmp_path / "ids").write_text("c01\nc01\n")
-    with pytest.raises(InputError, match=r"ids:2: c01 stands already in .*ids:1"):
-        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
-    with pytest.raises(InputError, match="no clips are left to train on: 2 go to validation and 1 to testing"):
-        split_clips("abc", chosen={}, n_val=2, n_test=5, seed=0)
+        words = ("--val-ids", tmp_path / "ids", "--n-test", "0")
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / "out", *words)
+    assert not (tmp_path / "out").exists()
 
 
 def dry_preparation(

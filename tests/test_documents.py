@@ -95,7 +95,7 @@ def option_names(program: str) -> set[str]:
 
 @cache
 def text_of(script: Path) -> str:
-    """The code of a script and of all that it calls, without comment lines."""
+    """The code of a script and of all that it calls, and what declares its variables, without comment lines."""
     texts: dict[Path, str] = {}
     waiting = [script]
     while waiting:
@@ -103,6 +103,9 @@ def text_of(script: Path) -> str:
         if path not in texts and path.is_file():
             texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
             waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
+            if modules := re.findall(r"run_script (\w+)", texts[path]):  # its variables are those of options
+                waiting += [ROOT / f"scripts/{name}.py" for name in (*modules, "launch")]
+                waiting += [*ROOT.glob("*/options.py"), *ROOT.glob("common/*/options.py"), ROOT / "common/precision.py"]
     return "".join(texts.values())
 
 

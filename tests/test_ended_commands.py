@@ -22,8 +22,8 @@ from common.signals import STOPS, StopSignals, ending_at_once
 # Stands for PyTorch, which takes seconds to import.
 _SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)\n"
 COMMANDS = (
-    *("train.py", "inference.py", "extract_mels.py", "serve.py"),
-    *("-m scripts.export_model", "-m scripts.benchmarks.gpu", "-m scripts.datasets.make_corpus"),
+    *("train.py --help", "inference.py --help", "extract_mels.py --help", "serve.py --help"),
+    *("-m scripts.export_model model.pt", "-m scripts.benchmarks.gpu out", "-m scripts.datasets.make_corpus --help"),
 )
 
 
@@ -31,7 +31,7 @@ COMMANDS = (
 def test_ctrl_c_during_imports_is_one_line(command: str, tmp_path: Path):
     for module in ("torch", "numpy", "soundfile"):  # whichever comes first
         (tmp_path / f"{module}.py").write_text(_SLOW)
-    words = [sys.executable, *command.split(), "--help"]
+    words = [sys.executable, *command.split()]
     done = subprocess.run(
         words, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )

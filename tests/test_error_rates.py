@@ -29,16 +29,9 @@ def test_the_rates_of_a_corpus_are_those_of_its_sums(published: dict):
     hypotheses = [pair["hypothesis"] for pair in published["pairs"]]
     whole = error_counts(references, hypotheses)
     assert (whole.wer, whole.cer) == (published["corpus"]["wer"], published["corpus"]["cer"])
-    parts = [error_counts(references[part], hypotheses[part]) for part in (slice(7), slice(7, None))]
-    assert sum(parts, ErrorCounts()) == whole
 
 
 def test_an_empty_reference_has_finite_rates():
     assert error_counts([""], ["the cat"]).wer == 2.0
     assert error_counts([""], [""]).wer == 0.0
     assert error_counts([], []) == ErrorCounts()
-
-
-def test_references_and_hypotheses_must_be_as_many():
-    with pytest.raises(ValueError, match="1 hypotheses of 2 references"):
-        error_counts(["a", "b"], ["a"])

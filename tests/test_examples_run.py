@@ -173,8 +173,8 @@ def project(
     made = make_once("examples", make_project)
     folder = shutil.copytree(made, tmp_path / "project", symlinks=True, copy_function=os.link)
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("common.synthesis.shipped.VOICES", folder)
-    monkeypatch.setattr("common.synthesis.shipped.VOICE", "voice.pt")
+    monkeypatch.setattr("common.synthesis.loading.VOICES", folder)
+    monkeypatch.setattr("common.synthesis.loading.VOICE", "voice.pt")
     yield Project(folder)
     shutil.rmtree(folder)  # of many megabytes
 

@@ -96,12 +96,6 @@ def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
         inference.main(["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--cuda"])
 
 
-def test_mixed_precision_is_refused_for_fixed_numbers(folder: Path, sung_run: Path):
-    words = ["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav")]
-    with pytest.raises(OptionError, match=r"--amp: .*Jasper\.\w+ computes in the numbers .*leave it out"):
-        inference.main([*words, "--amp", "--amp-dtype", "bfloat16"])
-
-
 def test_a_yaml_file_is_compared_with_what_an_exported_file_says(folder: Path, sung_run: Path, tmp_path: Path):
     words = ["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--quiet"]
     config = sung_run / "corpus/config.yaml"

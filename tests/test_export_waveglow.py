@@ -14,7 +14,6 @@ import torch
 import inference
 from common.checkpoints import Checkpoint, load_checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import to_plain
-from common.errors import OptionError
 from common.synthesis import load_voice
 from scripts import export_model
 from waveglow.model import WaveGlow
@@ -87,17 +86,6 @@ def test_an_utterance_is_the_same_in_any_batch_and_place(folder: Path):
         torch.testing.assert_close(waves[1], waves[0], atol=1e-5, rtol=0)
     alone = made.infer(mel[1:2, :, :7])
     torch.testing.assert_close(alone[0], made.infer(mel, lengths)[1, : alone.size(1)], atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
-def test_options_that_a_file_cannot_follow_are_refused(
-    folder: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("CPU_BFLOAT16", "true")
-    words = [*models(folder, ".onnx"), "--text", "a", option, "-o", str(tmp_path)]
-    with pytest.raises(OptionError, match=rf"{option}: .*WaveGlow\.\w+ .*leave it out"):
-        inference.main(words)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_onnx_vocoder_takes_its_voice_to_the_cpu_also_where_there_is_a_gpu(

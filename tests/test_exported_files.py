@@ -20,9 +20,8 @@ from onnx_changes import node, with_output
 
 import inference
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner
 from common.checkpoints.exporting import largest_difference
-from common.checkpoints.running import ModuleRunner
 from common.config import TextConfig, to_plain
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd

@@ -21,7 +21,7 @@ from common.cli import run
 from common.config import AudioConfig, from_plain
 from common.extraction import ExtractionOptions, ExtractionPlan, read_lists
 from common.extraction.batches import mels_on_device
-from common.extraction.features import extract as extract_utterance, prepare
+from common.extraction.features import Extraction, extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -348,7 +348,7 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
     plan = ExtractionPlan(
         ExtractionOptions(dataset_path=tmp_path, **wanted_features), AudioConfig(), mels_by_workers=False
     )
-    items = [prepare(utterance, plan) for utterance in read_lists([tmp_path / "train.txt"])]
+    items = [prepare(Extraction(utterance), plan) for utterance in read_lists([tmp_path / "train.txt"])]
     assert all("mels" not in extract_utterance(item, plan).made for item in items)
     soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
     made = mels_on_device(items, plan, device=torch.device("cpu"))

@@ -256,15 +256,8 @@ def test_training_replaces_nothing_that_it_reads_or_writes(corpora, tmp_path, ca
     output, words = tmp_path / "out", FASTPITCH.words(corpora, tmp_path)
     folder, first = (Path(words[words.index(name) + 1]) for name in ("-d", "--training-files"))
     mel = folder / first.read_text().partition("|")[0]
-    (tmp_path / "link").symlink_to(output / "val_ema")
     before = mel.read_bytes()
-    for log, told in {
-        output / "FastPitch_checkpoint_1.pt": "the checkpoint ",
-        output / "FastPitch_inference.pt": "--save-inference: ",
-        output / "train": "--log-file ",
-        tmp_path / "link": "--log-file ",
-        mel: "--log-file ",
-    }.items():
+    for log, told in {output / "FastPitch_inference.pt": "--save-inference: ", mel: "--log-file "}.items():
         assert train_on(corpora, output, "--log-file", log, "--save-inference") == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"error: {told}") and line.endswith("; give another one")

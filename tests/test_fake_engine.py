@@ -135,7 +135,7 @@ def test_an_update_waits_for_nothing_and_fetches_its_figures_once(
         assert watch.to_cpu == [True], "one asynchronous copy of all figures"
         assert watch.to_gpu == 0, "what comes from the host waits too, unless it lies in pinned memory"
         assert FakeEvent.waited == 0
-    assert result.learning_rates == {"discriminator": 0.01, "generator": 0.01}
+    assert result.learning_rate == 0.01
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

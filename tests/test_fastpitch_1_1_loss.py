@@ -137,7 +137,7 @@ def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tens
         {"fastpitch": network.train()},
         objective(),
         {PHASE: optimizer},
-        schedules={PHASE: lambda iteration, epoch: 1e-3},
+        schedule=lambda iteration, epoch: 1e-3,
         ranks=Ranks(),
         options=EngineOptions(),
     )

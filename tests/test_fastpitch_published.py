@@ -111,7 +111,7 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
         networks,
         FastPitchObjective(energy=config.energy_conditioning, alignment=config.learned_alignment),
         {"fastpitch": build_optimizer(kind, network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
-        schedules={"fastpitch": lambda iteration, epoch: 1e-3},
+        schedule=lambda iteration, epoch: 1e-3,
         ranks=Ranks(),
         options=EngineOptions(),
     )

@@ -42,7 +42,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two speakers who read the same sentences, one low and one high."""
     folder = tmp_path_factory.mktemp("two") / "corpus"
     speakers = {name: Speaker(words_per_minute=200, pitch=pitch) for name, pitch in PITCHES.items()}
-    make_corpus(folder, sentences=SENTENCES, speaker=speakers, n_validation=1)
+    make_corpus(folder, SENTENCES, speakers, n_validation=1)
     return folder
 
 

@@ -16,7 +16,7 @@ from common.errors import InputError
 from common.extraction.textgrid import read_alignment
 from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
-from common.synthesis.prosody_table import load_prosody
+from common.synthesis.prosody import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.torch_file import load_tensor, tensor_shape
@@ -63,7 +63,7 @@ def test_pipes_and_folders_are_named_and_never_opened(tmp_path: Path, reader: st
     pipe, folder = tmp_path / "pipe.json", tmp_path / "folder.json"
     os.mkfifo(pipe)
     folder.mkdir()
-    for path, kind in {pipe: "a named pipe, expected", folder: "a folder, expected"}.items():
+    for path, kind in {pipe: "a pipe or device, expected", folder: "a folder, expected"}.items():
         if (reader, path) == ("manifest", folder):
             continue  # a folder of recordings
         with pytest.raises(InputError, match=kind) as caught:
@@ -118,5 +118,5 @@ def test_an_output_that_cannot_be_is_refused_and_not_echoed(tmp_path: Path, name
 
 def test_a_pipe_as_a_source_of_a_download_is_named(tmp_path: Path, never_blocks: None):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="a named pipe"):
+    with pytest.raises(InputError, match="a pipe or device"):
         fetch(str(tmp_path / "pipe"), tmp_path / "target", sha256=None)

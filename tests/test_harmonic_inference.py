@@ -16,6 +16,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis import load_vocoder, load_voice
+from common.synthesis.options import SpeakingOptions, VoiceOptions
 from harmonic.options import InferenceOptions
 from scripts.inspect_checkpoint import main as inspect
 from scripts.strip_checkpoint import main as strip
@@ -66,7 +67,7 @@ def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: 
 
 
 def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), the mel's frames"):
+    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), one value a mel frame"):
         speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
     for value in (20.0, 1300.0, -5.0):
         pitch = torch.zeros(N_FRAMES)
@@ -84,9 +85,8 @@ def test_the_denoiser_is_refused(speak: Callable[..., Tensor]):
 def test_pieces_of_a_loaded_vocoder_are_the_whole(checkpoint: Path, given: bool):
     vocoder = load_vocoder(
         open_checkpoint(checkpoint, role="vocoder", ema=True),
-        InferenceOptions(mel_corrections=3),
+        VoiceOptions(SpeakingOptions(seed=1), models={"vocoder": InferenceOptions(mel_corrections=3)}),
         precision=Precision(),
-        seed=1,
     )
     mel = speech_mel(300)
     extra = {"pitch": torch.linspace(100, 200, 300)[None]} if given else {}
@@ -107,5 +107,5 @@ def test_its_checkpoint_is_described_and_stripped(checkpoint: Path, tmp_path: Pa
     assert "Harmonic" in capsys.readouterr().out
     strip([str(checkpoint), str(tmp_path / "small.pt"), "--dtype", "bfloat16"])
     small = open_checkpoint(tmp_path / "small.pt", role="vocoder", ema=True)
-    wave = load_vocoder(small, None, precision=Precision(), seed=1).speak(speech_mel(60), [60])[0]
+    wave = load_vocoder(small, precision=Precision()).speak(speech_mel(60), [60])[0]
     assert wave.shape == (60 * 256,) and wave.isfinite().all()

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import torch
 from test_streaming import error_of
-from tiny_harmonic import AUDIO, SMALL, small_network, speech_mel
+from tiny_harmonic import AUDIO, small_network, speech_mel
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor
 from common.audio.pitch import pitch_by
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.synthesis.vocoder import NetworkVocoder
-from harmonic.config import ModelConfig
-from harmonic.model import HarmonicVocoder, build_networks, context_frames, to_torchscript, vocoder_settings
+from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings
 from harmonic.options import InferenceOptions
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
@@ -148,13 +146,3 @@ def test_pitch_is_found_in_float32_even_under_autocast():
     with torch.autocast("cpu", torch.bfloat16):
         track = network.track(mel)
     assert torch.equal(track, network.track(mel))
-
-
-def test_other_mels_and_widths_are_refused():
-    with pytest.raises(OptionError, match="--n-mel-channels 80: the vocoder reads that many mel channels"):
-        build_networks(ModelConfig(), AudioConfig(n_mels=40), None)
-    with pytest.raises(OptionError, match="--channels 0: expected a whole number from 1 to"):
-        ModelConfig(n_channels=0)
-    with pytest.raises(OptionError, match="--torchscript: Harmonic"):
-        to_torchscript(small_network())
-    assert set(build_networks(SMALL, AUDIO, None, inference=True)) == {"harmonic"}

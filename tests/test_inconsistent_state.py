@@ -52,8 +52,12 @@ INCONSISTENT = {
     "EMA of some weights": (("ema", "fastpitch"), without("proj.bias"), "missing proj.bias"),
     "a state less": ((*OPTIMIZER, "states"), without(PROJ), f"missing: {PROJ}"),
     "a state more": ((*OPTIMIZER, "states"), lambda states: {**states, "mpd.w": states[PROJ]}, "unknown: mpd.w"),
-    "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], "has shape (79,), expected (80,)"),
-    "an optimizer more": (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "optimizers are of ['mpd']"),
+    "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], "another shape: fastpitch.proj.bias"),
+    "an optimizer more": (
+        OPTIMIZER[:2],
+        lambda one: {**one, "mpd": one["fastpitch"]},
+        "are of mpd, expected fastpitch",
+    ),
     "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b"], "names of 2 speakers"),
     "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
     "other mel channels": (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),
@@ -85,11 +89,7 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert f"{NAME} holds no EMA weights: they begin as a copy of its weights\n" in said
     assert "no state of the optimizer of fastpitch, which begins anew\n" in said
     assert "random states of 0 processes, not 1" in said
-    many = with_value(payload, ("training", "optimizers", "fastpitch", "states", PROJ, "step"), lambda _: 50)
-    said = lines(with_value(many, ("training", "steps_done"), lambda _: 99), "--ema-decay", "0")
-    assert f"{NAME} are left out, as --ema-decay is 0\n" in said
-    assert "says iteration 1, and its optimizers have made 50 updates" in said
-    assert "epoch 1 has ended: 396 utterances are done, and these lists have 4\n" in said
+    assert f"{NAME} are left out, as --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
 
 
 def test_the_reason_of_the_last_checkpoint_that_cannot_be_read_is_in_the_error(trained, tmp_path: Path):

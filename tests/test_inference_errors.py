@@ -74,13 +74,8 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
     ("options", "message"),
     [
         ([], "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure"),
-        (["--quiet", "--repeats", "2"], "nothing would be kept; give --output, or --benchmark, --repeats or --log-f"),
-        (["-o", "a.mp3"], "--output a.mp3: expected a folder; files are named in the list: a.mp3|text"),
         (["--save-mels", "--repeats", "2"], "--save-mels needs --output"),
         (["-o", "x", "--no-audio"], "needs --save-mels or --plots"),
-        (["--plots", "--repeats", "2"], "--plots needs --output"),
-        (["-o", "x", "--amp-dtype", "bfloat16"], "add --amp"),
-        (["-o", "x", "--cudnn-benchmark"], "--cudnn-benchmark needs --cuda"),
         (["-o", "x", "--torchscript", "--compile"], "--torchscript and --compile both compile the networks"),
         (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
     ],
@@ -113,27 +108,12 @@ def test_an_option_without_meaning_for_mels_and_griffin_lim_does_not_exist(tmp_p
     assert f"error: {option.split()[0]}: not an option of " in line and line.endswith("(see inference.py --help)")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_cuda_without_a_gpu_is_refused(phrases, voice):
-    assert "no CUDA device" in refused(OptionError, "-i", phrases, "-o", "x", "--fastpitch", voice, "--cuda")
-
-
 def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
-    bad = tmp_path / "bad.pt"
-
-    def message() -> str:
-        return refused(CheckpointError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
-
-    assert f"{bad}: no such checkpoint" in message()
-    bad.write_bytes(voice.read_bytes()[:5000])
-    assert str(bad) in message()
-    save_vocoder(bad)
-    assert f"{bad}: a checkpoint of HiFi-GAN, expected one of FastPitch" in message()
-    make_checkpoint(bad, config=to_plain(dataclasses.replace(MODEL, in_fft_n_layers=2)))
-    assert "its weights do not fit the model: missing encoder.layers.1" in message()
-    make_checkpoint(bad)
-    options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
-    assert f"{bad}: no EMA weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
+    other = save_vocoder(tmp_path / "other.pt")
+    message = refused(CheckpointError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", other)
+    assert f"{other}: a checkpoint of HiFi-GAN, expected one of FastPitch" in message
+    options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice)
+    assert f"{voice}: no EMA weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
     for transform in (["--pitch-transform-shift", "10"], ["--pitch-transform-custom"]):
         assert "no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file" in refused(
             InputError, *options, *transform
@@ -177,25 +157,12 @@ def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     assert "hop_length: 200 (" in message and "mel_fmax: None (" in message
 
 
-def command(*argv: str | Path) -> subprocess.Popen:
-    words = [sys.executable, "inference.py", *(str(word) for word in argv)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-
 @pytest.mark.parametrize("words", ["--help", "--tacotron2 a.pt --help", "--jasper a.pt --help"])
 def test_help_needs_no_pytorch_and_opens_nothing(words):
     code = "import sys, inference\ntry:\n    inference.main()\nfinally:\n    assert 'torch._C' not in sys.modules"
     command = [sys.executable, "-c", code, *words.split()]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_LIMIT, check=True)
     assert ("--pace" in made.stdout) == (words == "--help") and "--amp-dtype" in made.stdout
-
-
-def test_a_mistake_is_one_line_and_a_status_on_the_command_line(phrases):
-    process = command("-i", phrases, "--fastpitch", "absent.pt", "-o", "x")
-    out, err = process.communicate(timeout=HANG_LIMIT)
-    assert (process.returncode, out) == (1, "")
-    assert err == "error: absent.pt: no such checkpoint file\n"
 
 
 def check_written(folder: Path, n_phrases: int) -> int:

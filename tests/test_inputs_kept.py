@@ -12,17 +12,15 @@ from corpus import make_corpus
 from shell import ROOT
 from test_failing_writes import ended
 from tiny_evaluation import make_checkpoints, write_recordings
-from tiny_voice import save_vocoder, save_voice
+from tiny_voice import save_voice
 
 import extract_mels
 import inference
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
-from common.files import check_apart, read_standard_input, write_text
-from common.synthesis import load_voice
+from common.files import check_apart, read_standard_input
 from common.torch_file import save_tensor
 from scripts.datasets import describe_mels
-from scripts.demos import onnx_speaker
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -40,11 +38,6 @@ def test_a_file_to_write_is_no_other_one_by_any_of_its_names(tmp_path: Path):
             with pytest.raises(OptionError, match=r"the same file; give another one$"):
                 check_apart([("-o", tmp_path / name) for name in written], [("-i", tmp_path / name) for name in read])
     check_apart([("-o", tmp_path / "folder"), ("-p", tmp_path / "a")], [("-i", tmp_path / "folder")])
-    check_apart([("-o", tmp_path / "a")], [("-i", tmp_path / "circle")])
-    os.link(tmp_path / "a", tmp_path / "hard")
-    for one, other, told in (("hard", "a", "the same file"), ("new", "folder/../new/b/c", "a folder of that name")):
-        with pytest.raises(OptionError, match=rf"{told}; give another one$"):
-            check_apart([("-o", tmp_path / one), ("--log-file", tmp_path / other)])
 
 
 def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Path, capsys):
@@ -104,10 +97,6 @@ SPOKEN = {
     "two results": ("--text Go. -o new --log-file new/speech.timings.json --timings", "--log-file"),
     "the log": ("-i given.tsv -o . --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
     "the log, without sound": ("-i given.tsv --repeats 2 --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
-    "a folder": (
-        "-i given.tsv -o new --save-mels --log-file new/mels",
-        "new/mels: given.tsv:2: the file needs a folder",
-    ),
 }
 
 
@@ -162,55 +151,6 @@ def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pyte
     assert describe("audio.json") == describe("audio.json") == 0
 
 
-def test_the_speaker_without_pytorch_does_not_replace_its_networks(tmp_path: Path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        onnx_speaker.main([str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), "Go.", "-o", f"{tmp_path}/./b.onnx"])
-    assert "b.onnx: is read as a network; give another --output" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("length", [251, 255])
-def test_a_name_may_be_as_long_as_the_system_has_them(tmp_path: Path, length: int):
-    path = tmp_path / ("é" + "n" * (length - 2))
-    write_text(path, "a")
-    write_text(path, "b")
-    assert contents(tmp_path) == {path.name: b"b"}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--text a --dataset-path .. -o a.wav", "--dataset-path ..: a list's files start from it"),
-        ("--text a --no-audio --save-mels --griffin-lim-iters 2 -o a", "--no-audio leaves no work for --griffin-lim"),
-        ("--text a --no-audio --save-mels --fade-out 2 -o a", "--no-audio leaves no work for --fade-out"),
-        ("--text a --hifigan vocoder.pt --griffin-lim-iters 2 -o a", "--griffin-lim-iters is for Griffin-Lim"),
-        ("--text a --batch-size 8 -o -", "--batch-size is not supported by --output -"),
-        ("-i d.tsv --max-duration 3 -o a", "--max-duration limits predicted durations, but d.tsv gives"),
-        ("-i d.tsv --pitch-mean-std-file s.json -o a", "--pitch-mean-std-file is for pitch in Hz"),
-        ("--text a --pitch-mean-std-file s.json -o -", "--pitch-mean-std-file is for pitch in Hz"),
-        ("--prosody p.json --max-duration 3 -o a", "--max-duration limits predicted durations, but p.json gives"),
-        ("--prosody p.json --p-arpabet 0.5 -o -", "--p-arpabet is for reading text, and p.json gives symbols"),
-        ("--prosody p.json --lexicon l.tsv -o a", "--lexicon is for reading text"),
-        ("--prosody p.json --text-cleaners basic_cleaners -o a", "--text-cleaners is for reading text"),
-        ("--prosody p.json --unknown-symbols error -o a", "--unknown-symbols is for reading text"),
-        ("--prosody p.json --pitch-transform-invert -o a", "--pitch-transform-.* but p.json gives the pitch"),
-        ("--prosody p.json --energy-transform-invert -o a", "--energy-transform-.* but p.json gives the energy"),
-    ],
-)
-def test_options_of_inference_that_would_do_nothing_are_refused(tmp_path: Path, monkeypatch, words: str, message: str):
-    save_voice(tmp_path / "voice.pt")
-    save_vocoder(tmp_path / "vocoder.pt")
-    monkeypatch.chdir(tmp_path)
-    Path("d.tsv").write_text("output\ttext\tduration\na.wav\ta\td.pt\n")
-    save_tensor(Path("d.pt"), torch.ones(1))
-    Path("s.json").write_text('{"mean": 200.0, "std": 40.0}')
-    Path("l.tsv").write_text("a\tEY1\n")
-    if "p.json" in words:
-        load_voice("voice.pt").speak("a").table.save(Path("p.json"))
-    with pytest.raises(OptionError, match=f"^{message}"):
-        inference.main(["--fastpitch", "voice.pt", *words.split()])
-    assert not Path("a").exists()
-
-
 def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     save_voice(tmp_path / "voice.pt")
     monkeypatch.chdir(tmp_path)
@@ -224,17 +164,6 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest
         assert inference.main([*words.split(), "-o", "out", "--quiet"]) == 0
         (line,) = capsys.readouterr().err.splitlines()
         assert line == f"warning: {words.split()[1]}: not read, as nothing here uses it: column {column}"
-
-
-def test_numbers_of_speakers_are_of_ascii_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    save_voice(tmp_path / "voice.pt")
-    monkeypatch.chdir(tmp_path)
-    for speaker in ("１", "١", "1" * 5000):
-        assert (
-            ended(inference.main, "--fastpitch", "voice.pt", "--text", "Go.", "--speaker", speaker, "-o", "a.wav") == 1
-        )
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "expected a number from 0 to 1" in line
 
 
 @pytest.mark.parametrize(

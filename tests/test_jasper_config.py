@@ -51,21 +51,10 @@ def test_what_a_file_says_becomes_settings():
     assert (
         settings.val.filterbank_features.spec_augment is None and settings.val.audio_dataset.speed_perturbation is None
     )
+    benchmark = load_config(CONFIGS / "jasper10x5dr_speedp-online_train-benchmark.yaml")
+    assert benchmark.train.audio_dataset.pad_to_max_duration and not benchmark.val.audio_dataset.pad_to_max_duration
     audio = settings.model.features.audio
     assert (audio.sampling_rate, audio.hop_length, audio.win_length, audio.n_mels) == (16000, 160, 320, 64)
-
-
-def test_the_benchmark_has_batches_of_one_shape():
-    settings = load_config(CONFIGS / "jasper10x5dr_speedp-online_train-benchmark.yaml")
-    assert settings.train.audio_dataset.pad_to_max_duration and not settings.val.audio_dataset.pad_to_max_duration
-    assert settings.model == load_config(SPECA).model
-
-
-def test_every_configuration_here_can_be_read():
-    names = sorted(path.name for path in CONFIGS.glob("*.yaml"))
-    assert len(names) >= 9
-    for name in names:
-        assert load_config(CONFIGS / name).model.labels == LABELS
 
 
 def test_other_values_take_the_place_of_the_files():
@@ -93,32 +82,22 @@ def test_other_values_take_the_place_of_the_files():
     ("override", "message"),
     [
         ("input_train.audio_dataset.sped=1", "unknown key input_train.audio_dataset.sped; expected one of gain_"),
-        ("input_train.filterbank_features.spec_augment.masks=1", "unknown key input_train.filterbank_features.spec_"),
-        ("input_train.loader=1", "unknown key input_train.loader; expected one of audio_dataset, filterbank_features"),
         ("jasper.encoder.blocks.0.width=1", r"unknown key jasper.encoder.blocks\[0\].width"),
         ("quartz=1", "unknown key quartz"),
         ("jasper.encoder.blocks.0.filters=x", r"jasper.encoder.blocks\[0\].filters 'x': expected a whole number"),
-        ("jasper.encoder.use_conv_masks=1", "jasper.encoder.use_conv_masks 1: expected true or false"),
-        ("input_val.filterbank_features.dither=x", "dither 'x': expected a number"),
-        ("input_val.filterbank_features.window=1", "window 1: expected a word"),
         ("jasper.encoder.blocks.1.dropout=2", r"jasper.encoder.blocks\[1\]: dropout 2"),
         ("jasper.encoder.activation=gelu", "jasper.encoder: activation 'gelu': expected one of hardtanh, relu, selu"),
         ("jasper.encoder.in_feats=80", "jasper.encoder.in_feats 80: expected 64, the n_filt of the features"),
         ("jasper.decoder.in_feats=3", "jasper.decoder.in_feats 3: expected 1024, the filters of the last block"),
         ("input_train.audio_dataset.sample_rate=8000", "filterbank_features.sample_rate 16000: expected 8000, as"),
         ("input_val.filterbank_features.n_filt=80", "input_val.filterbank_features.n_filt 80: expected 64, as input_"),
-        ("input_train.audio_dataset.sort_by_duration=true", "sort_by_duration: expected false"),
         ("input_train.audio_dataset.speed_perturbation.min_rate=2", "min_rate 2.0 and max_rate 1.15"),
-        ("input_train.audio_dataset.gain_perturbation.p=2", "gain_perturbation: p 2.0: expected a probability"),
-        ("input_train.audio_dataset.min_duration=20", "min_duration 20.0 s and max_duration 16.7 s"),
+        ("input_train.audio_dataset.gain_perturbation.p=2", "gain_perturbation: p 2.0: expected a number from 0 to 1"),
+        ("input_train.audio_dataset.min_duration=20", "min_duration 20.0 and max_duration 16.7"),
         ("input_val.filterbank_features.dither=-1", "input_val.filterbank_features: dither -1"),
-        ("input_val.audio_dataset.speed_perturbation.rng=1", "rng 1: expected null"),
         ("labels=[ab]", r"labels \['ab'\]: expected single characters"),
-        ("labels=ab", "labels 'ab': expected a list"),
-        ("jasper.encoder=null", "jasper.encoder None: expected keys with values"),
         ("jasper.decoder={}", "jasper.decoder.in_feats is missing"),
         ("jasper.encoder.blocks=[]", "blocks: expected at least one"),
-        ("input_val=3", "input_val 3: expected keys with values"),
     ],
 )
 def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str, message: str):
@@ -132,12 +111,8 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
     [
         ("input_train", "expected key=value"),
         ("jasper.encoder.blocks.99.filters=1", "has no such key"),
-        ("name.x=1", "has no such key"),
         ("labels=[", "not YAML"),
-        ("labels.0.0=1", "has no such key"),
         ("labels.x=1", "has no such key"),
-        ("labels." + "9" * 5000 + "=1", "has no such key"),
-        ("labels.²=1", "has no such key"),
     ],
 )
 def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
@@ -147,7 +122,7 @@ def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("a: [", "1: not YAML"), ("- 1", "expected a mapping"), (None, "no such")]
+    ("content", "message"), [("a: [", "1: not YAML"), ("- 1", "expected keys with values"), (None, "no such")]
 )
 def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
     path = tmp_path / "x.yaml"

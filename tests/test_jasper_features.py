@@ -169,8 +169,7 @@ def test_features_are_float32_under_autocast_and_leave_the_waves_alone():
         ({"normalize": "some"}, "normalize 'some'"),
         ({"n_filt": 0}, "n_filt 0"),
         ({"n_fft": 256}, "n_fft 256: expected at least a window's 320 samples"),
-        ({"highfreq": 9000}, "expected 0 <= lowfreq < highfreq <= 8000.0 Hz"),
-        ({"window_stride": 0.00001}, "window_stride"),
+        ({"highfreq": 9000}, "expected lowfreq < highfreq <= 8000.0 Hz"),
         ({"pad_align": -1}, "pad_align -1"),
     ],
 )
@@ -218,10 +217,6 @@ def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(goldens:
     expected = n_masks / len(histogram)
     assert float((found - expected).abs().max()) < 5 * expected**0.5
     assert not mask[:, -1].any() and mask[:, -2].any() and mask[:, 0].any()
-
-
-def test_a_mask_longer_than_the_utterance_covers_it():
-    assert masks_of(SpecAugment(time_masks=1, min_time=75, max_time=75), 5, 4, 30).all()
 
 
 def test_masks_and_dither_of_an_utterance_do_not_depend_on_its_batch():

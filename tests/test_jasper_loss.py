@@ -17,12 +17,10 @@ from tiny_jasper import (
     tiny_engine,
     utterances,
 )
-from torch import Tensor
 
 from common.recognition import error_counts
 from common.training import Networks
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
-from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective, transcript_losses
 from jasper.model import JasperOutput
 
@@ -113,13 +111,6 @@ def test_augmentation_varies_training_and_leaves_validation_alone():
     assert 0 < n_masked < whole.features.numel() // 2 and torch.equal(masked.lengths, whole.lengths)
 
 
-def test_training_on_one_batch_learns_it():
-    networks = {"jasper": small_network().train()}
-    engine = tiny_engine(networks)
-    losses = [engine.step([utterances(LENGTHS)], epoch=1).terms["ctc_loss"] for _ in range(30)]
-    assert losses[-1] < 0.5 * losses[0]
-
-
 @torch.no_grad()
 def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
     networks = {"jasper": small_network()}
@@ -152,14 +143,3 @@ def test_examples_show_what_was_said_and_what_was_heard():
 def test_frames_of_work_are_those_of_the_features():
     batch = utterances([160, 161, 79])
     assert int(batch.n_frames) == 2 + 3 + 1
-
-
-def test_a_batch_moves_as_a_whole():
-    batch = utterances([160, 161], augmentation=VARIED)
-    moved = batch.to(torch.device("cpu"))
-    assert isinstance(moved, JasperBatch) and moved.names == batch.names
-    assert all(torch.equal(a, b) for a, b in zip(tensors_of(moved), tensors_of(batch)))
-
-
-def tensors_of(batch: JasperBatch) -> list[Tensor]:
-    return [value for value in vars(batch).values() if isinstance(value, Tensor)]

@@ -9,14 +9,13 @@ import torch
 import yaml
 from golden_files import first_matching, group, read_golden
 from safetensors.torch import load_file
-from tiny_jasper import golden_config
 
-import train
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError, InputError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
+from common.training.start import _check_fits
 from jasper.model import Jasper, ModelConfig
 from jasper.published_checkpoints import read_published
 from jasper.yaml_config import CONFIGS, load_config
@@ -29,20 +28,6 @@ BEST, EPOCH, V1, FULL = (first_matching(f"jasper/checkpoints/*{name}*") for name
 @pytest.fixture
 def folder(goldens: Path) -> Path:
     return goldens / "jasper"
-
-
-@pytest.mark.parametrize(
-    ("path", "ema", "name"),
-    [(BEST, False, "best"), (EPOCH, False, "state_dict"), (EPOCH, True, "ema_state_dict")],
-    ids=lambda value: getattr(value, "name", value),
-)
-def test_a_published_checkpoint_hears_what_its_authors_code_hears(folder: Path, path: Path, ema: bool, name: str):
-    tensors = load_file(folder / "checkpoints_expected.safetensors")
-    networks, config = load_networks(load_checkpoint(path), ema=ema, device=CPU)
-    out = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"])
-    torch.testing.assert_close(out.log_probs, tensors[f"output.{name}"], atol=3e-5, rtol=0)
-    published = read_golden(folder / "checkpoints.json", "config")
-    assert config == golden_config(published)
 
 
 def test_keys_of_the_first_version_are_those_of_the_second(folder: Path):
@@ -111,21 +96,12 @@ def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folde
     config = from_plain(ModelConfig, found.config, where="x.pt")
     other = replace(config, use_conv_masks=False, blocks=tuple(replace(block, dropout=0.77) for block in config.blocks))
     template = Checkpoint(model="Jasper", config=to_plain(other), audio=found.audio, text=None, networks={})
-    train._check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
+    _check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
     save_checkpoint(tmp_path / "again.pt", found)
     assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config
     dropout = re.escape(f"blocks[0].dropout: {config.blocks[0].dropout} ")
     with pytest.raises(CheckpointError, match=rf"does not fit: {dropout}.*use_conv_masks: True"):
-        train._check_fits(
-            template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=()
-        )
-
-
-def test_averaged_batch_statistics_are_read_too(folder: Path):
-    payload = torch.load(EPOCH, weights_only=True)
-    found = load_checkpoint(EPOCH)
-    key = "encoder.layers.0.conv.1.running_mean"
-    assert torch.equal(found.ema["jasper"][key], payload["ema_state_dict"][key])
+        _check_fits(template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=())
 
 
 def yaml_of(folder: Path, path: Path, **changes: str) -> Path:

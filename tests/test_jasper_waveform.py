@@ -13,7 +13,7 @@ from torch import Tensor
 
 from common.audio import load_wav, save_wav
 from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
-from jasper.waveform import change_speed, draw_speed, load_recording, perturb, resample, shift, voiced_part
+from jasper.waveform import change_speed, draw_speed, load_recording, perturb, shift, voiced_part
 
 RATE = 16000
 
@@ -72,13 +72,6 @@ def test_a_wave_is_not_slowed_down_beyond_the_longest():
     settings = DatasetSettings(speed_perturbation=SpeedPerturbation(0.5, 0.5, p=1.0))
     assert len(perturb(tone(1000), settings, np.random.default_rng(0), longest=1200)) == 1200
     assert len(perturb(tone(1000), settings, np.random.default_rng(0))) == 2000
-
-
-def test_resampling_keeps_a_tone():
-    for own in (8000, 22050, 44100, 16000):
-        resampled = resample(tone(own, rate=own), ratio=RATE / own)
-        assert len(resampled) == RATE
-        torch.testing.assert_close(resampled[500:-500], tone(RATE)[500:-500], rtol=0, atol=1e-3)
 
 
 def test_trimming_agrees_with_librosa(goldens: Path):

@@ -27,9 +27,11 @@ from common.precision import Precision
 from common.registry import get_model
 from common.serving import Limits
 from common.serving.arguments import parse_args
-from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
-from common.synthesis.padding import PaddedShapes
-from common.training import Engine, EngineOptions, Optimization, build_engine
+from common.synthesis import Controls, SynthesisResult, make_voice
+from common.synthesis.acceleration import PaddedShapes
+from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
+from common.training import Engine, Optimization, build_engine
+from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
 from fastpitch.loss_function import FastPitchObjective
@@ -174,7 +176,6 @@ def test_what_a_draw_makes_longer_than_all_shapes_is_padded_to_multiples():
 @pytest.mark.parametrize(
     ("name", "words", "message"),
     [
-        ("HiFi-GAN", "", "all batches of HiFi-GAN have one length already"),
         ("Tacotron2", "--no-mask-padding", "changes what is learned with --no-mask-padding"),
         ("Tacotron2", "--no-mask-convolutions", "changes what is learned with --no-mask-convolutions"),
         ("Jasper", "--override-config jasper.encoder.use_conv_masks=false", "learned with use_conv_masks: false"),
@@ -201,20 +202,11 @@ def test_networks_are_compiled_for_the_buckets_shapes_alone(compiler: Any, monke
     given: list[dict] = []
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: given.append(options))
 
-    def build(**options: Any) -> None:
-        build_engine(
-            {"network": nn.Linear(1, 1)},
-            SimpleNamespace(phases=()),
-            Optimization(lambda iteration, epoch: 0.1),
-            optimizer="adam",
-            learning_rate=0.1,
-            weight_decay=0.0,
-            steps_per_epoch=1,
-            ranks=Ranks(),
-            options=EngineOptions(),
-            compile_networks=True,
-            **options,
-        )
+    def build(*, length_buckets: int = 0, same_shapes: bool = False) -> None:
+        run = RunOptions(compile=True, length_buckets=length_buckets)
+        optimization, objective = Optimization(lambda iteration, epoch: 0.1), SimpleNamespace(phases=())
+        networks = {"network": nn.Linear(1, 1)}
+        build_engine(networks, objective, optimization, run, steps_per_epoch=1, ranks=Ranks(), same_shapes=same_shapes)
 
     build()
     build(same_shapes=True)
@@ -254,25 +246,32 @@ class Shapes:
 
 
 @pytest.mark.parametrize(("generator", "vocoder"), [("FastPitch", "HiFi-GAN"), ("Tacotron2", "WaveGlow")])
-def test_what_is_spoken_in_padded_shapes_is_the_same(generator: str, vocoder: str, paths: dict[str, Path]):
-    def speak(shapes: PaddedShapes | None, n_texts: int) -> tuple[list[SynthesisResult], Shapes | None, Shapes | None]:
+def test_what_is_spoken_in_padded_shapes_is_the_same(
+    generator: str, vocoder: str, paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+):
+    def speak(n_buckets: int, n_texts: int) -> tuple[list[SynthesisResult], Shapes | None, Shapes | None]:
         made: list[Shapes] = []
 
-        def accelerate(network: Any, loaded: Any) -> Shapes:
+        def accelerate(network: Any, loaded: Any, options: VoiceOptions) -> Shapes:
             made.append(Shapes(network, loaded))
             return made[-1]
 
-        given: dict[str, Any] = {} if shapes is None else {"shapes": shapes, "accelerate": accelerate}
-        opened = open_checkpoint(paths[vocoder], role="vocoder")
-        sound = load_vocoder(opened, precision=Precision(), seed=0, denoising_strength=0.1, **given)
-        voice = load_voice(paths[generator], sound, precision=Precision(), **given)
+        options = VoiceOptions(
+            SpeakingOptions(denoising_strength=0.1),
+            acceleration=AccelerationOptions(length_buckets=n_buckets),
+            batch_size=8,
+        )
+        opened = [open_checkpoint(paths[name], ema=True) for name in (generator, vocoder)]
+        with monkeypatch.context() as patched:
+            if n_buckets:
+                patched.setattr("common.synthesis.loading.accelerated", accelerate)
+            voice = make_voice(*opened, options, precision=Precision())
         items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
         return [*voice.synthesizer.speak(items)], *(made or (None, None))[::-1]
 
-    shapes = PaddedShapes.of(64, 8)
     for n_texts in (3, 4, 1):
-        expected, *_ = speak(None, n_texts)
-        results, of_text, of_mel = speak(shapes, n_texts)
+        expected, *_ = speak(0, n_texts)
+        results, of_text, of_mel = speak(64, n_texts)
         assert len(results) == len(expected) >= n_texts
         (read,) = of_text.seen
         assert read[0] in (1, 4, 8) and read[1] % 8 == 0
@@ -295,8 +294,8 @@ def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
 
 
 def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
-    shapes = PaddedShapes.of(8, 12)
-    assert PaddedShapes.of(0, 12) is None
+    shapes = PaddedShapes(8, 12)
+    assert PaddedShapes.of(VoiceOptions()) is None
     assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
     assert shapes.frame_step == 256
     assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]

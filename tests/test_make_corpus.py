@@ -20,7 +20,7 @@ TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    make_corpus(folder, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+    make_corpus(folder, TEXTS, {"": Speaker()}, n_validation=1)
     return folder
 
 
@@ -52,7 +52,7 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its
 
 
 def test_the_same_sentences_give_the_same_files(corpus, tmp_path):
-    make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+    make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=1)
     made = {path.relative_to(corpus): path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
     again = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert again == made
@@ -67,7 +67,7 @@ def test_the_sentences_that_come_with_it_are_enough_and_distinct():
 def test_sentences_that_make_no_lists_are_refused(tmp_path):
     for n_validation in (0, 3):
         with pytest.raises(InputError, match="both lists need"):
-            make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=n_validation)
+            make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
     path = tmp_path / "sentences.txt"
     for text, message in (
         ("One.\nTwo | three.\n", r"sentences.txt:2: a sentence with \|"),

@@ -9,7 +9,6 @@ from common.errors import AudioError
 from common.evaluation.metrics import (
     N_COEFFICIENTS,
     SpeechDistance,
-    align,
     compare_speech,
     floored,
     mean_distortion,
@@ -90,22 +89,6 @@ def test_noise_has_no_pitch_to_compare_and_differs_in_voicing(wave):
     noise = 0.1 * np.random.default_rng(5).standard_normal(len(wave))
     found = compare(wave, noise)
     assert math.isnan(found.f0_rmse_hz) and found.voicing_error > 0.5 and found.mcd_db > 5
-
-
-def test_the_alignment_is_the_cheapest_monotonic_path():
-    rng = np.random.default_rng(6)
-    first, second = rng.standard_normal((7, 3)), rng.standard_normal((9, 3))
-    cost = np.linalg.norm(first[:, None] - second[None], axis=-1)
-    total = np.full((8, 10), np.inf)
-    total[0, 0] = 0
-    for i in range(7):
-        for j in range(9):
-            total[i + 1, j + 1] = cost[i, j] + min(total[i, j], total[i, j + 1], total[i + 1, j])
-    path = align(first, second)
-    assert cost[path[:, 0], path[:, 1]].sum() == pytest.approx(total[7, 9])
-    assert path[0].tolist() == [0, 0] and path[-1].tolist() == [6, 8]
-    steps = np.diff(path, axis=0)
-    assert steps.min() >= 0 and steps.max() == 1
 
 
 @pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan)])

@@ -7,7 +7,8 @@ import torch
 from golden_files import listed, read_case, read_golden
 from torch import nn
 
-from common.training.optim import Novograd, load_state_by_name, schedule_over, state_by_name
+from common.training.optim import Novograd, schedule_over
+from jasper.options import TrainingOptions
 from jasper.training_setup import jasper_schedule
 
 
@@ -34,59 +35,27 @@ def test_every_step_equals_the_original_optimizer(folder: Path, name: str):
     assert norms == pytest.approx(published[name]["final_exp_avg_sq"], rel=1e-5)
 
 
-def test_its_state_goes_on_exactly(tmp_path: Path):
-    torch.manual_seed(0)
-    gradients = [[torch.randn(3, 2), torch.randn(4)] for _ in range(6)]
-
-    def weights() -> dict[str, nn.Parameter]:
-        return {"a": nn.Parameter(torch.ones(3, 2)), "b": nn.Parameter(torch.ones(4))}
-
-    def run(named: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer, steps: slice) -> None:
-        for row in gradients[steps]:
-            for weight, gradient in zip(named.values(), row):
-                weight.grad = gradient
-            optimizer.step()
-
-    def make(named: dict[str, nn.Parameter]) -> Novograd:
-        return Novograd(named.values(), 0.1, betas=(0.9, 0.5), weight_decay=0.01, amsgrad=True)
-
-    whole = weights()
-    run(whole, make(whole), slice(6))
-    first = weights()
-    optimizer = make(first)
-    run(first, optimizer, slice(3))
-    torch.save(state_by_name(optimizer, first), tmp_path / "state.pt")
-    second = {name: nn.Parameter(weight.detach().clone()) for name, weight in first.items()}
-    optimizer = make(second)
-    load_state_by_name(optimizer, torch.load(tmp_path / "state.pt", weights_only=True), second, where="state.pt")
-    run(second, optimizer, slice(3, 6))
-    for name, weight in whole.items():
-        assert torch.equal(second[name], weight)
-
-
 def test_the_rates_of_updates_are_the_published_tables_and_not_one_step_late(folder: Path):
     tables = read_golden(folder / "optimizers.json", "lr_policy")
     assert tables
     for table in tables:
         given = table["kwargs"]
-        schedule = jasper_schedule(
-            given["initial_lr"],
-            policy=given["policy"],
+        options = TrainingOptions(
+            lr_policy=given["policy"],
             warmup_epochs=given["warmup_epochs"],
             hold_epochs=given["hold_epochs"],
-            n_epochs=given["num_epochs"],
             min_lr=given["min_lr"],
-            gamma=given.get("exp_gamma", 1.0),
+            lr_exp_gamma=given.get("exp_gamma", 1.0),
         )
+        schedule = jasper_schedule(options, given["initial_lr"], n_epochs=given["num_epochs"])
         rate = schedule_over(schedule, steps_per_epoch=given["steps_per_epoch"])
         for step, epoch, expected in table["rows"]:
             assert rate(step, epoch) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_polynomial_policy_falls_from_the_full_rate_to_the_least():
-    schedule = jasper_schedule(
-        0.01, policy="polynomial", warmup_epochs=1, hold_epochs=1, n_epochs=4, min_lr=0.001, gamma=1.0
-    )
+    options = TrainingOptions(lr_policy="polynomial", warmup_epochs=1, hold_epochs=1, min_lr=0.001)
+    schedule = jasper_schedule(options, 0.01, n_epochs=4)
     rate = schedule_over(schedule, steps_per_epoch=10)
     steps = [(1, 1), (10, 1), (20, 2), (30, 3), (40, 4), (50, 5)]
     expected = [0.01 * 2 / 11, 0.01, 0.01, 0.001 + 0.009 * 0.25, 0.001, 0.001]

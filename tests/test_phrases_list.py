@@ -35,7 +35,6 @@ def test_a_header_names_the_columns_in_any_order(tmp_path):
     [
         ("output|text\na.wav|One.\n", "a.tsv", [("a.wav", "One.")]),
         ("a.wav|One, two.\nb.wav|Three.\n", "a.tsv", [("a.wav", "One, two."), ("b.wav", "Three.")]),
-        ("a.wav|One, two.\nb.wav|Three.\n", "a.txt", [("a.wav", "One, two."), ("b.wav", "Three.")]),
         ("One.\n\nTwo.\n", "a.txt", [("audio_0001.wav", "One."), ("audio_0002.wav", "Two.")]),
     ],
 )
@@ -52,22 +51,16 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("\n \n", "{path}: holds no phrases"),
         ("output\ttext\n", "{path}: a header and no phrases"),
         ("One two three.\n", "{path}:1: expected a header with the column text, mel or wav, got 'One two three.'"),
         ("output\ttext\na.wav\tOne.\tmore\n", "{path}:2: 3 columns, expected 2: output and text"),
         ("a.wav|One.\nTwo.\n", "{path}:2: 1 columns, expected 2: output and text"),
-        ("text|output\nOne | two.|a.wav\n", "{path}:2: 3 columns, expected 2: text and output"),
         ("ouput\ttext\na.wav\tOne.\n", "{path}:1: column 'ouput', expected some of output, text, mel"),
-        ("text\ttext\nOne.\tOne.\n", "{path}:1: column 'text', expected some of"),
         ("mel\twav\na.pt\ta.wav\n", "{path}:1: columns mel and wav both give the mel-spectrogram; keep one"),
         ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
         ("../a.wav|One.\n", "{path}:1: output '../a.wav': expected a file name inside the output folder"),
-        ("/tmp/a.wav|One.\n", "{path}:1: output '/tmp/a.wav': expected a file name inside the output folder"),
-        ("x/|One.\n", "{path}:1: output 'x/'"),
         ("a.wav|One.\nb.m4a|Two.\n", "{path}:2: output 'b.m4a': expected a name that ends in .wav, .flac, .ogg or"),
         ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav is, but for its suffix, that of {path}:1"),
-        ("a.wav|One.\na.mp3|Two.\n", "{path}:2: output a.mp3 is, but for its suffix, that of {path}:1 too"),
     ],
 )
 def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
@@ -81,14 +74,11 @@ def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("One.\na|b\nThis | that.\n", ["One.", "a|b", "This | that."]),
         ("This | that.\nOne.\n", ["This | that.", "One."]),
         ("Either|or\nthis |that\n", ["Either|or", "this |that"]),
-        ("text\nThis | that.\n", ["This | that."]),
         ("a.wav|This | that|those.\nb|One.|0\n", ["This | that|those.", "One.|0"]),
         ("my song.MP3 | This | that.\n", ["This | that."]),
         ("a|One.\nb|Two | three.\n", ["One.", "Two | three."]),
-        ("output|text\na.wav|This | that.\n", ["This | that."]),
         ("output\ttext\na.wav\tThis | that.\n", ["This | that."]),
         ("text\toutput\nThis | that.\ta.wav\n", ["This | that."]),
     ],

@@ -9,9 +9,9 @@ from tiny import make_corpus, train_options
 
 import train
 from common import precision
-from common.cli import add_precision_arguments, precision_from_args
 from common.errors import OptionError
-from common.precision import has_bfloat16
+from common.options import add_options, read_options
+from common.precision import ComputingOptions, has_bfloat16
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
 WARNING = "warning: --amp-dtype bfloat16: this processor has no bfloat16 instructions; emulating them is slower"
@@ -19,8 +19,8 @@ WARNING = "warning: --amp-dtype bfloat16: this processor has no bfloat16 instruc
 
 def parsed(*words: str) -> precision.Precision:
     parser = argparse.ArgumentParser()
-    add_precision_arguments(parser)
-    return precision_from_args(parser.parse_args(words))
+    add_options(parser, ComputingOptions)
+    return read_options(parser.parse_args(words), ComputingOptions).precision()
 
 
 @pytest.mark.parametrize(

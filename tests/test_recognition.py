@@ -203,8 +203,6 @@ def test_percentiles_and_throughput_are_those_of_the_batches():
         ("--pad-to-max-duration", "--pad-to-max-duration needs --max-duration"),
         ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv or .txt, or a folder"),
         ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
-        ("--save-logits a.pt --iterations 2", "--save-logits needs transcripts, and --iterations only measures"),
-        ("--amp-dtype bfloat16", "--amp-dtype bfloat16 chooses the precision of --amp"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: str, message: str):

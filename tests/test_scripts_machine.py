@@ -274,11 +274,9 @@ def test_the_digits_are_unpacked_checked_and_trained_on_next(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("missing", r"recordings/3_lucas_1\.wav is missing; expected takes 0 to 1"),
-        ("one more", r"recordings/3_lucas_2\.wav is not of the dataset"),
+        ("missing", r"recordings: 119 recordings of 6 speakers, expected 120 of 6, such as 7_george_12\.wav"),
         ("rate", r"_0\.wav: 16000 Hz, expected 8000"),
-        ("name", r"recordings/three\.wav is not of the dataset; .* such as 7_george_12\.wav"),
-        ("speakers", r"5 speakers \(george, jackson, lucas, nicolas, theo\), expected 6"),
+        ("speakers", r"recordings: 100 recordings of 5 speakers, expected 120 of 6"),
         ("other", r"no archive of the dataset; expected one folder recordings in it"),
     ],
 )
@@ -290,8 +288,6 @@ def test_digits_that_are_not_as_published_are_refused_and_not_kept(
     top = "free-spoken-digit-dataset-1.0.10/recordings"
     if change == "missing":
         del files[f"{top}/3_lucas_1.wav"]
-    if change in ("one more", "name"):
-        files[f"{top}/{'3_lucas_2' if change == 'one more' else 'three'}.wav"] = files[f"{top}/3_lucas_1.wav"]
     if change == "other":
         files = {"README.md": b"digits"}
     with pytest.raises(InputError, match=message):

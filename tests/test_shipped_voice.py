@@ -14,7 +14,7 @@ from common.config import to_plain
 from common.errors import InputError, OptionError
 from common.files import write_json
 from common.serving.arguments import load_models
-from common.synthesis import load_voice, shipped, shipped_vocoder
+from common.synthesis import load_voice, loading, shipped_vocoder
 from common.torch_file import save_tensor
 
 
@@ -23,14 +23,14 @@ def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in place of voices/, with nothing in it."""
     folder = tmp_path / "voices"
     folder.mkdir()
-    monkeypatch.setattr(shipped, "VOICES", folder)
+    monkeypatch.setattr(loading, "VOICES", folder)
     return folder
 
 
 @pytest.fixture
 def filled(voices: Path) -> Path:
-    save_voice(voices / shipped.VOICE)
-    save_vocoder(voices / shipped.VOCODER)
+    save_voice(voices / loading.VOICE)
+    save_vocoder(voices / loading.VOCODER)
     return voices
 
 
@@ -38,7 +38,7 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
     assert soundfile.info(tmp_path / "speech.wav").frames > 1000
     out = capsys.readouterr().out
-    assert f"no checkpoint is given: {filled / shipped.VOICE} speaks through {filled / shipped.VOCODER}\n" in out
+    assert f"no checkpoint is given: {filled / loading.VOICE} speaks through {filled / loading.VOCODER}\n" in out
     assert "Griffin-Lim" not in out
 
 
@@ -52,13 +52,13 @@ def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tm
 
 def test_mels_alone_need_no_vocoder(filled: Path, tmp_path: Path, capsys):
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "m"), "--no-audio", "--save-mels"]) == 0
-    assert shipped.VOCODER not in capsys.readouterr().out
+    assert loading.VOCODER not in capsys.readouterr().out
     assert list((tmp_path / "m" / "mels").iterdir())
 
 
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
     assert shipped_vocoder(AUDIO) is not None and shipped_vocoder(replace(AUDIO, framing="aligned")) is None
-    save_voice(filled / shipped.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))
+    save_voice(filled / loading.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
     assert "Griffin-Lim" in capsys.readouterr().out
 
@@ -67,7 +67,7 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
     mine = save_voice(tmp_path / "mine.pt")
     words = ["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]
     assert inference.main(words) == 0
-    line = f"no vocoder checkpoint is given: the sound is made by {filled / shipped.VOCODER}\n"
+    line = f"no vocoder checkpoint is given: the sound is made by {filled / loading.VOCODER}\n"
     assert line in capsys.readouterr().out
     for asks in (["--griffin-lim-iters", "60"], ["--torchscript"]):
         assert inference.main([*words, *asks]) == 0
@@ -81,7 +81,7 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
 def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(filled: Path, tmp_path: Path, capsys):
     (tmp_path / "list.tsv").write_text("mel\toutput\nmels/a.pt\ta.wav\n")
     words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "o")]
-    for channels, made_by in ((16, str(filled / shipped.VOCODER)), (8, "Griffin-Lim")):
+    for channels, made_by in ((16, str(filled / loading.VOCODER)), (8, "Griffin-Lim")):
         save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(channels, 30) - 4)
         write_json(tmp_path / "mels" / "audio.json", to_plain(replace(AUDIO, n_mels=channels)))
         assert inference.main(words) == 0
@@ -106,7 +106,7 @@ def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path
 def test_load_voice_and_the_server_use_them(filled: Path, capsys):
     voice = load_voice(device="cpu")
     assert voice.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
-    assert load_voice(vocoder=filled / shipped.VOCODER, device="cpu").vocoder.name == "hifigan"
+    assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").vocoder.name == "hifigan"
     models = load_models(["--cpu"])
     assert models.voice_name == "lj-small" and models.voice.vocoder.name == "hifigan"
     assert "speaks through" in capsys.readouterr().out
@@ -127,7 +127,7 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     missing = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0")
     assert missing.returncode == 1 and "no FastPitch checkpoint in ./output" in missing.stderr
     (tmp_path / "voices").mkdir()
-    for name in (shipped.VOICE, shipped.VOCODER):
+    for name in (loading.VOICE, loading.VOCODER):
         (tmp_path / "voices" / name).touch()
     for script in ("serve.sh", "inference_example.sh"):
         found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0", HARMONIC="mine.pt").stdout

@@ -18,10 +18,7 @@ BATCHES = [
 
 
 def summary(batches: list[BatchTimes]) -> dict[str, float]:
-    measurements = Measurements(sampling_rate=22050, batch_size=4, vocoder_name="griffin_lim")
-    for batch in batches:
-        measurements.add(batch)
-    return measurements.summary()
+    return Measurements(sampling_rate=22050, batch_size=4, vocoder_name="griffin_lim", batches=batches).summary()
 
 
 def test_latency_intervals_are_those_of_a_normal_distribution():

@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
-from golden_files import group, read_golden
-from safetensors.torch import load_file
 from tiny import train_options
-from tiny_tacotron2 import TINY, published, tiny_network
-from tiny_voice import save_vocoder
+from tiny_tacotron2 import TINY, tiny_network
 from torch import Tensor
 
 import extract_mels
@@ -30,8 +27,8 @@ from common.logger import read_log
 from common.synthesis import MelOutput
 from common.text import TextFrontEnd
 from common.torch_file import load_tensor
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
-from tacotron2.model import Tacotron2, teach
+from tacotron2.data_function import Tacotron2Dataset
+from tacotron2.model import Tacotron2
 
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
 FOLDERS = ("mels", "durations", "attentions", "mels_teacher", "pitch_char")
@@ -174,21 +171,6 @@ def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
     assert status == 1 and "no EMA weights; leave out --ema" in err
 
 
-def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.MonkeyPatch):
-    folder = goldens / "tacotron2"
-    tensors = load_file(folder / "tacotron2_forward.safetensors")
-    given = group(tensors, "input")
-    network = published(folder)
-    # The published numbers are of a prenet without dropout.
-    monkeypatch.setattr(network, "prenet_masks", lambda n, seed: torch.ones(n, 2, 1, network.config.prenet_dim))
-    tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
-    mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
-    output = teach(network, tokens, mels)
-    wanted = read_golden(folder / "tacotron2_forward.json", "durations")
-    for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
-        assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
-
-
 def test_fastpitch_trains_on_the_durations(corpus: Path, extract: Extract, tmp_path: Path):
     status, out, _ = extract("--extract-mels", "--extract-durations", "--extract-pitch-char")
     text_options = re.search(r"durations are of the symbols of (.*);", out)[1].split()  # as the run says
@@ -219,32 +201,6 @@ def test_what_is_whole_is_kept_and_the_rest_is_made_again(corpus: Path, extract:
     assert (
         table["mels_teacher/"] == ["0", "6"] and table["mels/"] == ["0", "6"] and table["pitch_char_hz/"] == ["2", "4"]
     )
-
-
-def test_ctrl_c_leaves_complete_files_and_resuming_makes_the_rest(
-    corpus: Path, extract: Extract, monkeypatch: pytest.MonkeyPatch
-):
-    assert extract(*ALL)[0] == 0
-    wanted = features(corpus)
-    for name in FOLDERS:
-        for path in (corpus / name).glob("*.pt"):
-            path.unlink()
-    monkeypatch.setattr("common.extraction.teacher.BATCH", 2)
-    n_clips, original = [], Tacotron2.teacher_forced
-
-    def interrupted(self: Tacotron2, batch: Tacotron2Batch) -> MelOutput:
-        n_clips.append(len(batch.names))
-        if len(n_clips) == 2:
-            raise KeyboardInterrupt
-        return original(self, batch)
-
-    monkeypatch.setattr(Tacotron2, "teacher_forced", interrupted)
-    status, out, err = extract(*ALL, "--resume")
-    assert (status, out) == (130, "") and "interrupted" in err
-    assert len(features(corpus)["durations"]) == 2
-    assert extract(*ALL, "--resume")[0] == 0
-    assert n_clips == [2, 2, 2, 2]
-    same(features(corpus), wanted)
 
 
 def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract: Extract, network: Tacotron2):
@@ -318,17 +274,3 @@ def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, 
     assert extract(*grids)[0] == 0
     assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
     assert "durations: holds features that no model made, and now Tacotron2 would" in extract("--extract-durations")[2]
-
-
-def test_checkpoints_that_are_no_teacher_are_refused(
-    corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2
-):
-    arpabet = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
-    for model, message in (
-        (save_vocoder(tmp_path / "vocoder.pt"), "a checkpoint of HiFi-GAN, expected one of Tacotron2"),
-        (save(tmp_path / "bad.pt", network, text=arpabet), "symbol set arpabet has"),
-    ):
-        status, _, err = extract("--extract-durations", model=model)
-        assert status == 1 and message in err and "\n" not in err
-    assert "absent.pt: no such checkpoint" in extract("--extract-durations", model=tmp_path / "absent.pt")[2]
-    assert features(corpus) == {}

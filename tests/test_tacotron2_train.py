@@ -9,7 +9,6 @@ from training_setup import parsed, set_up
 
 import train
 from common.config import AudioConfig
-from common.errors import OptionError
 from tacotron2.model import ModelConfig, build_networks
 from tacotron2.training_setup import annealing_schedule, model_config, set_up_networks
 
@@ -119,20 +118,3 @@ def test_a_list_of_recordings_trains_in_any_precision(tmp_path: Path, precision:
     with without_samples():
         assert train.main([*options, "--epochs", "1", "--gradient-accumulation-steps", "1", *precision]) == 0
     assert logged(tmp_path / "out", "train_loss")[0] > 0
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--gate-threshold", "1.5"), "--gate-threshold"),
-        (("--encoder-kernel-size", "4"), "--encoder-kernel-size"),
-        (("--symbols-embedding-dim", "8"), "--encoder-embedding-dim"),
-        (("--p-attention-dropout", "1"), "--p-attention-dropout"),
-    ],
-)
-def test_senseless_options_are_refused_by_name(
-    corpus: Path, tmp_path: Path, options: tuple[str, ...], named: str, capsys: pytest.CaptureFixture
-):
-    with pytest.raises((OptionError, SystemExit)) as ended:
-        train.main(mels_options(corpus, tmp_path, *options))
-    assert named in f"{ended.value} {capsys.readouterr().err}"

@@ -32,18 +32,8 @@ def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
     ("text", "reading"),
     [
         (
-            "On Jan. 6, 2021, at 2 p.m., Dr. Lee of St. Mary's paid £3.50 for No. 7.",
-            "on january sixth, twenty twenty one, at two p.m., doctor lee of saint mary's paid three pounds fifty "
-            "pence for number seven.",
-        ),
-        (
             "No. He lives at 221B Baker St. The train leaves at 12:00.",
             "no. he lives at two twenty one b baker street. the train leaves at twelve o'clock.",
-        ),
-        (
-            "I told George I was born in 1905; 1905 people came, on the 3rd.",
-            "i told george i was born in nineteen oh five; one thousand nine hundred and five people came, "
-            "on the third.",
         ),
         (
             "Call (212) 555-0199, or write to bob@mail.com re: the 5 km run (10 kg of rice).",

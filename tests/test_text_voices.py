@@ -38,7 +38,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recordings with lists of text (train.txt) and of eSpeak's phones (train_phones.txt)."""
     folder = tmp_path_factory.mktemp("phones") / "corpus"
     speaker = Speaker(words_per_minute=200)
-    make_corpus(folder, sentences=SENTENCES, speaker=speaker, n_validation=1)
+    make_corpus(folder, SENTENCES, {"": speaker}, n_validation=1)
     for name in ("train", "val"):
         rows = [line.split("|") for line in (folder / f"{name}.txt").read_text().splitlines()]
         lines = [f"{wav}|{' '.join(speaker.phones(text))}\n" for wav, text in rows]

@@ -141,48 +141,11 @@ def test_nothing_is_left_of_silence_alone():
 
 
 HEAD = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"phones"\n0\n2\n2\n'
-LONG = """File type = "ooTextFile"
-Object class = "TextGrid"
-
-xmin = 0
-xmax = 2
-tiers? <exists>
-size = 2
-item []:
-    item [1]:
-        class = "TextTier"
-        name = "events"
-        xmin = 0
-        xmax = 2
-        points: size = 1
-        points [1]:
-            number = 0.5
-            mark = "a ""loud"" noise"
-    item [2]:
-        class = "IntervalTier"
-        name = "phones"
-        xmin = 0
-        xmax = 2
-        intervals: size = 2
-        intervals [1]:
-            xmin = 0
-            xmax = 1
-            text = "AA1"
-        intervals [2]:
-            xmin = 1
-            xmax = 2
-            text = "K"
-"""
 TRUNCATED = "not a readable TextGrid: truncated, or a label is not in quotes"
 WRONG_GRIDS = {
     "no quotes": (HEAD + '0\n1\nAA1\n1\n2\n"K"\n', TRUNCATED),
-    "two labels": (HEAD + '0\n1\n"AA1" "B"\n1\n2\n"K"\n', TRUNCATED),
-    "more than announced": (HEAD + '0\n1\n"AA1"\n1\n2\n"K"\n2\n3\n"T"\n', TRUNCATED),
-    "fewer than announced": (HEAD + '0\n1\n"AA1"\n', TRUNCATED),
     "backwards": (HEAD + '0\n1\n"AA1"\n2\n1\n"K"\n', "Start time 2.0 after end time 1.0"),
     "another class": (HEAD.replace("TextGrid", "Pitch"), "not a readable TextGrid"),
-    "long, no quotes": (LONG.replace('"AA1"', "AA1"), TRUNCATED),
-    "points": (LONG.replace("phones", "words").replace("events", "phones"), "no tier of intervals named phones"),
     "a space in a phone": (HEAD + '0\n1\n"AH 0"\n1\n2\n"K"\n', "the phone 'AH 0' at 0 s is not one word"),
     "a bar in a phone": (HEAD + '0\n1\n"A|B"\n1\n2\n"K"\n', "the phone 'A|B' at 0 s is not one word"),
     "Latin-1": ((HEAD + '0\n1\n"\u00e4"\n').encode("latin-1"), "byte 2 is not UTF-8; save the TextGrid as UTF-8, or"),
@@ -203,8 +166,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_long_and_short_files_with_any_newlines_are_read_alike(tmp_path: Path, newline: str):
+def test_files_with_any_newlines_are_read_alike(tmp_path: Path, newline: str):
     path = tmp_path / "a.TextGrid"
-    for text in (LONG, HEAD + '0\n1\n"AA1"\n1\n2\n"K"\n', LONG.replace("AA1", " AA1 ")):
-        path.write_bytes(text.replace("\n", newline).encode("utf-16"))
-        assert read_alignment(path, CONFIG).phones == ("AA1", "K")
+    path.write_bytes((HEAD + '0\n1\n" AA1"\n1\n2\n"K"\n').replace("\n", newline).encode("utf-16"))
+    assert read_alignment(path, CONFIG).phones == ("AA1", "K")

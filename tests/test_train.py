@@ -93,7 +93,7 @@ def test_inf_turns_gradient_clipping_off(model: TinyModel):
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(extra: list[str], message: str, corpus: Path, tmp_path: Path):
-    with pytest.raises((OptionError, SystemExit), match=message):
+    with pytest.raises((InputError, SystemExit), match=message):
         run_train(corpus, tmp_path, "--epochs", "1", *extra)
 
 

@@ -52,13 +52,13 @@ def test_the_quick_start_of_the_original_runs_through(tmp_path: Path):
 )
 def test_the_named_list_says_which_fastpitch_is_trained(tmp_path: Path, text: str, durations: bool):
     (tmp_path / "list.txt").write_text(text)
-    settings = {"TRAIN_FILELIST": tmp_path / "list.txt", "PYTHON": "py", "DRY_RUN": "1"}
+    settings = {"TRAIN_FILELIST": tmp_path / "list.txt", "DRY_RUN": "1"}
     done = run_bash(ROOT / "scripts/train.sh", **settings)
     assert ("--learned-alignment" in done.stdout, "--energy-conditioning" in done.stdout) == (not durations,) * 2
     said = f"FastPitch 1.0: {tmp_path}/list.txt gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them"
     if not durations:
         said = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/list.txt gives no durations"
-    assert done.stderr.splitlines()[-1] == said
+    assert said in done.stderr.splitlines()
 
 
 def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):

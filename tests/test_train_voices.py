@@ -45,8 +45,8 @@ def test_one_stage_alone(tmp_path: Path):
     trainings = by_model(commands)
     assert len(trainings["Harmonic"]) == 1 and trainings["FastPitch"] == []
     assert "--cuda" in trainings["Harmonic"][0]
-    wrong = run_bash(ROOT / SCRIPT, STAGES="vocoders", DRY_RUN="1", PYTHON="py")
-    assert wrong.returncode == 2 and "expected of data, vocoder and voice" in wrong.stderr
+    wrong = run_bash(ROOT / SCRIPT, STAGES="vocoders", DRY_RUN="1")
+    assert wrong.returncode == 2 and "expected one of data, vocoder, voice" in wrong.stderr
     absent = run_bash(ROOT / SCRIPT, DATASET_PATH="/nonexistent", PYTHON="true", NUM_GPUS="0", OUTPUT_DIR=tmp_path)
     assert absent.returncode == 1 and "/nonexistent: no such folder" in absent.stderr
 

@@ -1,10 +1,6 @@
 """Sound through a trained vocoder: what the published networks make of a mel, whatever the batch, precision or form."""
 
 import dataclasses
-import os
-import shlex
-import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,7 +10,6 @@ import tiny_voice
 import torch
 from hifigan_goldens import AUTHORS, NVIDIA
 from safetensors.torch import load_file
-from shell import ROOT
 from torch import Tensor, nn
 
 import inference
@@ -239,31 +234,6 @@ def test_recordings_need_no_vocoder_and_no_options(tmp_path):
     waves = spoken(tmp_path, "--griffin-lim-iters", "2")
     assert len(waves["audio_0001"]) == (1 + 9000 // 200) * 200  # of the frames that are usual at 16 kHz
     assert soundfile.info(tmp_path / "out" / "audio_0001.wav").samplerate == 16000
-
-
-def test_a_list_of_texts_names_the_command_that_lists_recordings_for_copy_synthesis(tmp_path):
-    lengths = {"a": 9000, "b 2": 7777, "more/c": 5000}
-    for name, n_samples in lengths.items():
-        path = tmp_path / "my voice" / "wavs" / f"{name}.wav"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_wav(path, 0.3 * torch.rand(n_samples), sampling_rate=22050)
-    (tmp_path / "list.tsv").write_text("output\ttext\na.wav\tGo on.\n")
-    options = ("--hifigan", vocoder_checkpoint(tmp_path / "v.pt"))
-    with pytest.raises(InputError, match=r"list\.tsv:2: no column mel or wav, .* a list of recordings: bash") as caught:
-        spoken(tmp_path, *options, "--dataset-path", tmp_path / "my voice")
-    command = str(caught.value).partition("recordings: ")[2].replace("copy.tsv", shlex.quote(f"{tmp_path}/list.tsv"))
-    made = subprocess.run(
-        ["bash", "-c", command],
-        cwd=ROOT,
-        env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert made.stdout == f"{tmp_path}/list.tsv: 3 recordings\n"
-    waves = {name: len(wave) for name, wave in spoken(tmp_path, *options).items()}
-    hop = AudioConfig().hop_length
-    assert waves == {Path(name).name: pytest.approx(n_samples, abs=hop) for name, n_samples in lengths.items()}
 
 
 OTHERS = {"framing": "centered", "peak": None}

@@ -18,11 +18,14 @@ from torch import Tensor
 import inference
 from common.audio import PITCH_LIMITS, load_wav
 from common.audio.pitch import estimate_pitch_at_frames
+from common.checkpoints import open_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from common.precision import Precision
 from common.serving import Limits, Service
-from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice
-from common.synthesis.prosody_table import Prosody, parse_prosody
+from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice, make_voice
+from common.synthesis.options import SpeakingOptions, VoiceOptions
+from common.synthesis.prosody import Prosody, parse_prosody
 
 TEXT = "a voice that is heard for a second or two."
 
@@ -39,7 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def voice(folder: Path) -> Voice:
-    return load_voice(folder / "voice.pt", folder / "harmonic.pt", device="cpu", vocoder_pitch="voice", fade_out=0)
+    opened = [open_checkpoint(folder / f"{name}.pt", ema=True) for name in ("voice", "harmonic")]
+    return make_voice(*opened, VoiceOptions(SpeakingOptions(vocoder_pitch="voice", fade_out=0)), precision=Precision())
 
 
 def with_pitch(table: Prosody, *values: float) -> Prosody:

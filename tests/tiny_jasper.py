@@ -129,7 +129,7 @@ def tiny_engine(
         networks,
         JasperObjective(augmentation),
         {"jasper": optimizer},
-        schedules={"jasper": lambda iteration, epoch: 0.01},
+        schedule=lambda iteration, epoch: 0.01,
         ranks=ranks or Ranks(),
         options=EngineOptions(**options),
     )

@@ -110,7 +110,11 @@ def vocoder_engine(
         )
         for phase in objective.phases
     }
-    schedules = {phase.name: lambda iteration, epoch: recipe["learning_rate"] for phase in objective.phases}
     return Engine(
-        networks, objective, optimizers, schedules=schedules, ranks=ranks or Ranks(), options=EngineOptions(**options)
+        networks,
+        objective,
+        optimizers,
+        schedule=lambda iteration, epoch: recipe["learning_rate"],
+        ranks=ranks or Ranks(),
+        options=EngineOptions(**options),
     )

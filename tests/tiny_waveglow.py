@@ -90,7 +90,7 @@ def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: An
         networks,
         WaveGlowObjective(TINY_AUDIO),
         {"waveglow": optimizer},
-        schedules={"waveglow": lambda iteration, epoch: 1e-3},
+        schedule=lambda iteration, epoch: 1e-3,
         ranks=ranks or Ranks(),
         options=EngineOptions(**options),
     )

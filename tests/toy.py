@@ -145,7 +145,7 @@ def toy_engine(
         networks,
         objective,
         optimizers,
-        schedules={phase.name: lambda iteration, epoch: learning_rate for phase in objective.phases},
+        schedule=lambda iteration, epoch: learning_rate,
         ranks=ranks or Ranks(),
         options=EngineOptions(**options),
     )

@@ -4,34 +4,28 @@ from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
 from waveglow import config, options
 
-_data_function = deferred("waveglow.data_function")
-_export = deferred("waveglow.export")
-_loss_function = deferred("waveglow.loss_function")
-_model = deferred("waveglow.model")
-_published_checkpoints = deferred("waveglow.published_checkpoints")
-_training_setup = deferred("waveglow.training_setup")
+_package = deferred("waveglow")
 
 MODEL = ModelSpec(
     name="WaveGlow",
     config=config.ModelConfig,
-    build_networks=_model.build_networks,
+    build_networks=_package.model.build_networks,
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=_training_setup.set_up,
-        model_config=_training_setup.model_config,
-        build_dataset=_data_function.build_dataset,
-        build_objective=_loss_function.build_objective,
+        set_up=_package.training_setup.set_up,
+        model_config=_package.training_setup.model_config,
+        build_dataset=_package.data_function.build_dataset,
+        build_objective=_package.loss_function.build_objective,
     ),
     inference=VocoderSpec(
-        settings=_model.vocoder_settings,
+        settings=_package.model.vocoder_settings,
         options=options.InferenceOptions,
-        to_torchscript=_model.to_torchscript,
-        context=_model.context_frames,
+        context=_package.model.context_frames,
     ),
-    read_published=_published_checkpoints.read_published,
+    read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(),
-    exports=_export.exports,
-    signatures=_export.signatures,
-    from_exported=_export.from_exported,
+    exports=_package.export.exports,
+    signatures=_package.export.signatures,
+    from_exported=_package.export.ExportedWaveGlow,
 )

@@ -74,7 +74,8 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
 class ExportedWaveGlow:
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, config: ModelConfig, audio: AudioConfig) -> None:
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
+        audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
         self._run = run
         self._per_frame = audio.hop_length // config.n_group
         self._context = context_frames(config, audio)
@@ -107,8 +108,3 @@ class ExportedWaveGlow:
             hop = wave.size(1) // len(read)
             waves.append(wave[:, (frames.start - read.start) * hop : (frames.stop - read.start) * hop])
         return torch.cat(waves, dim=1)
-
-
-def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
-    """The network of an exported file."""
-    return ExportedWaveGlow(run, config, from_plain(AudioConfig, description["config"]["audio"], where="config.audio"))

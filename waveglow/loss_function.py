@@ -1,13 +1,15 @@
 """WaveGlow's loss: the negative log-likelihood of sound, given its mel-spectrogram."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import input_mel_extractor
+from common.errors import InputError
 from common.training import Example, LogStyle, Networks, Objective, Phase, shown
 from waveglow.data_function import WaveGlowBatch
-from waveglow.determinants import check_determinants
 from waveglow.model import FlowOutput, WaveGlow
 from waveglow.options import TrainingOptions
 
@@ -44,7 +46,12 @@ class WaveGlowObjective(Objective):
     def diagnose(self, networks: Networks) -> None:
         network = networks["waveglow"]
         assert isinstance(network, WaveGlow)
-        check_determinants(network.matrices)
+        for flow, value in enumerate(network.log_determinants().tolist()):
+            if math.isnan(value):
+                raise InputError(
+                    f"the determinant of flow {flow}'s 1x1 convolution is no longer positive; "
+                    "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
+                )
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
         assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation

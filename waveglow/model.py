@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths
+from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
 from common.synthesis import VocoderSettings
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
-from waveglow.determinants import log_determinants
 from waveglow.options import InferenceOptions
 
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
@@ -125,19 +124,25 @@ class WaveGlow(nn.Module):
         self.convinv = nn.ModuleList(Invertible1x1Conv(width) for width in widths)
         self._noise = SeededNoise(config.n_group)
 
-    @property
-    def matrices(self) -> list[Tensor]:
-        """Those of the 1x1 convolutions, (C, C) float32 each."""
-        return [cast(Tensor, conv.matrix) for conv in self.convinv]
+    @never_compiled
+    def log_determinants(self) -> Tensor:
+        """Logarithms of the 1x1 convolutions' determinants (n_flows,), NaN for one that is not positive."""
+        size = self.config.n_group
+        matrices = [cast(Tensor, conv.matrix) for conv in self.convinv]
+        with torch.autocast(matrices[0].device.type, enabled=False):
+            # Filled up with an identity, which leaves the determinant as it is, all go into one call.
+            identity = torch.eye(size, device=matrices[0].device)
+            filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
+            signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
+        return torch.where(signs > 0, log_abs, torch.nan)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
         """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out.
 
-        Raises:
-            InputError: the determinant of a 1x1 convolution is not positive (see `log_determinants`).
+        A 1x1 convolution whose determinant is not positive has the ``log_det`` NaN.
         """
         config = self.config
-        log_dets = log_determinants(self.matrices)
+        log_dets = self.log_determinants()
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
         cond = grouped(self.upsample(mel)[:, :, :n_samples], config.n_group)
@@ -256,24 +261,14 @@ def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
         conv.prepare_for_inference()
 
 
-def to_torchscript(network: WaveGlow) -> torch.jit.ScriptModule:
-    """Refused, with the reason and the alternative."""
-    raise OptionError("--torchscript: WaveGlow's seeded noise cannot be drawn in TorchScript; use --compile")
-
-
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
     """A new network with random weights, the same for training and ``inference``.
 
     Raises:
-        OptionError: the network does not read such mels, or groups of samples do not divide a hop.
+        OptionError: groups of samples do not divide a hop.
     """
-    if config.n_mel_channels != audio.n_mels:
-        raise OptionError(
-            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
-            f"the audio has {audio.n_mels}"
-        )
     if audio.hop_length % config.n_group:
         raise OptionError(
             f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"

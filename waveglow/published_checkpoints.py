@@ -8,7 +8,6 @@ from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig
-from common.errors import CheckpointError, shown
 from common.nn import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
 
@@ -37,7 +36,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     n_mels, _, kernel_size = state["upsample.weight"].shape
     return Checkpoint(
         model="WaveGlow",
-        config=_config(payload["config"], path) if payload.get("config") else _config_of_weights(state),
+        config=_config(payload["config"]) if payload.get("config") else _config_of_weights(state),
         audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // UPSAMPLING_FRAMES),
         text=None,
         networks={"waveglow": state},
@@ -47,14 +46,10 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     )
 
 
-def _config(values: Any, path: Path) -> dict[str, Any]:
+def _config(values: dict[str, Any]) -> dict[str, Any]:
     """Our fields of the original's constructor arguments."""
-    inner = values.get("WN_config") if isinstance(values, dict) else values
-    if not isinstance(inner, dict):
-        raise CheckpointError(f"{path}: config {shown(values)}: expected keys with values, those of WN_config too")
-    names = ("n_mel_channels", "n_flows", "n_group", "n_early_every", "n_early_size")
-    inner_names = {"wn_layers": "n_layers", "wn_kernel_size": "kernel_size", "wn_channels": "n_channels"}
-    return {name: values[name] for name in names} | {name: inner[key] for name, key in inner_names.items()}
+    own = {name: value for name, value in values.items() if name != "WN_config"}
+    return own | {f"wn_{name.removeprefix('n_')}": value for name, value in values["WN_config"].items()}
 
 
 def _config_of_weights(state: State) -> dict[str, Any]:

@@ -1,16 +1,20 @@
 """Checkpoints: our format, safe unpickling, and loading by content."""
 
 from .checkpoint import (
+    DTYPES as DTYPES,
     OWN_LAYOUT as OWN_LAYOUT,
     Checkpoint as Checkpoint,
     PartialFileError as PartialFileError,
     Stripped as Stripped,
+    Weights as Weights,
+    check_weights as check_weights,
     checkpoint_path as checkpoint_path,
     epoch_of as epoch_of,
     is_rolling as is_rolling,
     read_payload as read_payload,
     save_checkpoint as save_checkpoint,
     saved_checkpoints as saved_checkpoints,
+    strip_checkpoint as strip_checkpoint,
 )
 from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
 from .exported import (
@@ -19,10 +23,19 @@ from .exported import (
     OnnxForm as OnnxForm,
     Part as Part,
     Quantization as Quantization,
+    Runner as Runner,
+    Shape as Shape,
+    Signature as Signature,
     describe as describe,
     describe_part as describe_part,
+    vocoder_signature as vocoder_signature,
 )
-from .exporting import part_path as part_path, write_compared as write_compared, write_onnx as write_onnx
+from .exporting import (
+    part_path as part_path,
+    write_compared as write_compared,
+    write_onnx as write_onnx,
+    write_quantized as write_quantized,
+)
 from .inspection import inspect_checkpoint as inspect_checkpoint
 from .layout import (
     as_float32 as as_float32,
@@ -43,9 +56,5 @@ from .loading import (
     read_model as read_model,
 )
 from .options import EmaOptions as EmaOptions
-from .quantization import write_quantized as write_quantized
 from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
-from .running import Runner as Runner, Shape as Shape, Signature as Signature, vocoder_signature as vocoder_signature
 from .safetensors_file import write_safetensors as write_safetensors
-from .stripping import DTYPES as DTYPES, strip_checkpoint as strip_checkpoint
-from .weights import Weights as Weights, check_weights as check_weights

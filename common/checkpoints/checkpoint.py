@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,36 @@ from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, shown
 from common.files import check_file, write_atomically
 from common.registry import available_models, get_model
+
+Weights = dict[str, dict[str, Tensor]]  # network -> name -> tensor
+
+_LONGEST_LIST = 6  # weights named in an error
+
+
+def check_weights(own: Weights, given: Weights, *, where: str, kind: str = "weights") -> None:
+    """Refuse state dicts that cannot be loaded into networks with the state dicts ``own``.
+
+    ``kind`` of weights they are, ``where`` begins errors.
+
+    Raises:
+        CheckpointError: lists what is missing, unexpected or of another shape.
+    """
+    lines = [f"no network {name}" for name in own if name not in given]
+    for name in own.keys() & given.keys():
+        lines += _differences(own[name], given[name])
+    if lines:
+        listed = "; ".join(lines[:_LONGEST_LIST])
+        rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
+        raise CheckpointError(f"{where}: its {kind} do not fit the model: {listed}{rest}")
+
+
+def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+    """A line for each key and shape in which a state dict differs from the ``own`` one."""
+    lines = [f"missing {key}" for key in own if key not in given]
+    lines += [f"unexpected {key}" for key in given if key not in own]
+    shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
+    return lines + [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
+
 
 FORMAT_VERSION = 1
 OWN_LAYOUT = "ours"
@@ -187,3 +217,26 @@ def epoch_of(path: Path) -> int:
     found = _NAME.search(path.name)
     assert found is not None, f"{path} is not named as a checkpoint"
     return int(found[1])
+
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
+    """What inference needs of a checkpoint alone, with matrices and kernels in one of ``DTYPES``.
+
+    What has one value a channel (biases, norms, statistics) stays as it is: it takes no space, and rounding it costs
+    accuracy.
+    """
+    name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
+    state = (checkpoint.ema or {}).get(name, raw)
+    ema = state is not raw or checkpoint.has_ema
+    rounded = {key: _rounded(value, DTYPES[dtype]) for key, value in state.items()}
+    return replace(
+        checkpoint, networks={name: rounded}, ema=None, training=None, stripped=Stripped(dtype=dtype, ema=ema)
+    )
+
+
+def _rounded(value: Tensor, dtype: torch.dtype) -> Tensor:
+    is_matrix = value.is_floating_point() and value.dim() > 1 and value.numel() > value.size(0)
+    return value.to(dtype) if is_matrix else value

@@ -6,13 +6,12 @@ from typing import Any
 
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights, read_payload
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
 from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
-from common.checkpoints.weights import Weights
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 

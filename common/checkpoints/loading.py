@@ -9,11 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from common.checkpoints.checkpoint import Checkpoint, is_onnx
-from common.checkpoints.exported import ExportedFile, open_exported
+from common.checkpoints.checkpoint import Checkpoint, Weights, check_weights, is_onnx
+from common.checkpoints.exported import ExportedFile, OnnxRunner, Runner, open_exported
 from common.checkpoints.reading import load_checkpoint
-from common.checkpoints.running import OnnxRunner, Runner
-from common.checkpoints.weights import Weights, check_weights
 from common.config import AudioConfig, from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file

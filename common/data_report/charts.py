@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR
 from common.data_report.clip import QUIETEST
-from common.data_report.summary import DataReport
+from common.data_report.summary import DataReport, values_of
 from common.pages.charts import CHART_STYLE, data_url, scale_pitch, to_svg
 
 PITCH_EDGES = np.geomspace(PITCH_FLOOR, PITCH_CEILING, 73)  # Hz, half a semitone apart
@@ -61,7 +61,7 @@ def draw(report: DataReport) -> list[Chart]:
 
 def _draw_histogram(axis: Axes, report: DataReport, chart: Histogram) -> None:
     """Histograms over the same bins, and dashed lines at the limits that are in range."""
-    values = {label: np.array(report.values(name)) for label, name in chart.figures.items()}
+    values = {label: np.array(values_of(report.clips, name)) for label, name in chart.figures.items()}
     values = {label: found[found > QUIETEST] for label, found in values.items()}
     rows = [(label, found, color) for (label, found), color in zip(values.items(), chart.colors) if len(found)]
     if not rows:

@@ -69,12 +69,10 @@ def find_issues(
     extractor = MelExtractor(audio)
     found = [*_duplicates(clips), *_outliers(clips, limits)]
     for clip in clips:
-        found += [(clip, kind, reason) for kind, reason in _of_text(clip)]
-        if clip.fault is not None:
-            found.append((clip, *clip.fault))
+        reasons = [*_of_text(clip), *([] if clip.fault is None else [clip.fault])]
         if clip.sound is not None:
-            found += [(clip, kind, reason) for kind, reason in _of_file(clip.sound, audio, max_wav_value)]
-            found += [(clip, kind, reason) for kind, reason in _of_sound(clip, clip.sound, extractor, limits)]
+            reasons += [*_of_file(clip.sound, audio, max_wav_value), *_of_sound(clip, clip.sound, extractor, limits)]
+        found += [(clip, kind, reason) for kind, reason in reasons]
     order = list(KINDS)
     findings = [
         Finding(kind, clip.utterance.index, clip.utterance.where, clip.utterance.wav, reason)

@@ -10,9 +10,8 @@ from common.data_report.charts import draw
 from common.data_report.clip import measure
 from common.data_report.findings import find_issues
 from common.data_report.options import Limits
-from common.data_report.page import page
+from common.data_report.page import page, terminal
 from common.data_report.summary import DataReport, to_json
-from common.data_report.words import terminal
 from common.extraction import map_in_processes, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress

@@ -35,7 +35,7 @@ class DataReport:
     @property
     def seconds(self) -> float:
         """Total duration of the recordings that can be read."""
-        return sum(self.values("duration"))
+        return sum(values_of(self.clips, "duration"))
 
     @property
     def headline(self) -> str:
@@ -45,10 +45,6 @@ class DataReport:
         found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
         n_clips = f"{len(self.clips)} clip{'s' if len(self.clips) != 1 else ''}"
         return f"{n_clips}, {hours(self.seconds)} of speech: {found}"
-
-    def values(self, name: str) -> list[float]:
-        """One figure of the clips that have it."""
-        return _values(self.clips, name)
 
     @cached_property
     def speakers(self) -> dict[str, dict[str, Any]]:
@@ -61,7 +57,7 @@ class DataReport:
     @cached_property
     def distributions(self) -> dict[str, dict[str, float]]:
         """PERCENTILES over the clips of each of MEASURES that a clip has."""
-        found = {name: self.values(name) for name in MEASURES}
+        found = {name: values_of(self.clips, name) for name in MEASURES}
         return {
             name: dict(zip(PERCENTILES, map(float, np.percentile(values, list(PERCENTILES.values())))))
             for name, values in found.items()
@@ -138,20 +134,21 @@ def hours(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
 
 
-def _values(clips: Iterable[Clip], name: str) -> list[float]:
+def values_of(clips: Iterable[Clip], name: str) -> list[float]:
+    """One figure of the clips that have it."""
     return [clip.figures[name] for clip in clips if name in clip.figures]
 
 
 def _speaker_figures(clips: Sequence[Clip]) -> dict[str, Any]:
     pitch = np.concatenate([np.zeros(0), *(clip.sound.pitch for clip in clips if clip.sound is not None)])
-
-    medians = {
-        key: float(np.median(values)) if (values := _values(clips, name)) else None
+    figures: dict[str, Any] = {"n_clips": len(clips), "seconds": sum(values_of(clips, "duration"))}
+    figures |= {
+        key: float(np.median(values)) if (values := values_of(clips, name)) else None
         for key, name in (("speaking_rate", "speaking rate"), ("level", "speech level"))
     }
     names = ("pitch_low", "pitch_median", "pitch_high", "pitch_mean", "pitch_std")
     of_pitch = [*np.percentile(pitch, (5, 50, 95)).tolist(), pitch.mean(), pitch.std()] if len(pitch) else [None] * 5
-    return {"n_clips": len(clips), "seconds": sum(_values(clips, "duration")), **medians, **dict(zip(names, of_pitch))}
+    return figures | dict(zip(names, of_pitch))
 
 
 def to_json(report: DataReport) -> dict[str, Any]:

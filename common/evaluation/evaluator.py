@@ -71,8 +71,8 @@ class Evaluator:
     synthesize: Synthesize
     griffin_lim: Synthesize | None  # beside it
     sampling_rate: int  # Hz, of synthesized sound
-    recognizer: Recognizer | Pocketsphinx | None  # None: nothing is transcribed
-    extractor: MelExtractor | None  # of the mels that copies are made of; None: a voice, compared by alignment
+    extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
+    recognizer: Recognizer | Pocketsphinx | None = None  # None: nothing is transcribed
 
     @property
     def measures(self) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from common.audio import check_wav
-from common.config import AudioConfig
+from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
 from common.synthesis import (
@@ -20,7 +20,8 @@ from common.synthesis import (
     with_frame_pitch,
 )
 from common.synthesis.phrases import warn_unread
-from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
+from common.text import Speaker, TextFrontEnd, plain_text
+from common.text.cleaners import ENGLISH_V3
 
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
 _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
@@ -78,11 +79,9 @@ def read_items(
     spoken = phrases
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
-        clean = get_cleaner("english_cleaners_v3")
-        for phrase in phrases:
-            check_length(phrase.text or "", where=phrase.where)
-            check_markup(phrase.text or "", where=phrase.where)
-        spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(one.text or "")))) for one in phrases]
+        reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
+        read = [reader.read(one.text or "", where=one.where) for one in phrases]
+        spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
     utterances = voice.encode(spoken, dataset_path=options.dataset_path, speaker=speaker, seed=seed)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
     text = voice.front_end.config

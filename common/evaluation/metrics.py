@@ -100,10 +100,23 @@ def compare_frames(reference: SpeechFrames, synthesized: SpeechFrames) -> Speech
 
 def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
-    log_mel = _log_mel(wave, sampling_rate=sampling_rate)
+    samples = np.asarray(wave, dtype=np.float32)
+    if not samples.any() or not np.isfinite(samples).all():
+        raise AudioError("a wave to compare is empty, silent or not finite")
+    hop_length, fmax = round(HOP_S * sampling_rate), min(MEL_FMAX, sampling_rate / 2)
+    mel = librosa.feature.melspectrogram(
+        y=samples,
+        sr=sampling_rate,
+        n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
+        hop_length=hop_length,
+        n_mels=N_MELS,
+        fmax=fmax,
+        power=1.0,
+        pad_mode="constant",
+    )
+    log_mel = np.log(np.maximum(mel, np.finfo(np.float32).tiny))
     f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
-    hop_s = round(HOP_S * sampling_rate) / sampling_rate
-    return SpeechFrames(floored(log_mel), f0, hop_s, min(MEL_FMAX, sampling_rate / 2))
+    return SpeechFrames(floored(log_mel), f0, hop_length / sampling_rate, fmax)
 
 
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
@@ -139,24 +152,6 @@ def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: fl
     nearest = np.rint((np.arange(n_frames) * hop_s - track.x1) / track.dx).astype(int)
     inside = (nearest >= 0) & (nearest < len(values))
     return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
-
-
-def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
-    """Natural log of the mel amplitudes of ``wave`` (T,) -> (N_MELS, F)."""
-    wave = np.asarray(wave, dtype=np.float32)
-    if not wave.any() or not np.isfinite(wave).all():
-        raise AudioError("a wave to compare is empty, silent or not finite")
-    mel = librosa.feature.melspectrogram(
-        y=wave,
-        sr=sampling_rate,
-        n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
-        hop_length=round(HOP_S * sampling_rate),
-        n_mels=N_MELS,
-        fmax=min(MEL_FMAX, sampling_rate / 2),
-        power=1.0,
-        pad_mode="constant",
-    )
-    return np.log(np.maximum(mel, np.finfo(np.float32).tiny))
 
 
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:

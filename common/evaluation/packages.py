@@ -22,7 +22,7 @@ PESQ_RATE, STOI_RATE, SPHINX_RATE = 16000, 10000, 16000  # Hz
 
 
 def installed() -> frozenset[str]:
-    """Those of the packages that can be imported."""
+    """The packages that can be imported."""
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
 
 

@@ -12,7 +12,7 @@ import soundfile
 
 from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
-from common.evaluation.results import MEASURES, PAGE, RECORDING, SYNTHESIZED, Extent, Result, averages, worst_of
+from common.evaluation.results import MEASURES, PAGE, RECORDING, SYNTHESIZED, Result, averages, extent, worst_of
 from common.files import write_text
 from common.pages import Link, cells, render_page
 from common.pages.charts import data_url
@@ -20,7 +20,7 @@ from common.pages.charts import data_url
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 
 
-def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title: str, facts: Mapping[str, Any]) -> None:
+def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
     """Write the page, with sounds and plots in it, or links to their files where it would be too large.
 
     Raises:
@@ -39,11 +39,10 @@ def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title:
         for one in result.beside:
             rows.append((Link(f"{result.name}, {one.name}", anchors[result.name]), *cells(measures, one.figures)))
     means = averages(results)
-    headline = f"{extent.n_done} utterance{'s' if extent.n_done != 1 else ''}"
-    if extent.stopped:
-        headline = (
-            f"{extent.n_done} of {extent.n_listed} utterances: the evaluation was stopped; start it again to resume"
-        )
+    headline = f"{n_listed} utterance{'s' if n_listed != 1 else ''}"
+    if len(results) < n_listed:
+        headline = f"{len(results)} of {headline}: the evaluation was stopped; start it again to resume"
+    done = extent(results, n_listed)
     html = render_page(
         "evaluation/page.html",
         linked=linked,
@@ -55,7 +54,7 @@ def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title:
         worst={measure.key: worst_of(measure, results) for measure in measures},
         anchors=anchors,
         rows=rows,
-        foot=[(f"{extent}, {name}" if name else str(extent), *cells(measures, its)) for name, its in means.items()],
+        foot=[(f"{done}, {name}" if name else done, *cells(measures, its)) for name, its in means.items()],
         media={
             name: {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in paths}
             for name, paths in ((name, paths.items()) for name, paths in files.items())
@@ -71,7 +70,7 @@ def _plain(value: Any) -> str:
     """A setting as text."""
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
-    return {None: "default", True: "yes", False: "no"}[value] if value in (None, True, False) else str(value)
+    return {"None": "default", "True": "yes", "False": "no"}.get(str(value), str(value))
 
 
 def _embed(path: Path) -> str:

@@ -51,20 +51,9 @@ class Result:
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
 
 
-@dataclass(frozen=True)
-class Extent:
+def extent(results: Sequence[Result], n_listed: int) -> str:
     """How much of its list an evaluation has done."""
-
-    n_done: int
-    n_listed: int
-
-    @property
-    def stopped(self) -> bool:
-        """Whether utterances are left, which starting it again evaluates."""
-        return self.n_done < self.n_listed
-
-    def __str__(self) -> str:
-        return f"{self.n_done} of {self.n_listed} (stopped)" if self.stopped else f"all {self.n_done}"
+    return f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -91,7 +80,7 @@ def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
     return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
 
 
-def save_results(path: Path, results: Sequence[Result], *, extent: Extent, settings: dict[str, Any]) -> None:
+def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
     rows = []
@@ -102,7 +91,7 @@ def save_results(path: Path, results: Sequence[Result], *, extent: Extent, setti
         rows.append(row)
     beside = averages(results)
     means = {"averages": beside.pop(""), "averages_beside": beside}
-    done = {**asdict(extent), "stopped": extent.stopped}
+    done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
     write_json(path, {"settings": settings, "extent": done, **means, "utterances": rows})
 
 

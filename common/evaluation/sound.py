@@ -72,7 +72,9 @@ def pulse_strength(
     windows = sliding_window_view(envelope, size)[starts[inside]]
     window = np.hanning(size)
     first, last = (round(lag * sampling_rate) for lag in PULSE_LAGS)
-    own, *correlations = _autocorrelation(np.vstack([window, (windows - windows.mean(axis=1, keepdims=True)) * window]))
+    rows = np.vstack([window, (windows - windows.mean(axis=1, keepdims=True)) * window])
+    n_fft = next_fast_len(2 * size, real=True)
+    own, *correlations = irfft(np.abs(rfft(rows, n_fft, axis=1)) ** 2, n_fft, axis=1)[:, :size]
     ratios = np.array(correlations).reshape(-1, size) / own
     strength[inside] = ratios[:, first : last + 1].max(axis=1) / np.maximum(ratios[:, 0], np.finfo(float).tiny)
     return strength
@@ -100,13 +102,6 @@ def _mean_pulses(clip: Clip, recording: np.ndarray, frames: SpeechFrames) -> Fig
             known = ~np.isnan(strength)
             figures |= {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
     return figures
-
-
-def _autocorrelation(rows: np.ndarray) -> np.ndarray:
-    """Rows (R, T) -> their autocorrelations at lags 0 to T - 1 (R, T)."""
-    size = rows.shape[1]
-    spectrum = rfft(rows, next_fast_len(2 * size, real=True), axis=1)
-    return irfft(np.abs(spectrum) ** 2, next_fast_len(2 * size, real=True), axis=1)[:, :size]
 
 
 def _mean(values: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from common.data import read_filelist
 from common.distributed import Ranks, own_cores
 from common.errors import InputError
 from common.extraction.batches import mels_on_device
-from common.extraction.features import Extraction, ExtractionPlan, Utterance, extract, normalize_pitch, prepare
+from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, ExtractionOptions
 from common.extraction.summary import Report
@@ -140,14 +140,16 @@ class _Work:
 
     def extract(self, own: Sequence[Utterance]) -> list[Extraction]:
         """Check utterances, then make the features that do not depend on other ranks."""
-        items = self._by_workers(prepare, own, "checking")
+        checked = functools.partial(attempt, function=prepare)
+        items = self._by_workers(checked, [Extraction(utterance) for utterance in own], "checking")
         if self.teacher is not None:  # first: pitch needs its durations
             make = functools.partial(run_teacher, model=self.teacher)
             description = f"{teacher_of(self.plan).model}, teacher-forced"
             items = self._make_here(items, make, self.plan.options.taught, description)
             warn_dropped(items, self.plan)
         refused = [item for item in items if item.refusal is not None]
-        items = self._by_workers(extract, [item for item in items if item.refusal is None], "extracting")
+        good = [item for item in items if item.refusal is None]
+        items = self._by_workers(functools.partial(attempt, function=extract), good, "extracting")
         if self.plan.options.extract_mels and not self.plan.mels_by_workers:
             items = self._make_here(items, mels_on_device, ("mels",), "mels on the GPU")
         return refused + items

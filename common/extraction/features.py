@@ -1,6 +1,6 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -93,15 +93,22 @@ def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
     return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
-def prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
-    """Check what can be checked without reading the samples of an utterance."""
+def attempt(
+    item: Extraction, plan: ExtractionPlan, *, function: Callable[[Extraction, ExtractionPlan], Extraction]
+) -> Extraction:
+    """``function(item, plan)``, which is `prepare` or `extract`; a bad utterance is refused and leaves nothing new."""
     try:
-        return _prepare(utterance, plan, plan.options)
+        with torch.inference_mode():
+            return function(item, plan)
+    except OutputError:  # the next one would fail too
+        raise
     except InputError as error:
-        return Extraction(utterance, refusal=reason(error, plan))
+        return replace(item, refusal=reason(error, plan))
 
 
-def _prepare(utterance: Utterance, plan: ExtractionPlan, options: ExtractionOptions) -> Extraction:
+def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
+    """Check what can be checked without reading the samples of an utterance; raises InputError."""
+    utterance, options = item.utterance, plan.options
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
     wav = options.dataset_path / utterance.wav
@@ -112,7 +119,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan, options: ExtractionOpti
     if (options.pitch or options.extract_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
-    item = Extraction(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
+    item = replace(item, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
     if options.save_alignment_priors:
         item = replace(item, tokens=tuple(text_front_end(options.prior_text, "error").encode(item.text)))
     if options.taught:
@@ -120,7 +127,15 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan, options: ExtractionOpti
     if options.extract_durs_from_textgrids:
         return _with_alignment(item, plan)
     if options.reads_durations:
-        return with_durations(item, _read_durations(plan.path("durations", utterance.name), n_frames))
+        path = plan.path("durations", utterance.name)
+        if not path.is_file():
+            raise InputError(
+                f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
+            )
+        source = "the recording (was its silence trimmed?)"
+        return with_durations(
+            item, frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source).numpy()
+        )
     return item
 
 
@@ -164,27 +179,8 @@ def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
     return replace(item, text=text, durations=durations, kept_symbols=symbols, kept_frames=frames, end=alignment.end)
 
 
-def _read_durations(path: Path, n_frames: int) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
-        )
-    source = "the recording (was its silence trimmed?)"
-    return frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source).numpy()
-
-
 def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """Make the missing features of an utterance; a bad one is refused and leaves nothing new."""
-    try:
-        with torch.inference_mode():
-            return _extract(item, plan)
-    except OutputError:  # the next one would fail too
-        raise
-    except InputError as error:
-        return replace(item, refusal=reason(error, plan))
-
-
-def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
+    """Make the missing features of an utterance; raises InputError."""
     options = plan.options
     folders = [folder for folder in options.folders if folder not in (*options.taught, *options.pitch)]
     kept = _kept_files(folders, item, plan)

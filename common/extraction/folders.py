@@ -1,28 +1,21 @@
 """What is stored with features: the settings they were made with, and the model that made them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from common.audio.options import SETTINGS, read_audio_config
 from common.audio.pitch import KINDS, METHODS
-from common.config import differences, from_plain, to_plain
+from common.config import differences, to_plain
 from common.errors import InputError
 from common.extraction.features import ExtractionPlan, Utterance
 from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
 from common.text.teacher import TEACHER, StoredTeacher, read_teacher
 
-TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
-METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What the two files beside audio.json say, each of one."""
-
-    trim_silence: float | None = None
-    pitch_method: str = METHODS[0]
+# Of the files trim_silence.json and pitch_method.json beside audio.json, where there is none.
+_DEFAULTS = {"trim_silence": None, "pitch_method": METHODS[0]}
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
@@ -45,21 +38,26 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
         else:
             (folder / TEACHER).unlink(missing_ok=True)
         if not (folder / SETTINGS).is_file():
-            if _holds_pitch(name):
-                write_json(folder / METHOD, {"pitch_method": options.pitch_method})
-            write_json(folder / TRIMMING, {"trim_silence": options.trim_silence})
+            for setting, value in _settings(name, plan).items():
+                write_json(folder / f"{setting}.json", {setting: value})
             write_json(folder / SETTINGS, to_plain(plan.audio))
+
+
+def _settings(name: str, plan: ExtractionPlan) -> dict[str, Any]:
+    """What the features of a folder of that name depend on besides the mel-spectrograms."""
+    of_pitch = name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS
+    return {one: getattr(plan.options, one) for one in ("trim_silence", *["pitch_method"] * of_pitch)}
 
 
 def _check_settings(folder: Path, name: str, plan: ExtractionPlan) -> None:
     """Refuse a folder of features that were made with other settings, or with unknown ones."""
     if (folder / SETTINGS).is_file():
-        files = [folder / one for one in (TRIMMING, METHOD) if (folder / one).is_file()]
-        values = {key: value for path in files for key, value in read_json(path).items()}
-        stored: _Settings = from_plain(_Settings, values, where=str(folder))
-        method = plan.options.pitch_method if _holds_pitch(name) else stored.pitch_method
-        wanted = _Settings(plan.options.trim_silence, method)
-        _refuse_differences(folder, plan, *differences(stored, wanted, names=("there", "options")))
+        lines = []
+        for setting, value in _settings(name, plan).items():
+            path = folder / f"{setting}.json"
+            stored = (read_json(path) if path.is_file() else _DEFAULTS).get(setting)
+            lines += [f"{setting}: {stored!r} (there), {value!r} (options)"] * (stored != value)
+        _refuse_differences(folder, plan, *lines)
     elif _holds_features(folder):
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
 
@@ -88,7 +86,3 @@ def _check_teacher(folder: Path, teacher: StoredTeacher | None) -> None:
 
 def _holds_features(folder: Path) -> bool:
     return next(folder.glob("*.pt"), None) is not None
-
-
-def _holds_pitch(name: str) -> bool:
-    return name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS

@@ -1,13 +1,13 @@
 """What an extraction made, and the table that ends it: the files, and each utterance that was refused and why."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from signal import Signals
 
 from common.extraction.features import ExtractionPlan
 from common.extraction.options import PRIORS
+from common.pages import text_table
 from common.text.options import written_options
 
 
@@ -33,7 +33,7 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     rows = [("features", "made", "already complete")]
     rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in plan.options.folders]
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
-    lines += [*_columns(rows), *_columns(report.written)]
+    lines += [*text_table(rows), *text_table(report.written)]
     if plan.options.extract_durations and plan.teacher is not None:
         lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
     if plan.options.save_alignment_priors:
@@ -48,17 +48,11 @@ def teacher_forced_table(report: Report) -> str:
     """Lines to print after making teacher-forced mels."""
     rows = [("list", "clips", "made", "already complete")]
     rows += [(name, str(n), str(report.made[name]), str(report.kept[name])) for name, n in report.totals.items()]
-    return "\n".join([*_columns(rows), *_refusals(report, "clips")])
+    return "\n".join([*text_table(rows), *_refusals(report, "clips")])
 
 
 def _refusals(report: Report, unit: str) -> list[str]:
     if not report.refused:
         return []
     title = f"refused: {len(report.refused)} of {report.n_utterances} {unit}"
-    return [title, *_columns([("line", "reason"), *report.refused])]
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows with all columns but the last padded to one width."""
-    widths = [*(max(map(len, column)) for column in list(zip(*rows))[:-1]), 0]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
+    return [title, *text_table([("line", "reason"), *report.refused])]

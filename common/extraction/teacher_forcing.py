@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor, check_wav
@@ -140,7 +139,8 @@ def _plan(
             try:
                 recording = options.dataset_path / path
                 if recording.suffix == ".pt":
-                    recording = _find_recording(options.dataset_path / "wavs" / name)
+                    paths = [options.dataset_path / "wavs" / name.with_suffix(one) for one in (".wav", ".flac")]
+                    recording = next(filter(Path.is_file, paths), paths[0])
                 n_samples = check_wav(recording, sampling_rate=audio.sampling_rate).n_samples
             except InputError as error:
                 report.refused.append((where, str(error)))
@@ -151,13 +151,6 @@ def _plan(
             else:
                 clips.append(clip)
     return clips
-
-
-def _find_recording(stem: Path) -> Path:
-    for path in (stem.with_suffix(".wav"), stem.with_suffix(".flac")):
-        if path.is_file():
-            return path
-    raise InputError(f"{stem.with_suffix('.wav')}: no such recording")
 
 
 def _make_mels(
@@ -188,21 +181,16 @@ def _make_mels(
                 output = network.teacher_forced(collated.to(precision.device))
             mels = output.mel.float().cpu()
             for (clip, _), mel, length in zip(good, mels, output.lengths.tolist()):
-                if refusal := _refusal(clip, mel[:, :length]):
+                if length != clip.n_frames:  # it must lie on its recording
+                    refusal = (
+                        f"{length} frames, but {clip.recording} has {clip.n_frames}; were the features made of this "
+                        "recording, without --trim-silence?"
+                    )
+                    report.refused.append((clip.where, refusal))
+                elif not torch.isfinite(mel[:, :length]).all():
+                    refusal = "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"
                     report.refused.append((clip.where, refusal))
                 else:
                     write_feature(clip.output, mel[:, :length])
                     report.made[str(clip.filelist)] += 1
         yield len(batch)
-
-
-def _refusal(clip: ForcedClip, mel: Tensor) -> str | None:
-    """Why a mel cannot be used, if it cannot: it must lie on its recording."""
-    if mel.size(1) != clip.n_frames:
-        return (
-            f"{mel.size(1)} frames, but {clip.recording} has {clip.n_frames}; were the features made of this "
-            "recording, without --trim-silence?"
-        )
-    if not torch.isfinite(mel).all():
-        return "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"
-    return None

@@ -20,7 +20,6 @@ from .layers import (
     normalize_masked as normalize_masked,
 )
 from .noise import SeededNoise as SeededNoise
-from .size import build_limited as build_limited
 from .weight_norm import (
     SpectralNormConv1d as SpectralNormConv1d,
     WeightNormConv1d as WeightNormConv1d,

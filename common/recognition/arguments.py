@@ -7,7 +7,7 @@ from common.checkpoints.command_line import models_with, open_named_checkpoints,
 from common.cli import ArgumentParser, names_given
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
-from common.recognition.options import REMOVED, BatchOptions, SpeechOptions, TranscribingOptions
+from common.recognition.options import MEASURING, REMOVED, TranscribingOptions
 from common.registry import ModelSpec
 
 
@@ -26,11 +26,9 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     )
     text = f"of {spec.name}"
     parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
-    add_options(parser, SpeechOptions)
+    add_options(parser, TranscribingOptions)
     add_options(parser.add_argument_group(spec.name), spec.inference.options)
-    group = parser.add_argument_group("computing and measuring")
-    add_options(group, ComputingOptions)
-    add_options(group, BatchOptions)
+    add_options(parser, ComputingOptions, title=MEASURING)
     parser.answer_published(REMOVED)
     return parser
 
@@ -45,7 +43,7 @@ def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     """
     parser = build_parser(spec)
     args = parse_options(argv, parser, [spec])
-    options = TranscribingOptions(read_options(args, SpeechOptions), read_options(args, BatchOptions))
+    options: TranscribingOptions = read_options(args, TranscribingOptions)
     own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
     from common.recognition.command import transcribe  # --help needs no PyTorch
 

@@ -41,19 +41,18 @@ def transcribe(
         InputError: a recording cannot be read.
         OptionError: a file to write is one that is read.
     """
-    speech, batches = options.speech, options.batches
-    longest = speech.max_duration or math.inf
+    longest = options.max_duration or math.inf
     recognizer = load_recognizer(
         checkpoint,
         options=own,
         precision=precision,
-        batch_size=batches.batch_size,
-        padded_duration=longest if batches.pad_to_max_duration else 0.0,
+        batch_size=options.batch_size,
+        padded_duration=longest if options.pad_to_max_duration else 0.0,
     )
-    items = recognizer.open(speech.input, folder=speech.dataset_path, max_duration=longest)
-    read = [("--input", path / "metadata.csv") for path in speech.input]  # that of a folder
+    items = recognizer.open(options.input, folder=options.dataset_path, max_duration=longest)
+    read = [("--input", path / "metadata.csv") for path in options.input]  # that of a folder
     check_apart(files[0], [*files[1], *read, *(("a recording of --input", Path(one.name)) for one in items)])
-    output, save_logits = speech.transcripts, speech.save_logits
+    output, save_logits = options.transcripts, options.save_logits
     for path in filter(None, (output, save_logits)):
         check_output_file(path)
     transcripts: list[Transcription] = []
@@ -61,16 +60,16 @@ def transcribe(
 
     def show(one: Transcription) -> None:
         transcripts.append(one)
-        if not speech.quiet:
+        if not options.quiet:
             print_line(f"{one.wav}|{one.text}")
 
     log_probs: list[Tensor] = []
     keep = None if save_logits is None else log_probs.append
-    logger = Logger(speech.log, stdout=False)
+    logger = Logger(options.log, stdout=False)
     try:
         logger.parameter(**parameters, precision=precision.name)
-        if batches.iterations:
-            times, items = recognizer.measure(items, iterations=batches.iterations, warmup_steps=batches.warmup_steps)
+        if options.iterations:
+            times, items = recognizer.measure(items, iterations=options.iterations, warmup_steps=options.warmup_steps)
         else:
             recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
         rates = error_rates(transcripts)
@@ -87,7 +86,7 @@ def transcribe(
         write_atomically(save_logits, lambda file: torch.save(log_probs, file))
     if output is not None:
         save_transcripts(output, transcripts, rates)
-    for line in summary(rates, figures, with_latency=batches.iterations > 0 or len(times) > MANY_BATCHES):
+    for line in summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES):
         print_line(line)
     return 0
 

@@ -1,22 +1,25 @@
 """Options of transcribing recordings."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.options import option
 
+MEASURING = "computing and measuring"  # title in --help
 LOG = "nvlog_infer.json"  # in a folder
+_measuring = partial(option, section=MEASURING)
 _SUFFIXES = (".json", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
-class SpeechOptions(EmaOptions):
-    """What is transcribed, and what is kept of it.
+class TranscribingOptions(EmaOptions):
+    """What is transcribed, what is kept of it, and how recordings are batched and measured.
 
     Raises:
-        OptionError: --output is no file for transcripts and no folder.
+        OptionError: --output is no file for transcripts and no folder, or options do not fit together.
     """
 
     input: tuple[Path, ...] = option(
@@ -49,6 +52,15 @@ class SpeechOptions(EmaOptions):
     quiet: bool = option(False, "print the figures alone")
     log_file: Path | None = option(None, "JSON log of the figures", writes=True)
     max_duration: float | None = option(None, "leave out recordings of more seconds", above=0)
+    batch_size: int = _measuring(16, "recordings at once", names=("-bs",), least=1)
+    iterations: int = _measuring(
+        0,
+        "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once",
+        least=0,
+        published=("--steps",),
+    )
+    warmup_steps: int = _measuring(0, "batches before measuring begins", least=0)
+    pad_to_max_duration: bool = _measuring(False, "pad all batches to the length of --max-duration")
 
     @property
     def transcripts(self) -> Path | None:
@@ -65,40 +77,11 @@ class SpeechOptions(EmaOptions):
         if self.transcripts is not None and self.transcripts.suffix not in _SUFFIXES:
             wanted = f"expected a file that ends with {' or '.join(_SUFFIXES)}, or a folder for the log"
             raise OptionError(f"--output {self.transcripts}: {wanted}")
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How recordings are batched and measured."""
-
-    batch_size: int = option(16, "recordings at once", names=("-bs",), least=1)
-    iterations: int = option(
-        0,
-        "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once",
-        least=0,
-        published=("--steps",),
-    )
-    warmup_steps: int = option(0, "batches before measuring begins", least=0)
-    pad_to_max_duration: bool = option(False, "pad all batches to the length of --max-duration")
-
-
-@dataclass(frozen=True)
-class TranscribingOptions:
-    """All options of transcribing.
-
-    Raises:
-        OptionError: options do not fit together.
-    """
-
-    speech: SpeechOptions
-    batches: BatchOptions
-
-    def __post_init__(self) -> None:
-        if self.batches.pad_to_max_duration and self.speech.max_duration is None:
+        if self.pad_to_max_duration and self.max_duration is None:
             raise OptionError("--pad-to-max-duration needs --max-duration")
-        kept = {"--output": self.speech.transcripts, "--save-logits": self.speech.save_logits}
+        kept = {"--output": self.transcripts, "--save-logits": self.save_logits}
         given = [name for name, path in kept.items() if path is not None]
-        if self.batches.iterations and given:
+        if self.iterations and given:
             raise OptionError(f"{given[0]} needs transcripts, and --iterations only measures; leave one of them out")
 
 

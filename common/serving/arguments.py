@@ -60,8 +60,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     """
     from common.recognition import load_recognizer  # --help needs no PyTorch
     from common.serving.models import ServedModels
-    from common.synthesis import with_shipped
-    from common.synthesis.loading import make_voice
+    from common.synthesis import GRIFFIN_LIM, make_voice, with_shipped
 
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)
@@ -70,6 +69,8 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     if (generator := opened.get("generator")) is None:
         voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))
         raise OptionError(f"no voice to speak with; give one of {voices}")
+    if "vocoder" not in opened:
+        print(GRIFFIN_LIM)
     specs = {role: one.spec for role, one in opened.items()}
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
     options = read_voice_options(args, specs, batch_size=args.batch_size)

@@ -18,7 +18,6 @@ VOICE_MODELS = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 RECOGNIZERS = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-transcribe")
 VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 _WARM_UP_TEXTS = ("One, two, three.", "a")  # the second for voices of few symbols
-_WARM_UP_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class ServedModels:
     def warm_up(self) -> Speech | None:
         """Run every network once, as the first time takes longer; returns what was spoken, None if nothing could be."""
         if self.recognizer is not None:
-            self.recognizer.transcribe(torch.zeros(round(_WARM_UP_SECONDS * self.recognizer.sampling_rate)))
+            self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
         for text in _WARM_UP_TEXTS:
             try:
                 return self.voice.speak_inputs(self.voice.plan(text, style=Style(speaker=self.speaker)))

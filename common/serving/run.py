@@ -11,7 +11,7 @@ import uvicorn
 
 from common.errors import InputError
 from common.serving.app import Service
-from common.signals import heeded
+from common.signals import handled_signals
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -71,7 +71,7 @@ class Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        previous = {number: signal.signal(number, self.handle_exit) for number in heeded()}
+        previous = {number: signal.signal(number, self.handle_exit) for number in handled_signals()}
         try:
             yield
         finally:

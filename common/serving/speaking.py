@@ -19,7 +19,7 @@ from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
-from common.synthesis.prosody_table import parse_prosody
+from common.synthesis.prosody import parse_prosody
 from common.synthesis.speech import silences
 from common.text import Style
 from common.text.ssml import has_markup
@@ -84,7 +84,7 @@ def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> No
     """Refuse what would take all memory: sound whose length is asked for, of an utterance and in all."""
     given = [0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame for item in items]
     total = sum(given) + sum(item.lead + item.pause for item in items)  # s
-    slowest = min((float(item.styles.rate.min()) for item in items if item.styles is not None), default=1.0)
+    slowest = min((style.rate for item in items for style in item.styles or ()), default=1.0)
     where = items[0].phrase.where
     if slowest < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")

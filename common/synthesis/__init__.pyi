@@ -1,11 +1,19 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
+from .acceleration import CudaGraphRecorder as CudaGraphRecorder
 from .captions import subtitles as subtitles
-from .compile import accelerated as accelerated
 from .controls import Controls as Controls, MelOutput as MelOutput
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
-from .cuda_graphs import CudaGraphRecorder as CudaGraphRecorder
-from .loading import contract_of as contract_of, load_vocoder as load_vocoder, load_voice as load_voice
+from .loading import (
+    GRIFFIN_LIM as GRIFFIN_LIM,
+    contract_of as contract_of,
+    load_vocoder as load_vocoder,
+    load_voice as load_voice,
+    make_vocoder as make_vocoder,
+    make_voice as make_voice,
+    shipped_vocoder as shipped_vocoder,
+    with_shipped as with_shipped,
+)
 from .measurements import BatchTimes as BatchTimes, Measurements as Measurements
 from .options import (
     ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES,
@@ -16,9 +24,8 @@ from .options import (
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
 from .pictures import draw_speech as draw_speech
-from .shipped import shipped_vocoder as shipped_vocoder, with_shipped as with_shipped
 from .speech import Speech as Speech, SpokenUtterance as SpokenUtterance, SpokenWord as SpokenWord
-from .synthesizer import Synthesizer as Synthesizer, speak_all as speak_all
+from .synthesizer import Synthesizer as Synthesizer
 from .utterances import (
     SynthesisInput as SynthesisInput,
     SynthesisResult as SynthesisResult,

@@ -1,34 +1,34 @@
 """Speaking as a command: a list into a folder with a line a file and the figures, or one text to standard output."""
 
+import itertools
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TextIO
 
 from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
-from common.config import AudioConfig
 from common.errors import OutputError
 from common.files import check_apart, read_standard_input
 from common.logger import Logger
 from common.precision import Precision
-from common.progress import print_line
+from common.progress import Progress, print_line, progress
+from common.signals import StopSignals
 from common.synthesis.controls import Controls
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
-from common.synthesis.loading import contract_of, make_vocoder, make_voice
-from common.synthesis.measurements import BatchTimes, Measurements
-from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, OutputOptions
-from common.synthesis.output_folder import OutputFolder, companions_of
+from common.synthesis.loading import GRIFFIN_LIM, contract_of, make_vocoder, make_voice, shipped_vocoder
+from common.synthesis.measurements import FirstSound, Measurements, first_sound
+from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions
+from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
-from common.synthesis.shipped import GRIFFIN_LIM, shipped_vocoder
+from common.synthesis.prosody import load_prosody
 from common.synthesis.speech import Speech
-from common.synthesis.streaming import FirstSound, first_sound
-from common.synthesis.synthesizer import Synthesizer, speak_all
+from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
 from common.synthesis.voice import Voice
 from common.text import Style, utterance_draws
@@ -44,7 +44,6 @@ class _Job:
     items: list[SynthesisInput]
     synthesizer: Synthesizer
     join: Callable[[Sequence[SynthesisResult]], Speech]
-    audio: AudioConfig
 
 
 def speak(
@@ -70,23 +69,15 @@ def speak(
     else:
         if vocoder is None and not kept.no_audio:
             print(GRIFFIN_LIM)
-        voice = make_voice(generator, vocoder, options.voice, precision=precision, with_sound=not kept.no_audio)
+        voice = make_voice(generator, vocoder, options.voice, precision=precision)
+        voice = replace(voice, vocoder=None) if kept.no_audio else voice
         items = _list_inputs(options, voice, phrases) if phrases else _text_inputs(options, voice)
         if kept.output == STANDARD:
             pieces = voice.pieces(items)
             write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=kept.stdout_format)
             return 0
-        job = _Job(items, voice.synthesizer, voice.join, voice.audio)
-    folder = None
-    if (path := output_of_text(kept)[0]) is not None:
-        folder = OutputFolder(
-            path,
-            audio=job.audio,
-            join=job.join,
-            save_mels=kept.save_mels,
-            companions=companions_of(kept),
-            with_sound=not kept.no_audio,
-        )
+        job = _Job(items, voice.synthesizer, voice.join)
+    folder = None if kept.folder is None else OutputFolder(kept, audio=job.synthesizer.audio, join=job.join)
     _check_files(options, job, folder, files)
     if folder is not None:
         folder.prepare()
@@ -113,12 +104,10 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     text: Any = source.text
     where = "--text"
     if source.prosody is not None:
-        from common.synthesis.prosody_table import load_prosody  # pydantic takes long to import
-
         text, where = load_prosody(source.prosody), str(source.prosody)
     elif source.input is not None:
         text, where = read_standard_input(), "standard input"
-    phrase = Phrase(where, output_of_text(options.kept)[1], text if isinstance(text, str) else None)
+    phrase = Phrase(where, options.kept.file_name, text if isinstance(text, str) else None)
     draws = options.voice.front_end.p_arpabet is not None
     draw = utterance_draws(seed=speaking.seed, epoch=0, index=0) if draws else None
     items = voice.plan(text, style=Style(speaker=speaking.speaker), phrase=phrase, draw=draw)
@@ -133,7 +122,7 @@ def _copies(
     Griffin-Lim.
     """
     folder, speaking = options.source.dataset_path, options.voice.speaking
-    contract = None if vocoder is None else contract_of(vocoder, None, accepted=speaking.accept_audio_differences)
+    contract = None if vocoder is None else contract_of(vocoder, accepted=speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=folder, contract=contract)
     sound = None
     if not options.kept.no_audio:
@@ -155,14 +144,7 @@ def _copies(
         autocast=precision.autocast,
         fade_out=speaking.fade_out,
     )
-    return _Job(items, synthesizer, lambda parts: Speech(tuple(parts), audio), audio)
-
-
-def output_of_text(kept: OutputOptions) -> tuple[Path | None, PurePosixPath]:
-    """The folder and the name of the sound of one text."""
-    if kept.output is None or not kept.names_sound:
-        return kept.output, PurePosixPath("speech.wav")
-    return kept.output.parent, PurePosixPath(kept.output.name)
+    return _Job(items, synthesizer, lambda parts: Speech(tuple(parts), audio))
 
 
 def _check_files(
@@ -176,7 +158,7 @@ def _check_files(
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
     if folder is not None and not options.kept.no_audio:
         for phrase in phrases:
-            check_sound_format(phrase.output, sampling_rate=job.audio.sampling_rate, where=phrase.where)
+            check_sound_format(phrase.output, sampling_rate=job.synthesizer.audio.sampling_rate, where=phrase.where)
 
 
 def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandOptions, logger: Logger) -> int:
@@ -184,33 +166,30 @@ def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandO
 
     Returns the exit status: 1 where every phrase was cut or not spoken.
     """
-    items, synthesizer, measuring = job.items, job.synthesizer, options.measuring
-    measurements = Measurements(job.audio.sampling_rate, measuring.batch_size, synthesizer.vocoder_name)
-    n_phrases = len({item.phrase.output for item in items})
-
-    def on_result(result: SynthesisResult) -> None:
-        if folder is not None and (line := folder.add(result)) is not None:
-            print_line(line)
-
-    def on_batch(times: BatchTimes) -> None:
-        measurements.add(times)
-        if measuring.repeats == 1:
-            measurements.log_batch(times, logger)
-
+    synthesizer, measuring = job.synthesizer, options.measuring
+    measurements = Measurements(synthesizer.audio.sampling_rate, measuring.batch_size, synthesizer.vocoder_name)
+    n_phrases = len({item.phrase.output for item in job.items})
+    batches = plan_batches(job.items, measuring.batch_size)
+    warmup = itertools.islice(itertools.cycle(batches), options.n_warmup)
     # In a log file the lines of the files show the progress.
-    is_shown = folder is None or measuring.repeats > 1 or sys.stderr.isatty()
+    is_shown = not options.kept.quiet and (folder is None or measuring.repeats > 1 or sys.stderr.isatty())
+    total = measuring.repeats * len(job.items)
+    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
-        speak_all(
-            plan_batches(items, measuring.batch_size),
-            synthesizer,
-            warmup_steps=options.n_warmup,
-            repeats=measuring.repeats,
-            show_progress=is_shown and not options.kept.quiet,
-            on_result=on_result,
-            on_batch=on_batch,
-        )
+        with StopSignals() as signals, bar:
+            for number, batch in enumerate([*warmup, *batches * measuring.repeats], -options.n_warmup):
+                for result in synthesizer.speak(batch):
+                    if folder is not None and 0 <= number < len(batches) and (line := folder.add(result)) is not None:
+                        print_line(line)
+                    bar.update(number >= 0)
+                    if signals.received is not None:  # what was in work is finished
+                        raise SystemExit(128 + signals.received)
+                if number >= 0:
+                    measurements.batches.append(synthesizer.times[-1])
+                    if measuring.repeats == 1:
+                        measurements.log_batch(synthesizer.times[-1], logger)
         if measuring.benchmark and synthesizer.vocoder_name:
-            measurements.first_sound = _first_sound(max(items, key=lambda item: item.length), synthesizer)
+            measurements.first_sound = _first_sound(max(job.items, key=lambda item: item.length), synthesizer)
         logger.stdout = measuring.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:

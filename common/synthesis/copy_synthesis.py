@@ -1,6 +1,5 @@
 """Copy synthesis: utterances whose mels a list gives, as tensors or as the recordings to compute them from."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,11 +36,9 @@ def load_mels_or_recordings(
     if first.mel is not None:
         return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
     voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
-    corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
-    corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
     raise InputError(
         f"{first.where}: no column mel or wav, and no voice for text ({voices}); a list of recordings: "
-        f"bash scripts/copy_list.sh {shlex.quote(corpus)} copy.tsv"
+        "bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
     )
 
 

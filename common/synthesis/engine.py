@@ -12,12 +12,12 @@ from torch import Tensor
 
 from common.checkpoints import Exports, LoadedCheckpoint, load_for_inference, strip_checkpoint
 from common.checkpoints.exported import describe, describe_part, open_exported
-from common.checkpoints.exporting import part_path, write_onnx
-from common.checkpoints.quantization import write_quantized
+from common.checkpoints.exporting import part_path, write_onnx, write_quantized
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
+from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 from common.timing import take_turns
 
@@ -26,11 +26,16 @@ _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer m
 LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
 _TURNS = 3  # the first warms up
 
-Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | None], Voice]
+Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | Vocoder | None], Voice]
 
 
 def load_in_engine(
-    engine: str, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, precision: Precision, load: Load
+    engine: str,
+    generator: LoadedCheckpoint,
+    vocoder: LoadedCheckpoint | Vocoder | None,
+    *,
+    precision: Precision,
+    load: Load,
 ) -> Voice:
     """The voice of two checkpoints in an engine; "auto" measures all engines and prints a line on what it takes.
 
@@ -42,11 +47,12 @@ def load_in_engine(
     """
     if engine == "pytorch":
         return load(generator, vocoder)
-    if engine == "onnx" and (precision.cuda or precision.amp_dtype is not None):
-        raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
-    if engine == "auto" and (precision.cuda or precision.amp_dtype is not None):
+    if precision.cuda or precision.amp_dtype is not None:
+        if engine == "onnx":
+            raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return load(generator, vocoder)
+    assert vocoder is None or isinstance(vocoder, LoadedCheckpoint), "commands load checkpoints"
     with TemporaryDirectory(prefix="engine_") as folder:
         if engine == "auto":
             return _fastest(generator, vocoder, Path(folder), load)

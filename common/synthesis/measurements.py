@@ -1,16 +1,45 @@
 """Latency and throughput of inference: stage times around device synchronisation, and what they come to."""
 
 import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from common.logger import Logger
-from common.synthesis.streaming import FirstSound
 
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
 
 # Figures that the published recipes of FastPitch and HiFi-GAN call by different names; the JSON stream has both.
 OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
+
+
+@dataclass(frozen=True)
+class FirstSound:
+    """How soon speech begins that is streamed; medians over turns."""
+
+    seconds: float  # until the first piece
+    share: float  # of the time for all of it at once, in the same turn: a load on the machine slows both
+    whole: float  # s, for all of it at once
+    streamed: float  # s, until the last piece
+
+
+def first_sound(stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3) -> FirstSound:
+    """Time ``stream()`` and ``speak()`` by turns, after one turn that does not count.
+
+    Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
+    """
+    found = []
+    for _ in range(1 + turns):
+        started = time.perf_counter()
+        speak()
+        whole = time.perf_counter() - started
+        started = time.perf_counter()
+        times = [time.perf_counter() - started for _ in stream()]
+        found.append((times[0], times[0] / whole, whole, times[-1]))
+    return FirstSound(*map(statistics.median, zip(*found[1:])))
 
 
 @dataclass(frozen=True)
@@ -34,26 +63,8 @@ class BatchTimes:
 class Measurements:
     """The times of a run's batches, and the figures that are logged of them.
 
-    Of each batch: ``generator_frames/s``, ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``,
-    ``<vocoder>_latency``, ``latency``. Of the run, for each stage and (without a stage's name) for both together;
-    the JSON stream has ``OTHER_NAMES`` too:
-
-    ===================================  ===========================================================================
-    key                                  meaning
-    ===================================  ===========================================================================
-    avg_generator_tokens/s               symbols read in a second
-    avg_generator_frames/s               mel frames made in a second
-    avg_<vocoder>_frames/s               mel frames turned into sound in a second
-    avg_<vocoder>_samples/s              audio samples made in a second
-    avg_samples/s, avg_letters/s         samples made and symbols read in a second, both stages
-    avg_[stage_]latency                  mean time of a batch, s
-    90%_, 95%_, 99%_[stage_]latency      mean + 1.645, 1.960, 2.576 standard deviations of a batch's time, s: the
-                                         upper end of the interval that holds so many batches if times are normal
-    avg_[stage_]RTF                      seconds of speech per second of work, per utterance of the batch
-    avg_[stage_]RTF@<batch size>         seconds of speech per second of work, all utterances of a batch together
-    first_sound                          time until the first piece of the longest phrase, streamed, s
-    first_sound_share                    that of the time for all of it at once
-    ===================================  ===========================================================================
+    docs/INFERENCE.md (Figures) says what each figure of the run means. Of each batch there are ``generator_frames/s``,
+    ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``, ``<vocoder>_latency`` and ``latency``.
     """
 
     sampling_rate: int  # Hz
@@ -62,50 +73,41 @@ class Measurements:
     batches: list[BatchTimes] = field(default_factory=list)
     first_sound: FirstSound | None = None
 
-    def add(self, batch: BatchTimes) -> None:
-        """Keep a batch's times."""
-        self.batches.append(batch)
-
     def figures_of(self, batch: BatchTimes) -> dict[str, float]:
         """One batch's figures."""
         figures: dict[str, float] = {}
-        if batch.generator is not None:
-            figures["generator_frames/s"] = batch.n_frames / batch.generator
-            figures["generator_latency"] = batch.generator
+        for stage, (seconds,), counts in self._stages([batch]):
+            if stage:
+                figures |= {name: count / seconds for name, count in counts.items() if not name.endswith("tokens/s")}
+            figures[f"{stage}latency"] = seconds
             figures |= _under_other_names(figures)
-        if batch.vocoder is not None:
-            figures[f"{self.vocoder_name}_frames/s"] = batch.n_frames / batch.vocoder
-            figures[f"{self.vocoder_name}_samples/s"] = batch.n_samples / batch.vocoder
-            figures[f"{self.vocoder_name}_latency"] = batch.vocoder
-        if batch.generator is not None and batch.vocoder is not None:
-            figures["latency"] = batch.latency
         return figures
 
     def summary(self) -> dict[str, float]:
-        """The run's figures, in the order of the class's table; empty without batches."""
-        if not self.batches:
-            return {}
-        tokens = sum(batch.n_tokens for batch in self.batches)
-        frames = sum(batch.n_frames for batch in self.batches)
-        samples = sum(batch.n_samples for batch in self.batches)
-        generator = [batch.generator for batch in self.batches if batch.generator is not None]
-        vocoder = [batch.vocoder for batch in self.batches if batch.vocoder is not None]
-        both = [batch.latency for batch in self.batches] if generator and vocoder else []
-        name = f"{self.vocoder_name}_"
-        stages = (
-            ("generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}),
-            (name, vocoder, {f"{name}frames/s": frames, f"{name}samples/s": samples}),
-            ("", both, {"samples/s": samples, "letters/s": tokens}),
-        )
+        """The run's figures: of each stage, and of both together; empty without batches."""
         figures: dict[str, float] = {}
-        for stage, seconds, counts in stages:
-            if seconds:
-                figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
-                figures |= self._latencies(stage, seconds)
-                figures |= _under_other_names(figures)
+        for stage, seconds, counts in self._stages(self.batches):
+            figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
+            figures |= self._latencies(stage, seconds)
+            figures |= _under_other_names(figures)
         if self.first_sound is not None:
             figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
         return figures
+
+    def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
+        """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
+        tokens, frames, samples = (
+            sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames", "n_samples")
+        )
+        generator = [batch.generator for batch in batches if batch.generator is not None]
+        vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
+        name = f"{self.vocoder_name}_"
+        if generator:
+            yield "generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}
+        if vocoder:
+            yield name, vocoder, {f"{name}frames/s": frames, f"{name}samples/s": samples}
+        if generator and vocoder:
+            yield "", [batch.latency for batch in batches], {"samples/s": samples, "letters/s": tokens}
 
     def total(self) -> str:
         """Speech and work of all batches, and how they compare, in one line; empty without batches."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.checkpoints.options import EmaOptions
@@ -90,6 +90,16 @@ class OutputOptions:
         """Whether ``output`` is a file of sound, not a folder."""
         path = self.output
         return path is not None and path.suffix.lower() in _SOUND_SUFFIXES and not path.is_dir()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder for the sound."""
+        return self.output.parent if self.output is not None and self.names_sound else self.output
+
+    @property
+    def file_name(self) -> PurePosixPath:
+        """The name of the sound of one text."""
+        return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
 
 
 @dataclass(frozen=True)

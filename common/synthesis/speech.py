@@ -1,10 +1,10 @@
 """What was spoken: sound and mel of a whole text, with its words, marks and prosody in time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +12,8 @@ from torch import Tensor
 
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig
-from common.errors import InputError
+from common.synthesis.prosody import Prosody, prosody_of
 from common.synthesis.utterances import SynthesisInput, SynthesisResult
-
-if TYPE_CHECKING:
-    from common.synthesis.prosody_table import Prosody
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class SpokenUtterance:
     start: float  # s
     end: float  # s; the pause after it is not in it
     words: tuple[SpokenWord, ...]
+    times: tuple[float, ...] = ()  # s, (L + 1,) where its L symbols start and the last ends; () if unknown
 
 
 @dataclass(frozen=True)
@@ -61,15 +59,13 @@ class Speech:
     @cached_property
     def wave(self) -> Tensor:
         """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips."""
-        waves = [piece for part in self.parts for piece in self._with_silence(part)]
+        waves = []
+        for part in self.parts:
+            assert part.wave is not None, "there was a vocoder"
+            lead, pause = silences(part.item, self.audio)
+            waves.append(F.pad(part.wave, (lead * self.audio.hop_length, pause * self.audio.hop_length)))
         wave = torch.cat(waves)
         return wave / max(1.0, float(wave.abs().max()))
-
-    def _with_silence(self, part: SynthesisResult) -> list[Tensor]:
-        assert part.wave is not None, "there was a vocoder"
-        lead, pause = silences(part.item, self.audio)
-        hop = self.audio.hop_length
-        return [torch.zeros(lead * hop), part.wave, torch.zeros(pause * hop)]
 
     @cached_property
     def mel(self) -> Tensor:
@@ -80,13 +76,27 @@ class Speech:
     @property
     def duration(self) -> float:
         """In seconds, with pauses."""
-        n_frames = sum(part.mel.size(1) + sum(silences(part.item, self.audio)) for part in self.parts)
+        return self._seconds(self.mel.size(1))
+
+    def _seconds(self, n_frames: int) -> float:
         return n_frames * self.audio.hop_length / self.audio.sampling_rate
 
     @cached_property
     def utterances(self) -> tuple[SpokenUtterance, ...]:
         """The parts in time, with their words."""
-        return tuple(self._utterance(part, start) for part, start in self._starts())
+        spoken, n_frames = [], 0
+        for part in self.parts:
+            lead, pause = silences(part.item, self.audio)
+            start, frames = self._seconds(n_frames + lead), part.frames_of_symbols()
+            ends = () if frames is None else (0, *frames.cumsum(0).tolist())
+            times = tuple(start + self._seconds(end) for end in ends)
+            words = tuple(
+                SpokenWord(word.text, times[word.start], times[word.end]) for word in part.item.words if times
+            )
+            end = start + self._seconds(part.mel.size(1))
+            spoken.append(SpokenUtterance(part.item.text, start, end, words, times))
+            n_frames += lead + part.mel.size(1) + pause
+        return tuple(spoken)
 
     @property
     def words(self) -> tuple[SpokenWord, ...]:
@@ -96,45 +106,40 @@ class Speech:
     @cached_property
     def marks(self) -> tuple[tuple[str, float], ...]:
         """Names of SSML's marks and their seconds."""
-        found = []
-        for part, start in self._starts():
-            times = self._times(part, start)
-            found += [(mark.name, (times[mark.symbol] if times else start) + mark.offset) for mark in part.item.marks]
-        return tuple(found)
+        return tuple(
+            (mark.name, (spoken.times[mark.symbol] if spoken.times else spoken.start) + mark.offset)
+            for part, spoken in zip(self.parts, self.utterances)
+            for mark in part.item.marks
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the sound; the suffix, .wav, .flac, .ogg or .mp3, is the format.
 
         Raises:
-            InputError: the suffix is another, or the file cannot be written.
+            InputError: the suffix is another.
         """
-        try:
-            save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+        save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
 
     @cached_property
-    def table(self) -> "Prosody":
+    def table(self) -> Prosody:
         """What each symbol was said with, for timings, also of voices that cannot speak with a given prosody."""
-        from common.synthesis.prosody_table import Prosody  # pydantic takes long to import
-
         return Prosody(
             sampling_rate=self.sampling_rate,
             hop_length=self.audio.hop_length,
             symbol_set=self.symbol_set,
-            utterances=tuple(self._prosody(part) for part in self.parts),
+            utterances=tuple(prosody_of(part, self.speakers) for part in self.parts),
         )
 
     @property
-    def prosody(self) -> "Prosody | None":
+    def prosody(self) -> Prosody | None:
         """The table that `Voice.speak` says the same by; None of a voice that cannot."""
         return self.table if self.shapes_prosody else None
 
     def timings(self) -> dict[str, Any]:
         """Utterances, words and symbols with ``start`` and ``end`` in s, symbols with ``pitch`` in Hz, for JSON."""
         utterances = []
-        for (part, start), spoken, row in zip(self._starts(), self.utterances, self.table.utterances):
-            times, words, index = self._times(part, start), [], 0
+        for spoken, row in zip(self.utterances, self.table.utterances):
+            times, words, index = spoken.times, [], 0
             for word in (one for one in row.words if one.symbols):
                 symbols = []
                 for one in word.symbols:
@@ -146,60 +151,6 @@ class Speech:
             utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
         marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
         return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
-
-    def _starts(self) -> Iterator[tuple[SynthesisResult, float]]:
-        """The parts and the seconds at which they start."""
-        n_frames = 0
-        for part in self.parts:
-            lead, pause = silences(part.item, self.audio)
-            n_frames += lead
-            yield part, n_frames * self.audio.hop_length / self.audio.sampling_rate
-            n_frames += part.mel.size(1) + pause
-
-    def _times(self, part: SynthesisResult, start: float) -> list[float]:
-        """Seconds at which the symbols (L,) of a part start, and at which the last ends: (L + 1,); [] if unknown."""
-        frames = part.frames_of_symbols()
-        if frames is None:
-            return []
-        ends = [0, *frames.cumsum(0).tolist()]
-        return [start + end * self.audio.hop_length / self.audio.sampling_rate for end in ends]
-
-    def _utterance(self, part: SynthesisResult, start: float) -> SpokenUtterance:
-        times = self._times(part, start)
-        words = [SpokenWord(word.text, times[word.start], times[word.end]) for word in part.item.words if times]
-        end = start + part.mel.size(1) * self.audio.hop_length / self.audio.sampling_rate
-        return SpokenUtterance(part.item.text, start, end, tuple(words))
-
-    def _prosody(self, part: SynthesisResult) -> Any:
-        """A part's `UtteranceProsody`, of which the words cover all symbols."""
-        from common.synthesis.prosody_table import SymbolProsody, UtteranceProsody, WordProsody
-
-        item, frames = part.item, part.frames_of_symbols()
-        if item.tokens is None or frames is None:
-            raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
-        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
-        if pitch is not None and not pitch.any():
-            pitch = None
-        rows = [
-            SymbolProsody.model_construct(  # whatever the values are; they are checked where a table is read
-                symbol=name,
-                frames=int(frames[place]),
-                pitch=None if pitch is None else float(pitch[place]),
-                energy=None if energy is None else float(energy[place]),
-                volume=1.0 if item.volume is None else float(item.volume[place]),
-            )
-            for place, name in enumerate(item.symbols)
-        ]
-        words, end = [], 0
-        for word in item.words:
-            if word.start > end:
-                words.append(WordProsody(text="", symbols=tuple(rows[end : word.start])))
-            words.append(WordProsody(text=word.text, symbols=tuple(rows[word.start : word.end])))
-            end = word.end
-        if end < len(rows):
-            words.append(WordProsody(text="", symbols=tuple(rows[end:])))
-        speaker = self.speakers[item.speaker] if item.speaker < len(self.speakers) else str(item.speaker)
-        return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 
 
 def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
 
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,14 +13,12 @@ from torch.nn.utils.rnn import pad_sequence
 from common.config import AudioConfig
 from common.errors import InputError
 from common.precision import Autocast
-from common.progress import Progress, progress
-from common.signals import StopSignals
+from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.options import FADE_OUT
-from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
-from common.synthesis.styles import pad_styles
+from common.synthesis.styles import with_styles
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, told_pitch
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
@@ -186,13 +183,7 @@ class Synthesizer:
             frame_step=1 if self.shapes is None else self.shapes.frame_step,
             **given,
         )
-        lengths = [item.length for item in batch]
-        styles = pad_styles([item.styles for item in batch], lengths, n_symbols=n_symbols)
-        if styles is None:
-            return controls
-        styles = styles.to(self.device)
-        transform = styles.transform(controls.pitch_transform) if styles.changes_pitch else controls.pitch_transform
-        return replace(controls, pace=controls.pace * styles.rate, pitch_transform=transform)
+        return with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=self.device)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
@@ -217,41 +208,3 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
             f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
             f"without --amp {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
-
-
-def speak_all(
-    batches: Sequence[Sequence[SynthesisInput]],
-    synthesizer: Synthesizer,
-    *,
-    warmup_steps: int,
-    repeats: int,
-    show_progress: bool,
-    on_result: Callable[[SynthesisResult], None] | None,
-    on_batch: Callable[[BatchTimes], None],
-) -> None:
-    """Synthesize every batch ``repeats`` times, after ``warmup_steps`` batches that do not count.
-
-    ``on_result`` is given each result the first time, ``on_batch`` the times of each batch.
-
-    Raises:
-        SystemExit: a signal asked to stop; the phrase in work then is finished.
-    """
-    total = repeats * sum(len(batch) for batch in batches)
-    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=show_progress)
-    with StopSignals() as signals, bar:
-        for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
-            for _ in synthesizer.speak(batch):
-                _stop_if_asked(signals)
-        for repeat in range(repeats):
-            for batch in batches:
-                for result in synthesizer.speak(batch):
-                    if repeat == 0 and on_result is not None:
-                        on_result(result)
-                    bar.update()
-                    _stop_if_asked(signals)
-                on_batch(synthesizer.times[-1])
-
-
-def _stop_if_asked(signals: StopSignals) -> None:
-    if signals.received is not None:
-        raise SystemExit(128 + signals.received)

@@ -13,8 +13,7 @@ from common.data import load_fractions
 from common.errors import InputError
 from common.synthesis.controls import MelOutput
 from common.synthesis.phrases import Phrase
-from common.synthesis.styles import SymbolStyles
-from common.text import Word
+from common.text import Style, Word
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class SynthesisInput:
     pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
     durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
     energy: Tensor | None = None  # (L,) as `MelOutput.energy`, instead of the predicted energy
-    styles: SymbolStyles | None = None  # (L,), by which the predicted prosody is changed
+    styles: tuple[Style, ...] | None = None  # L, by which the predicted prosody is changed
     volume: Tensor | None = None  # (L,) factors of the amplitude
     speaker: int = 0
     text: str = ""  # what it says, for subtitles

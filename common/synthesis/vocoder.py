@@ -13,10 +13,19 @@ from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.cuda_graphs import Infer, RecordedInference, Recorder
+from common.synthesis.acceleration import (
+    GRAPH_SHAPES,
+    Infer,
+    PaddedShapes,
+    RecordedInference,
+    Recorder,
+    padded_inference,
+)
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
-from common.synthesis.padding import GRAPH_SHAPES, PaddedShapes, padded_inference
-from common.synthesis.streaming import plan_pieces
+
+FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels: with its context little work before sound begins
+GROWTH = 2  # of a piece over the one before, so that what is computed twice soon is a small share
+LONGEST_PIECE = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
 class Vocoder(Protocol):
@@ -68,6 +77,30 @@ class GriffinLimVocoder:
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
         """mel (n_mels, F) -> the wave in one piece, as every iteration changes all of the sound."""
         yield from self.speak(mel[None], [mel.size(1)])
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Frames [start, end) of a mel-spectrogram whose sound is made, from frames [first, last) that are read for it."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def plan_pieces(n_frames: int, *, context: int) -> Iterator[Piece]:
+    """Pieces of a mel of ``n_frames`` in order, each read with ``context`` frames, or all that there are, on each side.
+
+    The first is small, and those after it grow; none of these is shorter than ``context``, so that at most two thirds
+    of what a network reads is read for its neighbors' sake. What would be left for a shorter one at the end goes into
+    the piece before it, so a piece is of no more than ``max(LONGEST_PIECE, context) + context`` frames.
+    """
+    start, size = 0, FIRST_FRAMES
+    while start < n_frames:
+        end = start + size if n_frames - start - size > context else n_frames
+        yield Piece(start, end, first=max(start - context, 0), last=min(end + context, n_frames))
+        start, size = end, max(min(size * GROWTH, LONGEST_PIECE), context)
 
 
 class VocoderNetwork(Protocol):

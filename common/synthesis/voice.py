@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,13 +15,13 @@ from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, OptionError, check_choice, shown
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
+from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.controls import Controls
 from common.synthesis.options import FADE_OUT, MAX_FRAMES, VOCODER_PITCHES
-from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
-from common.synthesis.prosody_inputs import inputs_of_prosody
+from common.synthesis.prosody import Prosody, inputs_of_prosody
 from common.synthesis.speech import Speech, silences
-from common.synthesis.styles import styles_of_symbols
+from common.synthesis.styles import changes_prosody
 from common.synthesis.synthesizer import Generator, Synthesizer
 from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, load_row
 from common.synthesis.vocoder import Vocoder
@@ -40,9 +39,6 @@ from common.text import (
     split_utterances,
     utterance_draws,
 )
-
-if TYPE_CHECKING:
-    from common.synthesis.prosody_table import Prosody
 
 LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
 
@@ -114,7 +110,7 @@ class Voice:
 
     def speak(
         self,
-        text: "str | Prosody",
+        text: str | Prosody,
         *,
         pace: float = 1.0,
         pitch: float = 1.0,
@@ -132,7 +128,7 @@ class Voice:
         return self.speak_inputs(self._planned(text, pace, pitch, volume, speaker))
 
     def _planned(
-        self, text: "str | Prosody", pace: float, pitch: float, volume: float, speaker: str | int | None
+        self, text: str | Prosody, pace: float, pitch: float, volume: float, speaker: str | int | None
     ) -> list[SynthesisInput]:
         """The utterances of a text by the arguments of `speak`, and one warning for dropped symbols."""
         name = None if speaker is None else str(speaker)
@@ -147,7 +143,7 @@ class Voice:
 
     def stream(
         self,
-        text: "str | Prosody",
+        text: str | Prosody,
         *,
         pace: float = 1.0,
         pitch: float = 1.0,
@@ -177,7 +173,7 @@ class Voice:
 
     def plan(
         self,
-        text: "str | Prosody",
+        text: str | Prosody,
         *,
         style: Style = NEUTRAL,
         phrase: Phrase | None = None,
@@ -296,9 +292,7 @@ class Voice:
         encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         of_spans = [combined(style, span.style) for span in utterance.spans]
         of_symbols = _styles_of_symbols(of_spans, encoded.words, len(encoded.ids))
-        styles = styles_of_symbols(of_symbols)
-        if styles is not None and self._leaves_out_styles:
-            styles = None
+        is_changed = any(map(changes_prosody, of_symbols)) and not self._leaves_out_styles
         volume, names = None, self.front_end.symbols
         if any(one.volume != 1 for one in of_symbols):
             volume = torch.tensor([one.volume for one in of_symbols])
@@ -311,7 +305,7 @@ class Voice:
             phrase,
             tokens=self.front_end.inputs(encoded.ids),
             symbols=tuple(names[index] for index in encoded.ids),
-            styles=styles,
+            styles=tuple(of_symbols) if is_changed else None,
             volume=volume,
             speaker=self.speaker_id(of_spans[0].speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),

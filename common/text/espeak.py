@@ -72,15 +72,14 @@ class Speaker:
 
     def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
-        settings = (self.words_per_minute, self.pitch, self.pitch_range)
-        with library("say").use(self.voice, *settings) as espeak:
-            samples, events = espeak.say(text)
+        settings = (self.voice, self.words_per_minute, self.pitch, self.pitch_range)
+        samples, events = library("say").say(text, settings)
         spans = _absorb_links(_spans(events, len(samples)), samples)
-        spans = _split_late_phones(spans, sampling_rate=espeak.sampling_rate)
+        spans = _split_late_phones(spans, sampling_rate=self.sampling_rate)
         if not any(span.symbols for span in spans):
             raise InputError(f"eSpeak NG finds nothing to say in {text!r}")
-        spans = _begin_at_closures(spans, samples, sampling_rate=espeak.sampling_rate)
-        return self._trimmed(text, samples, [span for span in spans if span.symbols], espeak.sampling_rate)
+        spans = _begin_at_closures(spans, samples, sampling_rate=self.sampling_rate)
+        return self._trimmed(text, samples, [span for span in spans if span.symbols], self.sampling_rate)
 
     def phones(self, text: str) -> list[str]:
         """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
@@ -110,8 +109,7 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
-    with library("read").use(language) as espeak:
-        return list(espeak.read(text))
+    return library("read").read(text, language=language)
 
 
 def unlinked(name: str) -> str:

@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,12 @@ import numpy as np
 from common.errors import InputError, shown
 
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
+Settings = tuple[str, int, int, int]  # a voice's language tag, words a minute, pitch and its range, 0 to 99
 
 
 @dataclass(frozen=True)
 class Event:
-    """One of eSpeak's events: a word begins, or a phone (an empty name is a pause)."""
+    """An event of eSpeak: a word begins, or a phone (an empty name is a pause)."""
 
     sample: int
     name: str | None = None  # None: a word
@@ -58,7 +58,7 @@ class Library:
         self._path = espeakng_loader.get_library_path()
         self._data = Path(espeakng_loader.get_data_path())
         self._lock = threading.Lock()
-        self._settings: tuple[str, int, int, int] | None = None
+        self._settings: Settings | None = None
         self._process: subprocess.Popen[bytes] | None = None
         with self._lock:
             self.sampling_rate: int = self._start()
@@ -83,59 +83,51 @@ class Library:
             with suppress(BrokenPipeError), process:  # closes its pipes and waits; it may have left a request unread
                 pass
 
-    @contextmanager
-    def use(
-        self, voice: str, words_per_minute: int = 150, pitch: int = 50, pitch_range: int = 50
-    ) -> Iterator["Library"]:
-        """The library with these settings, for one thread at a time; ``voice`` is a language tag.
+    def say(self, text: str, settings: Settings) -> tuple[np.ndarray, list[Event]]:
+        """Samples (T,) int16 and events of ``text``; raises InputError as `read`."""
+        answer, samples = self._answer("say", text, settings)
+        return np.frombuffer(samples, dtype=np.int16), [Event(*event) for event in answer["events"]]
 
-        Raises InputError if there is no such voice, naming similar ones.
+    def read(self, text: str, *, language: str) -> list[Clause]:
+        """The clauses of ``text``.
+
+        Raises InputError where the library crashes or does not end, and for a language that it lacks.
         """
+        answer, _ = self._answer("read", text, (language, 150, 50, 50))
+        return [Clause(clause, tuple(map(tuple, words))) for clause, words in answer["clauses"]]
+
+    def _answer(self, function: str, text: str, settings: Settings) -> tuple[dict[str, Any], bytes]:
+        """The answer about a text by a voice of these settings, and the samples with it, for one thread at a time."""
         with self._lock:
             if self._process is None:
                 self._start()
-            settings = (voice, words_per_minute, pitch, pitch_range)
             if settings != self._settings:
                 self._settings = None
-                self._set(*settings)
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "steady"
+                    path.write_text(self._voice_file(settings[0]) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
+                    self._ask("set", str(path), *settings[1:])
                 self._settings = settings
-            yield self
-
-    def _set(self, voice: str, *parameters: int) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "steady"
-            path.write_text(self._voice_file(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
-            answer, _ = self._ask("set", str(path), *parameters)
-        if answer["status"] != 0:
-            raise InputError(f"eSpeak NG cannot use its voice {voice!r} (status {answer['status']})")
-
-    def say(self, text: str) -> tuple[np.ndarray, list[Event]]:
-        """Samples (T,) int16 and events of ``text``; raises InputError as `read`."""
-        answer, samples = self._ask("say", text)
-        if answer["status"] != 0:
-            raise InputError(f"eSpeak NG cannot speak {shown(text)} (status {answer['status']})")
-        return np.frombuffer(samples, dtype=np.int16), [Event(*event) for event in answer["events"]]
-
-    def read(self, text: str) -> list[Clause]:
-        """The clauses of ``text``; raises InputError where the library crashes or does not end."""
-        answer, _ = self._ask("read", text)
-        return [Clause(clause, tuple(map(tuple, words))) for clause, words in answer["clauses"]]
+            return self._ask(function, text)
 
     def _ask(self, function: str, *arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """The answer to a request, and the samples with it."""
+        """The answer to a request, and the samples with it; raises InputError where there is none, or a refusal."""
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
         requests, answers = self._process.stdin, self._process.stdout
         try:
             requests.write(json.dumps([function, *arguments]).encode() + b"\n")
             requests.flush()
             answer = json.loads(answers.readline())
-            return answer, answers.read(answer["n_bytes"])
+            samples = answers.read(answer["n_bytes"])
         except BaseException as error:  # an interrupt too leaves an answer unread
             self.stop()
             if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
                 text = shown(arguments[0])
                 raise InputError(f"{text}: eSpeak NG crashes at this text; write it otherwise") from error
             raise
+        if answer.get("status", 0) != 0:
+            raise InputError(f"eSpeak NG cannot {function} {shown(arguments[0])} (status {answer['status']})")
+        return answer, samples
 
     def _voice_file(self, voice: str) -> str:
         """The definition of the voice whose language tag is ``voice``."""

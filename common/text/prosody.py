@@ -51,7 +51,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class _Attribute:
-    """One of <prosody>: the field of the style that it changes, and what may be written."""
+    """An attribute of <prosody>: the field of the style that it changes, and what may be written."""
 
     field: str
     keywords: Mapping[str, float]

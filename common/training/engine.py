@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
+from common.training.options import RunOptions
 from common.training.phase_loss import PhaseLoss, exchanging_gradients
 from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Figure, StepResult
@@ -63,7 +64,7 @@ class Engine:
         objective: Objective,
         optimizers: dict[str, torch.optim.Optimizer],
         *,
-        schedules: dict[str, Schedule],
+        schedule: Schedule,
         ranks: Ranks,
         options: EngineOptions,
     ) -> None:
@@ -71,8 +72,7 @@ class Engine:
         self.objective = objective
         self.optimizers = optimizers
         self.iteration = 0  # updates so far
-        self._epoch = 1
-        self._schedules = schedules
+        self._schedule = schedule
         self._ranks = ranks
         self._options = options
         self._skipped_in_a_row = 0
@@ -100,8 +100,7 @@ class Engine:
         inferring = dict([next(iter(networks.items()))])
         self._recorded: RecordedUpdates | None = None
         if options.cuda_graphs:
-            phases = [phase.name for phase in objective.phases]
-            self._recorded = RecordedUpdates(self._update, ranks.device, phases=phases)
+            self._recorded = RecordedUpdates(self._update, ranks.device)
         self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
@@ -114,18 +113,16 @@ class Engine:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
         """
         self.iteration += 1
-        self._epoch = epoch
-        rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
-        requests = {"stops": stop, "saves": save}
+        rate, requests = self._schedule(self.iteration, epoch), {"stops": stop, "saves": save}
         if self._recorded is not None:
             weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rates=rates, constants=weights)
+            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rate=rate, constants=weights)
         else:
             full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
             tensors = {name: full(float(value)) for name, value in requests.items()}
-            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rates=rates)
+            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rate=rate)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
-        result = StepResult(self.iteration, figures, learning_rates=rates, utterances=utterances)
+        result = StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
         self._pending_results.append(result)
         self.wait_for_results(keep=self.n_pending)
         return result
@@ -149,12 +146,7 @@ class Engine:
                 )
 
     def _update(
-        self,
-        micro_batches: Sequence[Batch],
-        *,
-        epoch: int,
-        requests: dict[str, Tensor],
-        rates: Mapping[str, float | Tensor],
+        self, micro_batches: Sequence[Batch], *, epoch: int, requests: dict[str, Tensor], rate: float | Tensor
     ) -> dict[Figure, Tensor]:
         """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
         self.objective.begin_step(self.networks)
@@ -164,7 +156,7 @@ class Engine:
         found: dict[Figure, Tensor] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
-            found |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rates[phase.name])
+            found |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
             shared = {}
             if phase.keeps:
                 # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
@@ -246,10 +238,6 @@ class Engine:
         """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
         return self._recorded is None and flag.device.type == "cpu" and bool(flag)
 
-    def learning_rate(self, phase: str) -> float:
-        """The rate of the current update."""
-        return self._schedules[phase](self.iteration, self._epoch)
-
     def _freeze_all_but(self, phase: Phase) -> None:
         for other in self.objective.phases:
             for key, parameter in self._parameters[other.name].items():
@@ -326,40 +314,38 @@ def build_engine(
     networks: Networks,
     objective: Objective,
     optimization: Optimization,
+    run: RunOptions,
     *,
-    optimizer: str,
-    learning_rate: float,
-    weight_decay: float,
     steps_per_epoch: int,
     ranks: Ranks,
-    options: EngineOptions,
-    compile_networks: bool = False,
+    amp_dtype: torch.dtype | None = None,
     same_shapes: bool = False,
-    length_buckets: int = 0,
 ) -> Engine:
     """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``.
 
-    ``length_buckets`` is the number of shapes that all batches have, of validation too; 0: any number.
+    ``same_shapes`` says that all batches of training have one shape.
     """
-    if compile_networks and length_buckets:
-        allow_compiled_shapes(length_buckets)
+    if run.compile and run.length_buckets:
+        allow_compiled_shapes(run.length_buckets)
     for network in networks.values():
         network.to(ranks.device).train()
-        if compile_networks:
+        if run.compile:
             # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=False if length_buckets else None if same_shapes else True)
-    optimizers, schedules = {}, {}
-    for phase in objective.phases:
-        optimizers[phase.name] = build_optimizer(
-            optimizer,
+            network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
+    optimizers = {
+        phase.name: build_optimizer(
+            run.optimizer,
             [parameter for name in phase.trains for parameter in networks[name].parameters()],
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
+            learning_rate=run.learning_rate,
+            weight_decay=run.weight_decay,
             betas=optimization.betas,
             eps=optimization.eps,
         )
-        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
-    return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
+        for phase in objective.phases
+    }
+    schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
+    options = EngineOptions(amp_dtype, run.grad_clip_thresh, run.ema_decay, cuda_graphs=run.cuda_graphs)
+    return Engine(networks, objective, optimizers, schedule=schedule, ranks=ranks, options=options)
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class Reporter:
     def update(self, step: tuple[int, ...], result: StepResult, *, loss: float, seconds: float) -> None:
         """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
-        rates = {f"lrate{self._suffix(name)}": result.learning_rates[name] for name in style.rates or phases}
+        rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
         figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
         self.log(step, "train", figures, stdout=not has_terminal())

@@ -1,17 +1,40 @@
-"""What a model's package is asked for a training, and what it answers."""
+"""What a model's package is asked for a training, and what it answers: the mels to train on among it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.audio.options import AudioOptions
-from common.checkpoints import Checkpoint
-from common.config import AudioConfig, TextConfig
+from common.audio.options import AudioOptions, features_config, read_audio_config
+from common.checkpoints import Checkpoint, open_checkpoint
+from common.config import AudioConfig, TextConfig, differences
+from common.errors import OptionError
 from common.precision import ComputingOptions
-from common.training.mels import MelSource, training_mels
 from common.training.optim import Optimization
 from common.training.options import RunOptions
+
+
+@dataclass(frozen=True)
+class MelSource:
+    """Something that says what the mels are."""
+
+    name: str  # in messages
+    audio: AudioConfig
+    unrecorded: tuple[str, ...] = ()  # fields that are assumed
+
+    def check_agreement(self, other: "MelSource") -> None:
+        """Refuse by OptionError another source of other mels, listing each field that differs."""
+        recorded = replace(other.audio, **{name: getattr(self.audio, name) for name in other.unrecorded})
+        if lines := differences(self.audio, recorded, names=(self.name, other.name)):
+            raise OptionError(
+                f"{self.name} and {other.name} are of different mels: {'; '.join(lines)}; give one of them"
+            )
+
+
+def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
+    """What the mels in a folder are, which ``option`` names; None where no file in it says so."""
+    audio = features_config(folder)
+    return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
 
 
 @dataclass(frozen=True)
@@ -25,10 +48,30 @@ class TrainingRequest:
     initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run begins with
 
     def mels(self, *sources: MelSource | None, for_voice: Path | None = None, may_resume: bool = True) -> AudioConfig:
-        """The mels to train on; see `training_mels`."""
-        started = [found[1].audio for found in (self.resumed, self.initial) if found is not None and may_resume]
-        corpus, base = self.run.dataset_path, next(iter(started), None)
-        return training_mels(self.audio, *sources, corpus=corpus, for_voice=for_voice, base=base)
+        """The mels to train on: what ``sources``, the voice of --for-voice and the file of --audio-config say.
+
+        Where there are none, they are those of the checkpoint that the training begins with (if it ``may_resume``
+        them), else the corpus's. Options that are given change them.
+
+        Raises:
+            OptionError: two of them disagree; lists each field that does.
+        """
+        voice = file = None
+        if for_voice is not None:
+            checkpoint = open_checkpoint(for_voice, role="generator", ema=True).checkpoint
+            voice = MelSource(f"--for-voice {for_voice}", checkpoint.audio, checkpoint.assumed)
+        if (path := self.audio.audio_config) is not None:
+            file = MelSource(f"--audio-config {path}", read_audio_config(path))
+        # What records its mels completely comes first, as the others must agree with it in what they record.
+        found = sorted((one for one in (*sources, voice, file) if one is not None), key=lambda one: len(one.unrecorded))
+        for other in found[1:]:
+            found[0].check_agreement(other)
+        begun = self.resumed or self.initial
+        base = found[0].audio if found else begun[1].audio if begun is not None and may_resume else None
+        audio = self.audio.config(corpus=self.run.dataset_path, base=base)
+        if voice is not None:
+            MelSource("the options", audio).check_agreement(voice)
+        return audio
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +26,19 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
 from common.logger import Logger
-from common.nn import build_limited
 from common.options import read_options
 from common.precision import ComputingOptions
 from common.progress import print_line
 from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.arguments import parser_of
-from common.training.engine import EngineOptions, build_engine
+from common.training.engine import build_engine
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 
 Found = tuple[Path, Checkpoint]
-_SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tu
 
 
 def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
+    """The weights of a checkpoint alone, to begin a new training with: the EMA weights, where it has them."""
     networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
     return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
 
@@ -118,19 +115,15 @@ def prepare_output(
     ``read`` are names and paths of the files that options name to be read.
 
     Raises:
-        OptionError: a file would be written that is read, or two results into one. Of the endless names of checkpoints
-            those count that another file has.
+        OptionError: a file would be written that is read, or two results into one.
         OutputError: the folder cannot be made.
     """
     output, log_file = run.output, run.log_file or run.output / "nvlog.json"
     read = [pair for pair in read if pair[1] != run.checkpoint_path]  # which newer ones may replace
     read += [pair for dataset in datasets.values() for pair in dataset.files()]
-    others = (os.path.realpath(path) if path.is_symlink() else path for path in (log_file, *(path for _, path in read)))
-    names = {name for name in (Path(path).name for path in others) if name.startswith(f"{spec.name}_checkpoint_")}
-    written = [("--log-file", log_file), *(("the checkpoint", output / name) for name in names)]
+    written = [("--log-file", log_file)]
     if run.save_inference is not None:
         written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
-    written += [("TensorBoard", output / subset / "events") for subset in _SUBSETS]
     check_apart(written, read)
     make_folder(output, "; choose another --output")
     return log_file
@@ -147,21 +140,16 @@ def train(argv: Sequence[str] | None = None) -> int:
         setup = command.spec.training.set_up(command.options, request)
         trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
         logger.parameter(**command.values)
-        return run_training(trainer, logger, command.found, ranks)
-
-
-def run_training(trainer: Trainer, logger: Logger, found: Found | None, ranks: Ranks) -> int:
-    """Train, from the checkpoint ``found`` on; the exit status."""
-    if found is not None:
-        _resume(trainer, *found, ranks=ranks)
-    try:
-        received = trainer.fit()
-    finally:
-        logger.close()
-    if received is None:
-        return 0
-    _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
-    return 128 + received
+        if command.found is not None:
+            _resume(trainer, *command.found, ranks=ranks)
+        try:
+            received = trainer.fit()
+        finally:
+            logger.close()
+        if received is None:
+            return 0
+        _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
+        return 128 + received
 
 
 def build_trainer(
@@ -171,15 +159,22 @@ def build_trainer(
     spec, request = command.spec, command.request
     training, run = spec.training, request.run
     options, audio, text = setup.options, setup.audio, setup.text
-    _check_recordable(run, setup, ranks)
     mels = mel_lines(audio, request.audio.of_corpus(run.dataset_path)) if spec.role != "recognizer" else []
     for line in [*mels, *setup.notes]:
         _print_once(line, ranks)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
-    _check_length_buckets(run, spec, setup, training.sees_padding(config))
+    _check_computing(run, setup, ranks, seen_by=training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = build_limited(partial(spec.build_networks, config, audio, text), most=run.max_parameters)
+    with torch.device("meta"):  # where they take no memory
+        made = spec.build_networks(config, audio, text).values()
+    if sum(tensor.numel() for one in made for tensor in (*one.parameters(), *one.buffers())) > (
+        most := run.max_parameters
+    ):
+        raise OptionError(
+            f"networks of more than {most} parameters; make them smaller, or raise --max-parameters {most}"
+        )
+    networks = spec.build_networks(config, audio, text)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
@@ -198,45 +193,35 @@ def build_trainer(
         networks,
         training.build_objective(options, audio),
         setup.optimization,
-        optimizer=run.optimizer,
-        learning_rate=run.learning_rate,
-        weight_decay=run.weight_decay,
+        run,
         steps_per_epoch=len(datasets["training_set"])
         // (run.batch_size * run.gradient_accumulation_steps * ranks.world_size),
         ranks=ranks,
-        options=EngineOptions(
-            amp_dtype=amp_dtype, grad_clip=run.grad_clip_thresh, ema_decay=run.ema_decay, cuda_graphs=run.cuda_graphs
-        ),
-        compile_networks=run.compile,
+        amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
-        length_buckets=run.length_buckets,
     )
-    padded, lines = bucketed(datasets, run.length_buckets)
+    padded, lines = bucketed(datasets, 0 if setup.same_shapes else run.length_buckets)
     for line in lines:
         _print_once(line, ranks)
     logger = Logger(log_file, enabled=ranks.is_main)
     return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
 
 
-def _check_recordable(run: RunOptions, setup: TrainingSetup, ranks: Ranks) -> None:
-    """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
+def _check_computing(run: RunOptions, setup: TrainingSetup, ranks: Ranks, *, seen_by: str | None) -> None:
+    """Refuse ``--cuda-graphs`` where a graph cannot hold an update, and length buckets that would change what is
+    learned, through the setting ``seen_by``.
+    """
     if run.cuda_graphs and not setup.recordable:
         raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
     if run.cuda_graphs and ranks.world_size > 1:
         raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
+    if run.length_buckets and seen_by is not None:
+        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
 
 
 def _print_once(line: str, ranks: Ranks) -> None:
     if ranks.is_main:
         print_line(line)
-
-
-def _check_length_buckets(run: RunOptions, spec: ModelSpec, setup: TrainingSetup, seen_by: str | None) -> None:
-    """Refuse length buckets that change nothing, or that would change what is learned, through ``seen_by``."""
-    if run.length_buckets and setup.same_shapes:
-        raise OptionError(f"--length-buckets: all batches of {spec.name} have one length already; leave it out")
-    if run.length_buckets and seen_by is not None:
-        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
 
 
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:

@@ -68,10 +68,10 @@ class RecordedUpdates:
     Shapes beyond the first ``MAX_GRAPHS`` run as they are, with a warning.
     """
 
-    def __init__(self, update: Callable[..., Figures], device: torch.device, *, phases: Sequence[str]) -> None:
+    def __init__(self, update: Callable[..., Figures], device: torch.device) -> None:
         self._update = update
         self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
-        self._rates = {phase: torch.zeros((), device=device) for phase in phases}
+        self._rate = torch.zeros((), device=device)
         self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._constants: Any = None
         self._seen: Counter[tuple] = Counter()
@@ -80,18 +80,12 @@ class RecordedUpdates:
         self.recording = False  # whether work is being recorded now
 
     def __call__(
-        self,
-        micro_batches: Sequence[Batch],
-        *,
-        epoch: int,
-        requests: Mapping[str, bool],
-        rates: Mapping[str, float],
-        constants: Any,
+        self, micro_batches: Sequence[Batch], *, epoch: int, requests: Mapping[str, bool], rate: float, constants: Any
     ) -> Figures:
         """Run an update; ``constants`` are numbers of the host that it depends on, such as weights of losses."""
-        for tensors, values in ((self._rates, rates), (self._requests, requests)):
-            for name, value in values.items():
-                tensors[name].fill_(value)
+        self._rate.fill_(rate)
+        for name, value in requests.items():
+            self._requests[name].fill_(value)
         if constants != self._constants:
             self.clear()
             self._constants = constants
@@ -99,7 +93,7 @@ class RecordedUpdates:
         self._seen[key] += 1
 
         def update(batches: Sequence[Batch]) -> Figures:
-            return self._update(batches, epoch=epoch, requests=self._requests, rates=self._rates)
+            return self._update(batches, epoch=epoch, requests=self._requests, rate=self._rate)
 
         if key not in self._recorded:
             if self._seen[key] <= WARMUP_UPDATES or self._is_full():

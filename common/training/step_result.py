@@ -16,16 +16,11 @@ class StepResult:
     """
 
     def __init__(
-        self,
-        iteration: int,
-        figures: dict[Figure, Tensor],
-        *,
-        learning_rates: dict[str, float],
-        utterances: tuple[str, ...],
+        self, iteration: int, figures: dict[Figure, Tensor], *, learning_rate: float, utterances: tuple[str, ...]
     ) -> None:
         """``figures`` are float64 scalars of one device; ``utterances`` are the names of this process's."""
         self.iteration = iteration  # of this update, from 1
-        self.learning_rates = learning_rates  # phase -> rate
+        self.learning_rate = learning_rate
         self.utterances = utterances
         values = torch.stack(list(figures.values()))
         self._names = tuple(figures)

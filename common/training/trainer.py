@@ -6,7 +6,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,44 @@ from common.training.ema import resume_average
 from common.training.engine import Engine, evaluation_mode
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
-from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
 from common.training.step_result import StepResult
 from common.training.tensorboard import TensorBoardLogs
+
+
+@dataclass
+class Position:
+    """Where the run stands, with the sums that the current epoch's averages need."""
+
+    epoch: int = 1
+    steps_done: int = 0  # updates of this epoch; the rest follows when their figures are there
+    sums: dict[str, float] = field(default_factory=dict)
+    frames: int = 0
+    seconds: float = 0.0
+    skipped: int = 0
+
+    def add(self, result: StepResult, loss: float, seconds: float) -> None:
+        """Count one update of the epoch, whose total loss and time are given."""
+        self.frames += result.n_frames
+        self.seconds += seconds
+        self.skipped += bool(result.skipped)
+        if not result.skipped:
+            for name, value in (result.terms | {"loss": loss}).items():
+                self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def means(self) -> dict[str, float]:
+        """Averages over the updates of the epoch that were not skipped."""
+        counted = max(1, self.steps_done - self.skipped)
+        return {name: total / counted for name, total in self.sums.items()}
+
+
+def resumed_position(state: dict[str, Any], *, steps_per_epoch: int, global_batch: int) -> Position:
+    """Where a checkpoint's run stood, in updates of ``global_batch`` utterances."""
+    steps = state.get("steps_done")
+    if steps is None or (done := steps * state["global_batch"]) >= steps_per_epoch * global_batch:
+        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
+    saved = {one.name: state[one.name] for one in fields(Position)}
+    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})
 
 
 class Trainer:
@@ -104,21 +138,16 @@ class Trainer:
         self._position = resumed_position(
             state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
         )
-        self._best = self._best_of(state)
+        best, options = state.get("best"), self._options
+        if best is not None and str(options.keep_best) in best:  # else of another metric
+            path = checkpoint_path(options.output, self._template.model, epoch=best["epoch"])
+            self._best = best if path.is_file() else None
         random_states = state.get("random", [])
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
             notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
         return notes
-
-    def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
-        """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
-        best = state.get("best")
-        if best is None or str(self._options.keep_best) not in best:
-            return None
-        path = checkpoint_path(self._options.output, self._template.model, epoch=best["epoch"])
-        return best if path.is_file() else None
 
     def fit(self) -> signal.Signals | None:
         """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
@@ -323,16 +352,11 @@ class Trainer:
         for old in {*older[: -1 if rolling else None]} - {path}:
             old.unlink(missing_ok=True)
         if not rolling:
-            self._save_for_inference(checkpoint, is_best=is_best)
+            if (dtype := self._options.save_inference) is not None:
+                stripped = strip_checkpoint(checkpoint, dtype=dtype)
+                for target in inference_paths(folder, checkpoint.model)[: 1 + is_best]:
+                    save_checkpoint(target, stripped)
             self._remove_old()
-
-    def _save_for_inference(self, checkpoint: Checkpoint, *, is_best: bool) -> None:
-        """Write what inference needs of the last checkpoint and of the best, where that is asked for."""
-        if self._options.save_inference is None:
-            return
-        stripped = strip_checkpoint(checkpoint, dtype=self._options.save_inference)
-        for path in inference_paths(self._options.output, checkpoint.model)[: 1 + is_best]:
-            save_checkpoint(path, stripped)
 
     def _remove_old(self) -> None:
         """Keep milestones, the best and the last few checkpoints of complete epochs up to this one, unless all stay."""

@@ -9,25 +9,35 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from common.cli import ArgumentParser, n_processes, positive_int, run
+from common.cli import run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
 from common.extraction import ExtractionOptions, ExtractionPlan, extract_corpus
-from common.extraction.summary import Report
-from scripts.benchmarks.machine import machine
-from scripts.benchmarks.table import Table, cell
+from common.options import option
+from scripts.benchmarks.measuring import Row, Table, cell, machine, read_command
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"
 
 
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The recordings whose features are extracted."""
+
+    dataset_path: Path = option(SAMPLE, "folder with wavs/", names=("-d",))
+    sampling_rate: int = option(22050, "Hz", least=1)
+    repeat: int = option(4, "times that the corpus is taken", least=1)
+    num_workers: int = option(os.cpu_count() or 1, "processes", least=1, most=1024)
+
+
 def link_corpus(wavs: Sequence[Path], target: Path, *, repeat: int) -> Path:
-    """A corpus in ``target`` of links to recordings, ``repeat`` times; gives its list."""
+    """A corpus in ``target`` of links to recordings, ``repeat`` times; returns its list."""
     lines = []
     for copy in range(repeat):
         folder = target / "wavs" / str(copy)
@@ -39,52 +49,48 @@ def link_corpus(wavs: Sequence[Path], target: Path, *, repeat: int) -> Path:
     return target / "list.txt"
 
 
-def time_extraction(
-    wavs: Sequence[Path], config: AudioConfig, *, mels: bool, pitch: bool, repeat: int, n_workers: int
-) -> tuple[Report, float]:
-    """What was made, and the CPU seconds that this process took."""
+def time_extraction(wavs: Sequence[Path], options: CorpusOptions, *, what: str, n_workers: int) -> Row:
+    """The table's row of extracting ``what``: mels, pitch or both."""
     with tempfile.TemporaryDirectory() as folder:
-        filelist = link_corpus(wavs, Path(folder), repeat=repeat)
-        corpus = {"dataset_path": Path(folder), "wav_text_filelist": (filelist,), "num_workers": n_workers}
-        options = ExtractionOptions(**corpus, extract_mels=mels, extract_pitch_mel=pitch)
+        filelist = link_corpus(wavs, Path(folder), repeat=options.repeat)
+        extraction = ExtractionOptions(
+            dataset_path=Path(folder),
+            wav_text_filelist=(filelist,),
+            num_workers=n_workers,
+            extract_mels=what != "pitch",
+            extract_pitch_mel=what != "mels",
+        )
         started = time.process_time()
-        report = extract_corpus(ExtractionPlan(options, config), ranks=Ranks())
-        return report, time.process_time() - started
+        audio = AudioConfig(sampling_rate=options.sampling_rate)
+        report = extract_corpus(ExtractionPlan(extraction, audio), ranks=Ranks())
+        cpu = time.process_time() - started
+    speed = report.speech_seconds / report.elapsed_seconds
+    return {
+        "what": what,
+        "workers": str(n_workers),
+        "utterances/s": f"{(report.n_utterances - len(report.refused)) / report.elapsed_seconds:.1f}",
+        "speech h/min": f"{speed / 60:.2f}",
+        "x real time": f"{speed:.0f}",
+        # the workers' time is not this process's
+        "x per CPU s": cell(report.speech_seconds / cpu if n_workers == 1 else None, ".0f"),
+    }
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = ArgumentParser(description="Time feature extraction.")
-    parser.add_argument("-d", "--dataset-path", type=Path, default=SAMPLE, help="folder with wavs/")
-    parser.add_argument("--sampling-rate", type=positive_int, default=22050, help="Hz")
-    parser.add_argument("--repeat", type=positive_int, default=4, help="times that the corpus is taken")
-    parser.add_argument("--num-workers", type=n_processes, default=os.cpu_count(), help="processes")
-    args = parser.parse_args()
-    config = AudioConfig(sampling_rate=args.sampling_rate)
-    wavs = sorted(path for path in (args.dataset_path / "wavs").glob("*") if path.suffix in (".wav", ".flac"))
+    options = read_command(CorpusOptions, argv, prog="extract", about=__doc__)
+    folder = options.dataset_path / "wavs"
+    wavs = sorted(path for path in folder.glob("*") if path.suffix in (".wav", ".flac"))
     if not wavs:
-        raise InputError(f"{args.dataset_path / 'wavs'}: no .wav or .flac files; give a corpus by --dataset-path")
+        raise InputError(f"{folder}: no .wav or .flac files; give a corpus by --dataset-path")
     print(f"command: {shlex.join(['scripts/benchmark.sh', 'extract', *sys.argv[1:]])}")
     load = os.getloadavg()[0]
     print(f"machine: {machine(cuda=False)}, {os.cpu_count()} cores, load {load:.1f}, torch {torch.__version__}")
-    print(f"corpus: {args.dataset_path}, {args.repeat} times")
+    print(f"corpus: {options.dataset_path}, {options.repeat} times")
     table = Table()
-    for name, mels, pitch in (("mels", True, False), ("pitch", False, True), ("both", True, True)):
-        for n_workers in sorted({1, args.num_workers}):
-            report, cpu = time_extraction(wavs, config, mels=mels, pitch=pitch, repeat=args.repeat, n_workers=n_workers)
-            speed = report.speech_seconds / report.elapsed_seconds
-            made = (report.n_utterances - len(report.refused)) / report.elapsed_seconds
-            table.add(
-                {
-                    "what": name,
-                    "workers": str(n_workers),
-                    "utterances/s": f"{made:.1f}",
-                    "speech h/min": f"{speed / 60:.2f}",
-                    "x real time": f"{speed:.0f}",
-                    # the workers' time is not this process's
-                    "x per CPU s": cell(report.speech_seconds / cpu if n_workers == 1 else None, ".0f"),
-                }
-            )
+    for what in ("mels", "pitch", "both"):
+        for n_workers in sorted({1, options.num_workers}):
+            table.add(time_extraction(wavs, options, what=what, n_workers=n_workers))
 
 
 if __name__ == "__main__":

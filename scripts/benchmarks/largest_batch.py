@@ -8,42 +8,47 @@ The table in Markdown has a line for each that fits; speed is of updates of one 
 ``--wn-channels 256``, are train.py's.
 """
 
-import argparse
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.cli import ArgumentParser, positive_int, run
+from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import read_json
-from scripts.benchmarks.machine import machine
-from scripts.benchmarks.subjects import add_arguments
-from scripts.benchmarks.table import Row, cell, markdown
-from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, chosen_settings
+from common.options import add_options, option, read_options
+from scripts.benchmarks.measuring import Row, cell, machine, markdown
+from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, MeasuredOptions, chosen_settings
 
 Try = Callable[[int], Figures | None]  # a batch size -> its figures, None where it does not fit
 
 
-def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
+@dataclass(frozen=True)
+class SearchOptions(MeasuredOptions):
+    """What is trained, and the batch sizes that are tried."""
+
+    smallest: int = option(1, "batch size to begin with", least=1)
+    largest: int | None = option(None, "batch size to stop at; needed on the CPU", least=1)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> tuple[SearchOptions, list[str]]:
     """The options of the search, and those that are for train.py."""
-    parser = ArgumentParser(prog="largest_batch", description=__doc__.splitlines()[0])
-    add_arguments(parser, model="WaveGlow", steps=5)
-    parser.add_argument("--smallest", type=positive_int, default=1, help="batch size to begin with")
-    parser.add_argument("--largest", type=positive_int, help="batch size to stop at; needed on the CPU")
+    parser = ArgumentParser(prog="largest_batch", description=(__doc__ or "").partition("\n")[0])
+    add_options(parser, SearchOptions, defaults={"model": "WaveGlow"})
     args, further = parser.parse_known_args(argv)
-    if args.largest is None and not args.cuda:
+    options: SearchOptions = read_options(args, SearchOptions)
+    if options.largest is None and not options.cuda:
         raise OptionError(
             "--largest: give the batch size to stop at; a CPU whose memory is exhausted takes others down"
         )
-    if args.largest is not None and args.largest < args.smallest:
-        raise OptionError(f"--largest {args.largest} is below --smallest {args.smallest}")
-    chosen = chosen_settings(args)  # refuses what the device or model does not have
-    if args.settings is None:
-        args.settings = [setting.name for setting in chosen if not setting.plain and not setting.options]
-    return args, further
+    if options.largest is not None and options.largest < options.smallest:
+        raise OptionError(f"--largest {options.largest} is below --smallest {options.smallest}")
+    chosen = chosen_settings(options)  # refuses what the device or model does not have
+    names = options.settings or tuple(setting.name for setting in chosen if not setting.plain)
+    return replace(options, settings=names), further
 
 
 def search(attempt: Try, *, smallest: int, largest: int | None) -> tuple[dict[int, Figures], int | None]:
@@ -66,15 +71,15 @@ def search(attempt: Try, *, smallest: int, largest: int | None) -> tuple[dict[in
             size = (fits + too_large) // 2
 
 
-def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Sequence[str] = ()) -> Figures | None:
+def measure(setting: str, batch_size: int, options: SearchOptions, further: Sequence[str] = ()) -> Figures | None:
     """Train in a process of its own; None where memory is too small, InputError where it fails for another reason."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
         command = [sys.executable, "-m", "scripts.benchmarks.train", "--settings", setting, "--json", str(path)]
-        command += ["--model", args.model, "--max-duration", str(args.max_duration), "--accumulation", "1"]
-        command += ["--batch-size", str(batch_size), "--steps", str(args.steps), *further]
-        command += ["--segment-length", str(args.segment_length)] if args.segment_length else []
-        command += ["--cuda"] * args.cuda + ["--compile"] * args.compile
+        command += ["--model", options.model, "--max-duration", str(options.max_duration), "--accumulation", "1"]
+        command += ["--batch-size", str(batch_size), "--steps", str(options.steps), *further]
+        command += ["--segment-length", str(options.segment_length)] if options.segment_length else []
+        command += ["--cuda"] * options.cuda + ["--compile"] * options.compile
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return Figures(**read_json(path)[setting])
@@ -104,22 +109,22 @@ def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list
 
 def main() -> int:
     """Search in each precision, then print the table and what was found."""
-    args, further = parse_args()
-    print(f"{args.model} on {machine(cuda=args.cuda)}", file=sys.stderr)
+    options, further = parse_args()
+    print(f"{options.model} on {machine(cuda=options.cuda)}", file=sys.stderr)
     table: list[Row] = []
     summary: list[str] = []
-    for setting in args.settings:
+    for setting in options.settings:
 
         def attempt(size: int, setting: str = setting) -> Figures | None:
-            figures = measure(setting, size, args, further)
+            figures = measure(setting, size, options, further)
             result = "does not fit" if figures is None else f"{figures.frames_per_second:,.0f} mels/s"
             print(f"{setting}, batch size {size}: {result}", file=sys.stderr)
             return figures
 
-        found, too_large = search(attempt, smallest=args.smallest, largest=args.largest)
+        found, too_large = search(attempt, smallest=options.smallest, largest=options.largest)
         table += rows(setting, found, too_large)
         if not found:
-            summary.append(f"{setting}: not even {args.smallest} fits")
+            summary.append(f"{setting}: not even {options.smallest} fits")
         elif too_large is None:
             summary.append(f"{setting}: {max(found)} fits, where the search stops")
         else:

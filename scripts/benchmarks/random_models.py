@@ -1,4 +1,4 @@
-"""Makes a model with random weights, and noise for it, to measure speed alone: trained weights take the same time.
+"""Makes models with random weights, and noise for them, to measure speed alone: trained weights take the same time.
 
     python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
     python -m scripts.benchmarks.random_models output/benchmark --model Jasper --count 64 --max-duration 16.7
@@ -8,23 +8,26 @@ writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``r
 ``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech.
 """
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
 
+from common.audio import save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.cli import ArgumentParser, positive_float, positive_int, run
+from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import OptionError
 from common.files import write_json, write_text
+from common.options import add_options, option, read_options
 from common.registry import get_model
 from common.torch_file import save_tensor
-from scripts.benchmarks.subjects import configure, durations, make_corpus
+from common.training.start import read_command
 
 # The option of train.py that chooses a vocoder's kind, and the published ones.
 KINDS = {
@@ -32,47 +35,119 @@ KINDS = {
     "WaveGlow": ("--wn-channels", ("256", "512")),
     "Harmonic": ("--channels", ("256",)),
 }
-RECOGNIZER = "Jasper"
-VOICE = "FastPitch"
-_FRAMES_A_LETTER = 6
-UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
+RECOGNIZER, VOICE = "Jasper", "FastPitch"
+LIST = "list.txt"
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
+LETTERS_A_SECOND = 15.1  # 5.7 frames each
+_FRAMES_A_LETTER = 6
+_SHORTEST = 1.4  # s, of LibriSpeech's utterances
+_UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
 
 
-def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> None:
-    """Write the checkpoint, ``count`` mels and their list, the same every time; raises OptionError for another kind."""
-    option, known = KINDS[model]
+@dataclass(frozen=True)
+class RandomOptions:
+    """What is made."""
+
+    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, VOICE, RECOGNIZER))
+    kind: str | None = option(None, "HiFi-GAN (v1, v2, v3), or channels: WaveGlow (256, 512), Harmonic (256)")
+    count: int = option(8, "mels or recordings", least=1)
+    model_config: str | None = option(None, "YAML file of Jasper and its features; as published if not given")
+    max_duration: float = option(16.7, "s, of the longest recording", above=0)
+    all_longest: bool = option(False, "give every recording that duration")
+    no_checkpoint: bool = option(False, "make the recordings alone")
+
+
+def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
+    """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
+    required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
+    command = read_command([*required, *words])
+    training = command.spec.training
+    setup = training.set_up(command.options, command.request)
+    return training.model_config(setup.options, setup.audio, None, base=None), setup.audio
+
+
+def durations(count: int, longest: float, random: np.random.Generator) -> list[float]:
+    """Seconds of ``count`` utterances, the first of them the longest.
+
+    They are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    """
+    shortest = min(_SHORTEST, longest / 2)
+    drawn = random.triangular(shortest, shortest + 0.9 * (longest - shortest), longest, size=count - 1)
+    return [longest, *(float(value) for value in drawn)]
+
+
+def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> None:
+    """Write utterances of noise, of ``lengths`` samples, and their list with these columns.
+
+    Pitch is of letters, or where there are no durations of frames.
+    """
+    generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
+    for number, n_samples in enumerate(lengths):
+        n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
+        letters = (torch.randint(26, (n_letters,), generator=generator) + ord("a")).tolist()
+        letters[5:-1:6] = [ord(" ")] * len(letters[5:-1:6])  # words of five
+        fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
+        tensors = {}
+        if "wav" in columns:
+            wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
+            save_wav(folder / fields["wav"], wave, sampling_rate=sampling_rate, durable=False)
+        if "mel" in columns:
+            tensors["mel"] = torch.randn(audio.n_mels, n_frames, generator=generator) - 5
+        if "durations" in columns:
+            tensors["durations"] = torch.linspace(0, n_frames, n_letters + 1).round().long().diff()
+        if "pitch" in columns and "durations" in columns:
+            tensors["pitch"] = torch.randn(n_letters, generator=generator)
+        elif "pitch" in columns:
+            tensors["pitch"] = 100 + 100 * torch.rand(n_frames, generator=generator)
+        for column, tensor in tensors.items():
+            save_tensor(folder / fields[column], tensor, durable=False)
+        if "text" in columns:
+            fields["text"] = bytes(letters).decode()
+        lines.append("|".join(fields.values()) + "\n")
+    if "pitch" in columns:
+        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
+    write_text(folder / LIST, "".join(lines))
+
+
+def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> Path:
+    """Write the checkpoint, ``count`` mels and their list, the same every time; returns the checkpoint's path.
+
+    Raises:
+        OptionError: the model has no such kind.
+    """
+    name, known = KINDS[model]
     if kind not in known:
         raise OptionError(f"{model} {kind!r}: expected one of {', '.join(known)}")
-    config, audio = configure(model, [option, kind])
-    save_random(folder / f"{model}_{kind}.pt", model, config, audio, assumed=UNRECORDED)
+    config, audio = configure(model, [name, kind])
+    path = save_random(folder / f"{model}_{kind}.pt", model, config, audio, assumed=_UNRECORDED)
     mels = folder / "random_mels"
     for place in range(count):
         save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
     write_json(mels / "audio.json", to_plain(audio))
     lines = ["mel\toutput", *(f"{mels / str(place)}.pt\t{place}.wav" for place in range(count))]
     write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
-    print(f"{folder / model}_{kind}.pt has random weights: it measures speed alone")
+    print(f"{path} has random weights: it measures speed alone")
+    return path
 
 
-def make_recognizer(folder: Path, args: argparse.Namespace) -> None:
+def make_recognizer(folder: Path, options: RandomOptions) -> None:
     """Write recordings, and the checkpoint unless the options leave it out."""
-    config, audio = configure(RECOGNIZER, ["--model-config", args.model_config] if args.model_config else [])
-    rate, longest = audio.sampling_rate, args.max_duration
-    seconds = [longest] * args.count if args.all_longest else durations(args.count, longest, np.random.default_rng(0))
+    config, audio = configure(RECOGNIZER, ["--model-config", options.model_config] if options.model_config else [])
+    rate, longest, count = audio.sampling_rate, options.max_duration, options.count
+    seconds = [longest] * count if options.all_longest else durations(count, longest, np.random.default_rng(0))
     make_corpus(folder, [round(rate * value) for value in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
-    if not args.no_checkpoint:
+    if not options.no_checkpoint:
         save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
 
 
-def make_voice(folder: Path) -> Path:
-    """Write the checkpoint of a voice that reads letters, of full size; returns its path."""
-    text = TextConfig(cleaners=("basic_cleaners",))
+def make_voice(folder: Path, audio: AudioConfig | None = None) -> Path:
+    """Write the checkpoint of a voice of full size that reads letters; returns its path."""
+    audio = audio or AudioConfig()
     last = "duration_predictor.fc"  # predicts log(1 + frames)
     fixed = {f"{last}.weight": 0.0, f"{last}.bias": math.log1p(_FRAMES_A_LETTER)}
-    path = folder / f"{VOICE}_random.pt"
-    save_random(path, VOICE, get_model(VOICE).config(), AudioConfig(), text=text, fixed=fixed)
-    return path
+    config = replace(get_model(VOICE).config(), n_mel_channels=audio.n_mels)
+    text = TextConfig(cleaners=("basic_cleaners",))
+    return save_random(folder / f"{VOICE}_random.pt", VOICE, config, audio, text=text, fixed=fixed)
 
 
 def save_random(
@@ -84,10 +159,10 @@ def save_random(
     text: TextConfig | None = None,
     assumed: tuple[str, ...] = (),
     fixed: Mapping[str, float] = MappingProxyType({}),
-) -> None:
+) -> Path:
     """Write a checkpoint for inference with random weights, the same every time, and ``fixed`` ones by their names.
 
-    ``assumed`` is as in `Checkpoint`.
+    ``assumed`` is as in `Checkpoint`. Returns ``path``.
     """
     torch.manual_seed(0)
     networks = get_model(model).build_networks(config, audio, text, inference=True)
@@ -95,26 +170,22 @@ def save_random(
     for name, value in fixed.items():
         next(iter(weights.values()))[name].fill_(value)
     save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
+    return path
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what the options ask for."""
     parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
     parser.add_argument("folder", type=Path, help="where all of it goes")
-    parser.add_argument("--model", choices=(*KINDS, VOICE, RECOGNIZER), default="HiFi-GAN", help="what to make")
-    parser.add_argument("--kind", help="HiFi-GAN (v1, v2, v3), or channels: WaveGlow (256, 512), Harmonic (256)")
-    parser.add_argument("--count", type=positive_int, default=8, help="mels or recordings")
-    parser.add_argument("--model-config", help="YAML file of Jasper and its features; as published if not given")
-    parser.add_argument("--max-duration", type=positive_float, default=16.7, help="s, of the longest recording")
-    parser.add_argument("--all-longest", action="store_true", help="give every recording that duration")
-    parser.add_argument("--no-checkpoint", action="store_true", help="make the recordings alone")
+    add_options(parser, RandomOptions)
     args = parser.parse_args(argv)
-    if args.model == RECOGNIZER:
-        make_recognizer(args.folder, args)
-    elif args.model == VOICE:
+    options = read_options(args, RandomOptions)
+    if options.model == RECOGNIZER:
+        make_recognizer(args.folder, options)
+    elif options.model == VOICE:
         make_voice(args.folder)
     else:
-        make_vocoder(args.folder, args.model, args.kind, count=args.count)
+        make_vocoder(args.folder, options.model, options.kind, count=options.count)
 
 
 if __name__ == "__main__":

@@ -61,20 +61,17 @@ def normalize(text: str) -> str:
     return get_cleaner("english_cleaners_v3")(text)
 
 
-def make_corpus(
-    folder: Path, *, sentences: list[str], speaker: Speaker | dict[str, Speaker], n_validation: int
-) -> None:
-    """Let ``speaker`` read ``sentences`` into ``folder``; ``n_validation`` of them, evenly spread, are for validation.
+def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker], *, n_validation: int) -> None:
+    """Let each of ``speakers``, by name, read ``sentences``; ``n_validation``, evenly spread, are for validation.
 
-    Several speakers, by name, read all of them each, into folders of their names; each line then ends with the name.
-    The same sentences and speakers give the same files; a line on stdout says how much speech they are.
+    Clips are in folders of the names, with which lines of the lists end; a single speaker may have none. The same
+    sentences and speakers give the same files; a line on stdout says how much speech they are.
 
     Raises:
         InputError: a list would get no sentence.
     """
     if not 0 < n_validation < len(sentences):
         raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
-    speakers = speaker if isinstance(speaker, dict) else {"": speaker}
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
     duration_s = 0.0
@@ -82,9 +79,7 @@ def make_corpus(
     (folder / METADATA).unlink(missing_ok=True)
     readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
     for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = _name(number + 1), normalize(sentences[number])
-        if voice:
-            name = f"{voice}/{name}"
+        name, text = _name(number + 1, voice), normalize(sentences[number])
         speech = speakers[voice].speak(text)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
@@ -96,15 +91,14 @@ def make_corpus(
     print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
 
 
-def _name(number: int) -> str:
-    return f"{PREFIX}-{number:04d}"
+def _name(number: int, voice: str) -> str:
+    return f"{voice}{'/' if voice else ''}{PREFIX}-{number:04d}"
 
 
 def _metadata(sentences: list[str], voice: str = "") -> str:
     """LJSpeech's table: clip, transcript, normalized transcript."""
-    folder = f"{voice}/" if voice else ""
     rows = enumerate(sentences, start=1)
-    return "".join(f"{folder}{_name(number)}|{text}|{normalize(text)}\n" for number, text in rows)
+    return "".join(f"{_name(number, voice)}|{text}|{normalize(text)}\n" for number, text in rows)
 
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
@@ -151,9 +145,8 @@ def main(argv: list[str] | None = None) -> None:
     add_options(parser, CorpusOptions)
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
-    speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
-    sentences = read_sentences(args.sentences)
-    make_corpus(args.output, sentences=sentences, speaker=speakers or speaker, n_validation=args.n_validation)
+    speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers} or {"": speaker}
+    make_corpus(args.output, read_sentences(args.sentences), speakers, n_validation=args.n_validation)
 
 
 if __name__ == "__main__":

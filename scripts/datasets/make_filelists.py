@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError
+from common.errors import InputError, OptionError, shown
 from common.files import read_lines, write_text
-from common.options import add_options, option
+from common.options import add_options, option, read_options
 
 SPLITS = ("train", "val", "test")
 SUFFIXES = (".wav", ".flac")
@@ -25,21 +25,20 @@ SUFFIXES = (".wav", ".flac")
 def read_metadata(path: Path) -> dict[str, str]:
     """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalized transcript]``.
 
-    Raises InputError, naming the line, for another number of columns, an empty field or a clip listed twice.
+    Raises:
+        InputError: a line, which it names, is none such, or lists a clip again.
     """
     transcripts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        where = f"{path}:{number}"
-        fields = [field.strip() for field in line.split("|")]
-        if len(fields) not in (2, 3):
-            raise InputError(f"{where}: {len(fields)} columns, expected clip|transcript[|normalized transcript]")
-        if not fields[0] or not fields[-1]:
-            raise InputError(f"{where}: the {'transcript' if fields[0] else 'clip'} is empty")
-        if fields[0] in transcripts:
-            raise InputError(f"{where}: {fields[0]} is listed twice")
-        transcripts[fields[0]] = fields[-1]
+        clip, *texts = [field.strip() for field in line.split("|")]
+        if len(texts) not in (1, 2) or not clip or not texts[-1]:
+            wanted = "clip|transcript[|normalized transcript]"
+            raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}, none of them empty")
+        if clip in transcripts:
+            raise InputError(f"{path}:{number}: {clip} is listed twice")
+        transcripts[clip] = texts[-1]
     if not transcripts:
         raise InputError(f"{path}: lists no clips")
     return transcripts
@@ -160,32 +159,32 @@ def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
-    args = parser.parse_args()
-    folder = args.dataset_path
+    options: ListOptions = read_options(parser.parse_args(), ListOptions)
+    assert options.dataset_path is not None  # it is required
+    folder = options.dataset_path
     metadata = folder / "metadata.csv"
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = find_recordings(folder) if transcripts is None else list(transcripts)
-    ids = {split: getattr(args, f"{split}_ids") for split in SPLITS}
-    chosen = read_chosen(ids, set(clips), skip_missing=args.skip_missing)
-    if args.skip_missing:
+    ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
+    chosen = read_chosen(ids, set(clips), skip_missing=options.skip_missing)
+    if options.skip_missing:
         if chosen and not any(chosen.values()):
             chosen = {}
             print("note: the corpus has none of the named clips; its own are drawn")
-        validate_on_something(chosen, n_val=args.n_val)
-    splits = split_clips(clips, chosen=chosen, n_val=args.n_val, n_test=args.n_test, seed=args.seed)
-    recordings = {clip: recording(folder, clip) for names in splits.values() for clip in names}
+        validate_on_something(chosen, n_val=options.n_val)
+    splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     lists: dict[str, list[str]] = {}
     for split, names in splits.items():
-        if not names:
-            continue
-        lists[audio_list_name(args.name, split)] = [recordings[clip] for clip in names]
+        recordings = [recording(folder, clip) for clip in names]
+        lists[audio_list_name(options.name, split)] = recordings
         if transcripts is not None:
-            column = "" if args.speaker is None else f"|{args.speaker}"
-            lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
-            lists[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
+            column = "" if options.speaker is None else f"|{options.speaker}"
+            lines = [f"{path}|{transcripts[clip]}{column}" for path, clip in zip(recordings, names)]
+            lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
     for name, lines in lists.items():
-        write_text(args.output / name, "".join(line + "\n" for line in lines))
-        print(f"{args.output / name}: {len(lines)} clips")
+        if lines:
+            write_text(options.output / name, "".join(line + "\n" for line in lines))
+            print(f"{options.output / name}: {len(lines)} clips")
     return 0
 
 

@@ -79,14 +79,10 @@ def read_text(path: Path, text: str, speaker: Speaker, change: tuple[float, floa
     if path.exists():
         return
     speech = speaker.speak(normalize(text))
-    samples = speech.samples / 32768
+    samples, rate = speech.samples / 32768, speech.sampling_rate
     if change is not None:
-        samples = change_voice(samples, sampling_rate=speech.sampling_rate, formants=change[0], pitch=change[1])
-    _save(path, samples, speech.sampling_rate)
-
-
-def _save(path: Path, samples: np.ndarray, sampling_rate: int) -> None:
-    save_wav(path, torch.from_numpy(samples), sampling_rate=sampling_rate, durable=False)
+        samples = change_voice(samples, sampling_rate=rate, formants=change[0], pitch=change[1])
+    save_wav(path, torch.from_numpy(samples), sampling_rate=rate, durable=False)
 
 
 def repeated(recordings: Sequence[str], *, share: float, others: Sequence[str]) -> list[str]:
@@ -103,7 +99,7 @@ def vocoder_lists(folder: Path, training: Sequence[str], validation: Sequence[st
             samples, rate = soundfile.read(folder / f"wavs/lj/{name}.wav")
             formants, semitones = _CHANGES[index % len(_CHANGES)]
             changed = change_voice(samples, sampling_rate=rate, formants=formants, semitones=semitones)
-            _save(folder / others[-1], changed, rate)
+            save_wav(folder / others[-1], torch.from_numpy(changed), sampling_rate=rate, durable=False)
     sentences = base_sentences(SENTENCES)
     for number, speaker in enumerate(VOCODER_READERS):
         for index, text in enumerate(sentences[number * _READ_EACH : (number + 1) * _READ_EACH]):

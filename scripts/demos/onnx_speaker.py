@@ -12,7 +12,6 @@ import json
 import re
 import sys
 import wave
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ METADATA_KEY = "speech_toolkit"
 FADE_OUT = 10  # mel frames at the end that fade to silence
 SEED = 1234  # of the noise that a Harmonic filters
 MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
+Controls = float | list[float] | None  # one number, one a token, or None for what the voice predicts
 
 
 class OnnxSpeaker:
@@ -37,9 +37,70 @@ class OnnxSpeaker:
         self._voice, self.about = _open(voice, threads, wanted=("FastPitch",))
         self._vocoder, sound = _open(vocoder, threads, wanted=("HiFi-GAN", "Harmonic"))
         self._takes_noise = "noise" in sound["inputs"]
-        self.audio, self._inputs = self.about["config"]["audio"], self.about["inputs"]
+        self.audio, self.text = self.about["config"]["audio"], self.about["config"]["text"]
         if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
             raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
+
+    @property
+    def speakers(self) -> list[str]:
+        """Names of the voice's speakers by their ids, or their numbers."""
+        return self.text["speakers"] or [str(number) for number in range(self.about["config"]["model"]["n_speakers"])]
+
+    def tokens(self, text: str) -> list[int]:
+        """Ids of a text of characters with ARPAbet phones in braces, or of phones.
+
+        Raises:
+            ValueError: a symbol that the voice does not know, or none at all.
+        """
+        names = self.about["symbols"]
+        if names is None:
+            raise ValueError("a voice of phonological features; speak with inference.py")
+        if self.text["input_type"] == "phone":
+            symbols = text.split()
+        else:
+            symbols = []
+            for index, part in enumerate(re.split(r"\{(.+?)\}", text)):  # odd parts are in braces
+                symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
+            symbols = [" "] * self.text["prepend_space"] + symbols + [" "] * self.text["append_space"]
+        ids = {symbol: index for index, symbol in enumerate(names)}
+        unknown = sorted(set(symbols) - set(ids))
+        if unknown or not symbols:
+            wrong = f"the voice does not know {' '.join(map(repr, unknown))}" if unknown else "the text is empty"
+            raise ValueError(f"{wrong}; it reads {' '.join(names)}")
+        return [ids[symbol] for symbol in symbols]
+
+    def inputs(
+        self,
+        tokens: list[int],
+        *,
+        pace: Controls = 1.0,
+        pitch: Controls = None,
+        durations: Controls = None,
+        energy: Controls = None,
+        speaker: int = 0,
+    ) -> dict[str, np.ndarray]:
+        """The voice's inputs by their names, with a batch of one.
+
+        ``pitch`` is in Hz (0: unvoiced) and ``durations`` in frames; NaN of a token is what the voice is to predict.
+        """
+
+        def row_of(values: Controls) -> np.ndarray:
+            row = np.asarray(np.nan if values is None else values, np.float32)
+            return np.broadcast_to(row, (1, len(tokens))).copy()
+
+        if energy is not None and "energy" not in self.about["inputs"]:
+            raise ValueError("energy: this voice has no such control")
+        values = {
+            "tokens": np.array([tokens], np.int64),
+            "lengths": np.array([len(tokens)], np.int64),
+            "pace": row_of(pace),
+            "max_duration": np.array([MAX_DURATION], np.float32),
+            "durations": row_of(durations),
+            "pitch": row_of(pitch),
+            "energy": row_of(energy),
+            "speaker": np.array([speaker], np.int64),
+        }
+        return {name: values[name] for name in self.about["inputs"]}
 
     def run_voice(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the voice's outputs of one utterance by their names, with a batch of one."""
@@ -53,74 +114,6 @@ class OnnxSpeaker:
             n_samples = (made["mel"].shape[2] - 1) * self.audio["hop_length"] + self.audio["filter_length"]
             given["noise"] = np.random.default_rng(SEED).standard_normal((1, n_samples), np.float32)
         return self._vocoder.run(None, given)[0][0]
-
-    @property
-    def speakers(self) -> list[str]:
-        """Names of the voice's speakers by their ids, or their numbers."""
-        names = self.about["config"]["text"]["speakers"]
-        return names or [str(number) for number in range(self.about["config"]["model"]["n_speakers"])]
-
-    def tokens(self, text: str) -> list[int]:
-        """Ids of a text of characters with ARPAbet phones in braces, or of phones.
-
-        Raises:
-            ValueError: a symbol that the voice does not know, or none at all.
-        """
-        front_end, names = self.about["config"]["text"], self.about["symbols"]
-        if names is None:
-            raise ValueError("a voice of phonological features; speak with inference.py")
-        if front_end["input_type"] == "phone":
-            symbols = text.split()
-        else:
-            symbols = []
-            for index, part in enumerate(re.split(r"\{(.+?)\}", text)):  # odd parts are in braces
-                symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
-            symbols = [" "] * front_end["prepend_space"] + symbols + [" "] * front_end["append_space"]
-        ids = {symbol: index for index, symbol in enumerate(names)}
-        if unknown := sorted(set(symbols) - set(ids)):
-            raise ValueError(f"the voice does not know {' '.join(map(repr, unknown))}; it reads {' '.join(names)}")
-        if not symbols:
-            raise ValueError("nothing to speak: the text is empty")
-        return [ids[symbol] for symbol in symbols]
-
-    def inputs(
-        self,
-        tokens: list[int],
-        *,
-        pace: float | list[float] = 1.0,
-        pitch: list[float] | None = None,
-        durations: list[float] | None = None,
-        energy: list[float] | None = None,
-        speaker: int = 0,
-    ) -> dict[str, np.ndarray]:
-        """The voice's inputs by their names, with a batch of one.
-
-        ``pace`` is one number or one a token; ``pitch`` (Hz, 0: unvoiced), ``durations`` (frames) and ``energy`` have
-        one number a token, NaN for what the voice is to predict.
-        """
-        length = len(tokens)
-        values = {
-            "tokens": np.array([tokens], np.int64),
-            "lengths": np.array([length], np.int64),
-            "pace": _row(pace, length),
-            "max_duration": np.array([MAX_DURATION], np.float32),
-            "durations": _row(durations, length),
-            "pitch": _row(pitch, length),
-            "energy": _row(energy, length),
-            "speaker": np.array([speaker], np.int64),
-        }
-        for name, value, default in (("energy", energy, None), ("speaker", speaker, 0)):
-            if name not in self._inputs and value != default:
-                raise ValueError(f"{name}: this voice has no such control")
-        return {name: values[name] for name in self._inputs}
-
-    def mel(self, tokens: list[int], **controls: Any) -> dict[str, np.ndarray]:
-        """Outputs by their names: mel (n_mels, F), spoken_pitch (L,) and the others of docs/EXPORT.md, without batch.
-
-        ``controls`` are those of `inputs`.
-        """
-        outputs = self.run_voice(self.inputs(tokens, **controls))
-        return {name: value[0] for name, value in outputs.items()}
 
     def speak(
         self,
@@ -140,37 +133,22 @@ class OnnxSpeaker:
         Raises:
             ValueError: the text or a control does not suit the voice.
         """
-        tokens, number = self.tokens(text), self._speaker(speaker)
-        controls: dict[str, list[float]] = {}
+        if speaker is not None and speaker not in self.speakers:
+            raise ValueError(f"speaker {speaker!r}: expected one of {', '.join(self.speakers)}")
+        tokens, number = self.tokens(text), 0 if speaker is None else self.speakers.index(speaker)
+        controls: dict[str, Any] = {"speaker": number}
         if (pitch_factor, pitch_shift) != (1.0, 0.0):
             if self.about["pitch_unit"] != "Hz":
                 raise ValueError("the voice has no pitch statistics to change pitch in Hz by")
-            first = self.mel(tokens, durations=[0.0] * len(tokens), speaker=number)
-            controls["pitch"] = list(first["spoken_pitch"] * pitch_factor + pitch_shift)
+            first = self.run_voice(self.inputs(tokens, durations=0.0, **controls))
+            controls["pitch"] = first["spoken_pitch"][0] * pitch_factor + pitch_shift
         if energy_shift:
-            if "energy" not in self._inputs:
-                raise ValueError("energy: this voice has no such control")
-            first = self.mel(tokens, durations=[0.0] * len(tokens), speaker=number, pitch=controls.get("pitch"))
-            controls["energy"] = list(first["spoken_energy"] + energy_shift)
-        samples = self.make_sound(self.inputs(tokens, pace=pace, speaker=number, **controls))
+            first = self.run_voice(self.inputs(tokens, durations=0.0, **controls))
+            controls["energy"] = first["spoken_energy"][0] + energy_shift if "spoken_energy" in first else energy_shift
+        samples = self.make_sound(self.inputs(tokens, pace=pace, **controls))
         n_faded = min(FADE_OUT * self.audio["hop_length"], len(samples))
         samples[len(samples) - n_faded :] *= np.linspace(1, 0, n_faded, dtype=np.float32)
         return samples
-
-    def _speaker(self, name: str | None) -> int:
-        if name is None:
-            return 0
-        if name not in self.speakers:
-            raise ValueError(f"speaker {name!r}: expected one of {', '.join(self.speakers)}")
-        return self.speakers.index(name)
-
-
-def _row(values: float | list[float] | None, length: int) -> np.ndarray:
-    """Values of tokens (1, L) float32; None: NaN, which stands for what the voice predicts."""
-    row = np.asarray(np.nan if values is None else values, np.float32)
-    if row.ndim and len(row) != length:
-        raise ValueError(f"{len(row)} numbers for {length} symbols; give one a symbol")
-    return np.broadcast_to(row, (1, length)).copy()
 
 
 def _open(
@@ -197,21 +175,6 @@ def write_wav(path: str | Path, samples: np.ndarray, *, sampling_rate: int) -> N
         file.writeframes(integers.tobytes())
 
 
-def number(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
-    """An ``argparse`` type: a number of that range."""
-
-    def read(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a number from {low:g} to {high:g}")
-        return value
-
-    return read
-
-
 def main(argv: list[str] | None = None) -> int:
     """Speak one text into a WAV file; the exit status is 1, with a line on stderr, for what cannot be spoken."""
     parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
@@ -219,27 +182,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("vocoder", help="HiFi-GAN or Harmonic in ONNX")
     parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
-    parser.add_argument("--pace", type=number(0.1, 10), default=1.0, help="2 speaks twice as fast")
-    parser.add_argument("--pitch-factor", type=number(0.25, 4), default=1.0, help="multiply the pitch")
-    parser.add_argument("--pitch-shift", type=number(-500, 500), default=0.0, help="add so many Hz to the pitch")
-    parser.add_argument("--energy-shift", type=number(-100, 100), default=0.0, help="add to the energy; less is louder")
+    parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
+    parser.add_argument("--pitch-factor", type=float, default=1.0, help="multiply the pitch")
+    parser.add_argument("--pitch-shift", type=float, default=0.0, help="add so many Hz to the pitch")
+    parser.add_argument("--energy-shift", type=float, default=0.0, help="add to the energy; less is louder")
     parser.add_argument("--speaker", help="name or number of the speaker")
-    parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
-    args = parser.parse_args(argv)
-    if Path(args.output).resolve() in (Path(args.voice).resolve(), Path(args.vocoder).resolve()):
-        parser.error(f"{args.output}: is read as a network; give another --output")
-    names = ("pace", "pitch_factor", "pitch_shift", "energy_shift", "speaker")
-    controls = {name: getattr(args, name) for name in names}
+    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime; 0: as it sees fit")
+    controls = vars(parser.parse_args(argv))
+    files = [controls.pop(name) for name in ("voice", "vocoder")]
+    output, text = controls.pop("output"), controls.pop("text")
     try:
-        speaker = OnnxSpeaker(args.voice, args.vocoder, threads=args.threads)
-        samples = speaker.speak(args.text, **controls)
-    except ValueError as error:
+        speaker = OnnxSpeaker(*files, threads=controls.pop("threads"))
+        write_wav(output, speaker.speak(text, **controls), sampling_rate=speaker.audio["sampling_rate"])
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
-    try:
-        write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
-    except OSError as error:
-        print(f"error: {args.output}: cannot be written ({error.strerror})", file=sys.stderr)
         return 1
     return 0
 

@@ -6,15 +6,15 @@ The corpus is spoken by the embedded speaker, so the new voice can be compared w
 sentences that are not in the corpus. Run again after a stop, it resumes.
 """
 
-import argparse
 import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +22,13 @@ import torch
 
 from common.audio import load_wav, save_wav
 from common.checkpoints import checkpoint_path, open_checkpoint
-from common.cli import ArgumentParser, positive_float, positive_int, run, seed_number
+from common.cli import ArgumentParser, run
 from common.config import AudioConfig
-from common.errors import InputError, OptionError, shown
+from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
-from common.signals import STOPS, heeded
+from common.options import add_options, option, read_options
+from common.signals import STOPS, handled_signals
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
@@ -62,51 +63,37 @@ INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
 SETTINGS = "settings.json"
 
 
-def clear(output: Path) -> None:
-    """Remove what an earlier run left and this one would resume from."""
-    for name in ("corpus", "voice", "reference"):
-        shutil.rmtree(output / name, ignore_errors=True)
-    (output / SETTINGS).unlink(missing_ok=True)
+@dataclass(frozen=True)
+class QuickstartOptions:
+    """What is made, and what is asked of it."""
 
-
-def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
-    where = {"type": lambda path: Path(path).resolve(), "default": "output/quickstart", "help": "folder for everything"}
-    parser.add_argument("-o", "--output", **where)
-    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
-    parser.add_argument("--seed", type=seed_number, default=1234, help="of the weights and of the data's order")
-    parser.add_argument("--fresh", action="store_true", help="start anew instead of resuming an earlier run")
-    limit = "dB; fail when the mean is above it"
-    parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
-    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
-    parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
-    about = "of training; bfloat16 takes longer for a network as small as this"
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help=about)
-    vocoder = "checkpoint of a HiFi-GAN to speak through; without it: that in voices/, if any, else Griffin-Lim"
-    parser.add_argument("--hifigan", type=Path, help=vocoder)
-    parser.add_argument(
-        "--accept-audio-differences",
-        nargs="+",
-        choices=ACCEPTABLE_DIFFERENCES,
-        default=[],
-        help="let it speak mels that differ in these from what it was trained on; fine-tuning it is better",
+    output: Path = option(Path("output/quickstart"), "folder for everything", names=("-o",), writes=True)
+    epochs: int = option(EPOCHS, "rounds of the corpus to train for", least=1)
+    seed: int = option(1234, "of the weights and of the data's order", least=0, most=2**63 - 1)
+    fresh: bool = option(False, "start anew instead of resuming an earlier run")
+    max_distortion: float = option(MAX_DISTORTION_DB, "dB; fail when the mean is above it", above=0)
+    sentences: Path = option(SENTENCES, "what the corpus says, one sentence a line")
+    phrases: Path = option(ROOT / "phrases" / "devset10.tsv", "what to speak then")
+    precision: str = option(
+        "float32", "of training; bfloat16 takes longer for a network as small as this", choices=("float32", "bfloat16")
     )
-    args = parser.parse_args(argv)
-    if args.accept_audio_differences and args.hifigan is None:
-        raise OptionError("--accept-audio-differences is for a vocoder; give --hifigan too")
-    return args
+    hifigan: Path | None = option(
+        None, "checkpoint of a HiFi-GAN to speak through; without it: that in voices/, if any, else Griffin-Lim"
+    )
+    accept_audio_differences: tuple[str, ...] = option(
+        (),
+        "let it speak mels that differ in these from what it was trained on; fine-tuning it is better",
+        choices=ACCEPTABLE_DIFFERENCES,
+    )
 
-
-def vocoder_options(args: argparse.Namespace) -> list[str]:
-    """Options of inference.py for a given vocoder; raises InputError unless it fits the voice's mels."""
-    if args.hifigan is None:
-        return []
-    path = args.hifigan.resolve()
-    checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
-    accepted = tuple(args.accept_audio_differences)
-    AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
-    return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
+    def vocoder(self) -> list[str]:
+        """Options of inference.py for a given vocoder; raises InputError unless it fits the voice's mels."""
+        if self.hifigan is None:
+            return []
+        path, accepted = self.hifigan.resolve(), self.accept_audio_differences
+        checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
+        AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
+        return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
 
 
 @contextmanager
@@ -134,7 +121,9 @@ def call(script: str, *words: object, **options: object) -> None:
         command += ["--" + name.replace("_", "-"), str(value)]
     print("$ python " + " ".join(command), flush=True)
     with subprocess.Popen([sys.executable, *command], cwd=ROOT) as process:
-        before = {number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in heeded()}
+        before = {
+            number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in handled_signals()
+        }
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             status = process.wait()
@@ -153,23 +142,12 @@ def check_settings(output: Path, settings: dict[str, object]) -> None:
     path = output / SETTINGS
     if path.is_file():
         found = read_json(path)
-        if not isinstance(found, dict):
-            raise InputError(f"{path}: {shown(found)}, expected the settings of a run; add --fresh to start anew")
-        changed = [name for name, value in settings.items() if found.get(name) != value]
-        if changed:
+        if changed := [name for name, value in settings.items() if found.get(name) != value]:
             raise InputError(
                 f"{output}: made with another {' and '.join(changed)}; add --fresh to start anew, or choose "
                 "another --output"
             )
     write_json(path, settings)
-
-
-def train_voice(args: argparse.Namespace, *words: str, lists: Sequence[Path], **options: object) -> Path:
-    """Train a FastPitch on the corpus, by lists for training and validation; gives its last checkpoint."""
-    corpus, output = args.output / "corpus", args.output / "voice"
-    options = {"training_files": lists[0], "validation_files": lists[1], "epochs": args.epochs} | options
-    call("train.py", "--output", output, "--dataset-path", corpus, *words, seed=args.seed, **options)
-    return checkpoint_path(output, "FastPitch", epoch=args.epochs)
 
 
 def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
@@ -199,20 +177,24 @@ def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
 
 def main(argv: list[str] | None = None) -> int:
     """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
-    args = parse_args(argv)
-    output, corpus = args.output, args.output / "corpus"
-    sentences, phrases = read_sentences(args.sentences), read_phrases(args.phrases)
-    vocoder = vocoder_options(args)
+    parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
+    add_options(parser, QuickstartOptions)
+    options: QuickstartOptions = read_options(parser.parse_args(argv), QuickstartOptions)
+    output = options.output.resolve()
+    corpus, voice = output / "corpus", output / "voice"
+    sentences, phrases = read_sentences(options.sentences), read_phrases(options.phrases)
+    vocoder = options.vocoder()
     started = time.monotonic()
-    if args.fresh:
-        clear(output)
-    precision = [] if args.precision == "float32" else ["--amp", "--amp-dtype", args.precision]
-    check_settings(output, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
+    if options.fresh:
+        for folder in (corpus, voice, output / "reference"):
+            shutil.rmtree(folder, ignore_errors=True)
+        (output / SETTINGS).unlink(missing_ok=True)
+    check_settings(output, {"seed": options.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
     with stage("1/5 a corpus, spoken by the embedded speaker"):
         if is_complete(corpus, sentences):
             print(f"{corpus}: all {len(sentences)} clips are there")
         else:
-            make_corpus(corpus, sentences=sentences, speaker=READER, n_validation=N_VALIDATION)
+            make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
     with stage("2/5 mel-spectrograms, durations and pitch"):
         features = [corpus / "train_features.txt", corpus / "val_features.txt"]
         call(
@@ -222,28 +204,32 @@ def main(argv: list[str] | None = None) -> int:
             *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
         )
     with stage("3/5 training (the long part)"):
-        checkpoint = train_voice(
-            args,
-            *("--resume", "--mean-mel-bias", *precision),
-            lists=features,
+        precision = [] if options.precision == "float32" else ["--amp", "--amp-dtype", options.precision]
+        call(
+            "train.py",
+            *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias", *precision),
+            training_files=features[0],
+            validation_files=features[1],
             pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
+            seed=options.seed,
+            epochs=options.epochs,
             **TEXT,
             **INTERVALS,
             **ARCHITECTURE,
             **OPTIMIZATION,
         )
+    checkpoint = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
     with stage("4/5 the new voice speaks"):
-        words = ("--plots", *vocoder)
-        call("inference.py", *words, input=args.phrases.resolve(), output=output, fastpitch=checkpoint)
+        phrase_list = options.phrases.resolve()
+        call("inference.py", "--plots", *vocoder, input=phrase_list, output=output, fastpitch=checkpoint)
     with stage("5/5 the new voice against the embedded speaker's own"):
         mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
-    studio = f"FASTPITCH={checkpoint} bash scripts/serve.sh"
-    print(f"shape how it speaks, in a browser: {studio}")
-    if mean > args.max_distortion:
+    print(f"shape how it speaks, in a browser: FASTPITCH={checkpoint} bash scripts/serve.sh")
+    if mean > options.max_distortion:
         raise InputError(
-            f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learned to "
-            f"speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
+            f"the mean distortion, {mean:.2f} dB, is above {options.max_distortion:.2f} dB: the voice has not learned "
+            f"to speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
         )
     return 0
 

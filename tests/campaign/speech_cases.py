@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from harness import ROOT, Case
@@ -169,7 +170,7 @@ def variables(world: World) -> st.SearchStrategy[Case]:
         counts = name in NUMBERS and name != "EPOCHS"  # which train.py checks, and does not run here
         wrong = (counts and value in _JUNK) or (name in SWITCHES and value in ("maybe", "x", "1.5", "a b"))
         wrong &= script == "train.sh"
-        environment = {"DRY_RUN": "1", "PYTHON": "py", name: value}
+        environment = {"DRY_RUN": "1", "PYTHON": sys.executable, name: value}
         words = [str(ROOT / "scripts" / script)]
         label = f"{name}={value[:30]!r} {script}"
         return Case(label, "bash", lambda folder: words, wrong=wrong, status=None, environment=environment)

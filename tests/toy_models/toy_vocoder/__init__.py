@@ -1,10 +1,10 @@
 """A toy vocoder: each mel frame becomes its hop of samples by a small convolution."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from toy_vocoder.arg_parser import RECIPE, InferenceOptions, TrainingOptions, set_up
 from toy_vocoder.data_function import build_dataset
 from toy_vocoder.loss_function import build_objective
 from toy_vocoder.model import ModelConfig, build_networks, model_config, settings
+from toy_vocoder.options import RECIPE, InferenceOptions, TrainingOptions, set_up
 
 MODEL = ModelSpec(
     name="Toy-Vocoder",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
 from common.data import Batch, Filelists, RecordingDataset, input_mel_extractor
-from toy_vocoder.arg_parser import TrainingOptions
+from toy_vocoder.options import TrainingOptions
 
 
 @dataclass(frozen=True)

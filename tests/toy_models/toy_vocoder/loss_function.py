@@ -5,8 +5,8 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.training import LogStyle, Networks, Objective, Phase, Term
-from toy_vocoder.arg_parser import TrainingOptions
 from toy_vocoder.data_function import ToyBatch
+from toy_vocoder.options import TrainingOptions
 
 
 class ToyObjective(Objective):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.synthesis import VocoderSettings
-from toy_vocoder.arg_parser import InferenceOptions, TrainingOptions
+from toy_vocoder.options import InferenceOptions, TrainingOptions
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
 from common.data import Batch, Filelists, paths_of, read_filelist
 from common.data.text_mel import Transcripts
-from toy_voice.arg_parser import TrainingOptions
+from toy_voice.options import TrainingOptions
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from common.training import LogStyle, Networks, Objective, Phase, Term
-from toy_voice.arg_parser import TrainingOptions
 from toy_voice.data_function import ToyBatch
+from toy_voice.options import TrainingOptions
 
 
 class ToyObjective(Objective):

@@ -9,7 +9,7 @@ from common.config import AudioConfig, TextConfig
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
-from toy_voice.arg_parser import InferenceOptions, TrainingOptions
+from toy_voice.options import InferenceOptions, TrainingOptions
 
 
 @dataclass(frozen=True)
