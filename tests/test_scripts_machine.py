@@ -68,7 +68,7 @@ def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
             **({"LEARNED_ALIGNMENT": "false"} if model == "FastPitch" else {}),
         )
         assert again.stderr == "no GPU: training on the CPU\n", "the batch is the published one"
-    settings = {"NUM_GPUS": "0", "BS": "256", "LEARNED_ALIGNMENT": "false"}
+    settings = {"MODEL": "FastPitch", "NUM_GPUS": "0", "BS": "256", "LEARNED_ALIGNMENT": "false"}
     assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **settings).stderr == ""
 
 
