@@ -267,7 +267,7 @@ def test_the_digits_are_unpacked_checked_and_trained_on_next(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits"]
     (command,) = next_commands(result.stdout)
     assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)
-    again = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON="/absent", **settings)
+    again = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
     assert "exists already" in again.stdout and next_commands(again.stdout) == [command]
 
 
