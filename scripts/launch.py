@@ -241,7 +241,8 @@ def choose_model(
             if model != models[0]:
                 note(f"note: MODEL={model}, which alone has {name}; set MODEL for another")
     for name, owners in variables.items():
-        if environ.get(name) and (model or models[0]) not in owners:
+        is_on = environ.get(name, "").lower() not in ("", "0", "false", "no", "off")
+        if is_on and (model or models[0]) not in owners:
             owner = f"MODEL={', '.join(owners)}"
             value = shown(environ[name])[1:-1]
             raise OptionError(
