@@ -18,7 +18,7 @@ from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 # Destinations of files and folders to write.
-_WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target", "report_output"}
+_WRITTEN = {"output", "log_file", "target"}
 
 
 def toolkit_version() -> str:
