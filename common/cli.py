@@ -7,18 +7,19 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
 from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, say_last, wait_for_torchrun
 from common.files import check_apart, read_text, store_write_errors, write_error
-from common.options import option_of
+from common.options import Option, option_of, read_for_argparse
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 # Destinations of files and folders to write.
-_WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target", "report_output"}
+_WRITTEN = {"output", "log_file", "target"}
 
 
 def toolkit_version() -> str:
@@ -78,6 +79,8 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
+        for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
+            self.register("type", kind, partial(read_for_argparse, kind=kind or str, known=Option("")))
         if self.add_help:
             self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them

@@ -158,7 +158,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         alone = default is False and not known.negatable
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
-        given |= {"type": lambda text: _read_for_argparse(text, kind, known), "metavar": known.metavar}
+        given |= {"type": lambda text: read_for_argparse(text, kind, known), "metavar": known.metavar}
         if known.choices is not None and not known.words:
             given["choices"] = known.choices
         if known.repeatable:
@@ -197,7 +197,8 @@ def _type_of(hint: Any) -> tuple[type, bool]:
     return (choices[0], True) if choices else (hint, False)
 
 
-def _read_for_argparse(text: str, kind: type, known: Option) -> Any:
+def read_for_argparse(text: str, kind: type, known: Option) -> Any:
+    """`read_word` as an ``argparse`` type."""
     try:
         return read_word(text, kind, known)
     except InputError as error:

@@ -24,7 +24,7 @@ COMMANDS = [
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in sorted(ROOT.glob("scripts/**/*.py"))
-        if "ArgumentParser(" in path.read_text() and not path.stem.endswith("_page")
+        if all(text in path.read_text() for text in ("ArgumentParser(", "def main(")) and path.stem[-5:] != "_page"
     ),
 ]
 NO_NUMBERS = ("nan", "-inf", "", "1,5", "0x10")

@@ -43,13 +43,13 @@ def test_a_file_to_write_is_no_other_one_by_any_of_its_names(tmp_path: Path):
 def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Path, capsys):
     parser = ArgumentParser()
     parser.add_argument("source", type=Path)
-    for name in ("--lists", "--output-meta-file"):
+    for name in ("--lists", "--output"):
         parser.add_argument(name, type=Path, nargs="+")
     parser.add_argument("--log-file", type=Path)
     names = {name: str(tmp_path / name) for name in "abc"}
-    good = [names["a"], "--lists", names["b"], names["b"], "--log-file", names["c"], "--output-meta-file", "-", "d"]
+    good = [names["a"], "--lists", names["b"], names["b"], "--log-file", names["c"], "--output", "-", "d"]
     assert isinstance(parser.parse_args(good), Namespace)
-    for words in ("a --log-file a", "a --lists b c --log-file c", "a --output-meta-file b b", "a --output-meta-file a"):
+    for words in ("a --log-file a", "a --lists b c --log-file c", "a --output b b", "a --output a"):
         with pytest.raises(SystemExit, match="2"):
             parser.parse_args([names.get(word, word) for word in words.split()])
         assert capsys.readouterr().err.count(" names the same file; give another one") == 1
