@@ -47,7 +47,7 @@ def test_one_stage_alone(tmp_path: Path):
     assert "--cuda" in trainings["Harmonic"][0]
     wrong = run_bash(ROOT / SCRIPT, STAGES="vocoders", DRY_RUN="1")
     assert wrong.returncode == 2 and "expected one of data, vocoder, voice" in wrong.stderr
-    absent = run_bash(ROOT / SCRIPT, DATASET_PATH="/nonexistent", PYTHON="true", NUM_GPUS="0", OUTPUT_DIR=tmp_path)
+    absent = run_bash(ROOT / SCRIPT, DATASET_PATH="/nonexistent", NUM_GPUS="0", OUTPUT_DIR=tmp_path)
     assert absent.returncode == 1 and "/nonexistent: no such folder" in absent.stderr
 
 
