@@ -15,7 +15,6 @@ from scripts.launch import (
     Gpus,
     Script,
     count_gpus,
-    downloaded,
     dry_run,
     exec_or_print,
     given,
@@ -27,6 +26,7 @@ from scripts.launch import (
 )
 from scripts.train import AllVariables, list_path
 from scripts.training import check_name
+from scripts.voices import downloaded
 
 _SPLITS = ("train", "val", "test")
 _PUBLISHED_PATHS = ("DATASET_DIR", "DATA_DIR")

@@ -13,17 +13,15 @@ from scripts.launch import (
     SPEAKING,
     Device,
     Script,
-    VoiceFiles,
     dry_run,
     exec_or_print,
-    find_newest,
-    find_voice,
     given,
     passed_on,
     python,
     run_or_print,
     variable,
 )
+from scripts.voices import VoiceFiles, find_newest, find_voice
 
 _OF_TRANSCRIBING = {
     "NUM_STEPS": "the first recordings alone are the argument --max-utterances N",
