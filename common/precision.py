@@ -33,7 +33,7 @@ class ComputingOptions:
         "auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
         choices=("auto", "bfloat16", "float16"),
     )
-    tf32: bool = option(True, "on GPUs that have it")
+    tf32: bool = option(True, "compute in TF32 on GPUs that have it")
     cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
 
     def precision(self) -> Precision:

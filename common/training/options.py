@@ -113,9 +113,14 @@ class RunOptions:
         published=("--grad-accumulation-steps", "GRAD_ACCUMULATION_STEPS"),
     )
     learning_rate: float = option(
-        1e-3, "where the schedule starts", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
+        1e-3,
+        "learning rate, where the schedule starts",
+        above=0,
+        names=("-lr",),
+        variable="LEARNING_RATE",
+        published=("--lr",),
     )
-    seed: int = option(1234, "of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
+    seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
     cuda_graphs: bool = _computing(
         False,
@@ -211,7 +216,7 @@ class RunOptions:
         published=("--init-from-checkpoint",),
     )
     optimizer: str = _optimization("adam", "algorithm", choices=OPTIMIZERS)
-    weight_decay: float = _optimization(0.0, "of all parameters", least=0, variable="WEIGHT_DECAY")
+    weight_decay: float = _optimization(0.0, "weight decay, of all parameters", least=0, variable="WEIGHT_DECAY")
     grad_clip_thresh: float = _optimization(
         float("inf"),
         "largest norm of the gradient; inf or none: any",
@@ -221,7 +226,7 @@ class RunOptions:
         published=("--grad-clip",),
     )
     ema_decay: float = _optimization(
-        0.0, "of the EMA weights; 0: none are kept", least=0, below=1, variable="EMA", published=("--ema",)
+        0.0, "decay of the EMA weights; 0: none are kept", least=0, below=1, variable="EMA", published=("--ema",)
     )
 
 
