@@ -53,7 +53,9 @@ class TrainingOptions:
     fine_tuning: bool = option(
         False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
     )
-    input_mels_dir: Path | None = option(None, "folder with the mel of each recording; they are computed if not given")
+    input_mels_dir: Path | None = option(
+        None, "folder with the mel of each recording; they are computed if not given", published=("FINE_TUNE_DIR",)
+    )
     for_voice: Path | None = option(
         None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
     )

@@ -154,7 +154,9 @@ def command(environ: dict[str, str], arguments: Sequence[str]) -> list[str | Pat
         name, _, value = arguments.pop(0).partition("=")  # defaults, as platform/*.sh pass them
         if not _has_variable(name, model):
             raise OptionError(f"{name}={value}: scripts/train.sh has no variable {name}; its --help lists them")
-        environ[name] = environ.get(name) or value
+        others = {"BS": "BATCH_SIZE", "GRAD_ACCUMULATION": "GRAD_ACCUMULATION_STEPS"}  # the originals' own names
+        if not environ.get(name) and not environ.get(others.get(name, "")):
+            environ[name] = value
     arguments = take_positions(environ, arguments)
     check_removed(environ, REMOVED)
     if environ.get("BS") and environ.get("BATCH_SIZE"):
@@ -292,6 +294,7 @@ def _data(
         further += ["--load-mel-from-disk"] * (columns == "mel_text")
     else:
         columns = "audio"
+        further += ["--fine-tuning"] * bool(environ.get("FINE_TUNE_DIR"))  # whose mels it fine-tunes on
     training_list = own.train_filelist or list_path(own, columns, "train")
     validation_list = own.val_filelist or list_path(own, columns, "val")
     if own.val_filelist is None and training_list.is_file() and not validation_list.is_file():

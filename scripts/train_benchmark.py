@@ -7,8 +7,9 @@ from pathlib import Path
 
 from common.errors import InputError, OptionError
 from common.files import write_text
-from common.options import read_switch, read_variables
-from scripts import train
+from common.options import options_of, read_switch, read_variables, variables_of
+from common.training.options import RunOptions
+from scripts import inference_benchmark, train
 from scripts.launch import (
     GLOBAL_BATCHES,
     JASPER,
@@ -145,6 +146,9 @@ def benchmark_training(environ: dict[str, str], words: list[str]) -> None:
     # Nothing but training takes time.
     settings = dict.fromkeys(("EPOCHS_PER_CHECKPOINT", "VALIDATION_INTERVAL", "SAMPLES_INTERVAL"), str(epochs + 1))
     settings |= {"MINUTES_PER_CHECKPOINT": "0", "EMA": "0"} if is_jasper else {"MINUTES_PER_CHECKPOINT": "0"}
+    for _, _, known in options_of(RunOptions):  # which the originals may call otherwise
+        if any(environ.get(name) for name in variables_of(known)):
+            settings.pop(known.variable or "", None)
     environ = settings | {name: value for name, value in environ.items() if value} | {"EPOCHS": str(epochs)}
     if isinstance(one, JasperTraining):
         for name in {"NUM_GPUS", "BATCH_SIZE"} & environ.keys():
@@ -265,7 +269,7 @@ def benchmark(environ: dict[str, str], words: list[str]) -> None:
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
     if what == "inference":
-        SCRIPTS["inference_benchmark"].start(environ, words)
+        inference_benchmark.SCRIPTS["inference_benchmark"].start(environ, words)
         return
     own: BenchmarkVariables = read_variables(BenchmarkVariables, environ)
     launcher, flags = [python(), "-m", f"scripts.benchmarks.{what}"], []

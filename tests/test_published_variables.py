@@ -73,19 +73,13 @@ def test_every_published_variable_has_an_effect_or_one_line(model: str, script: 
         for status, _, messages in seen:
             assert status in (0, 2), messages
             if status == 2:
-                assert messages.startswith("error: ") and f"{name}=" in messages and messages.count("\n") == 1
+                assert messages.count("error: ") == 1 and f"{name}=" in messages.splitlines()[-1]
 
 
 def test_a_variable_that_has_gone_may_be_off_and_a_count_zero():
-    off = {
-        "MODEL": "FastPitch",
-        "DALI_DEVICE": "false",
-        "LOAD_MEL_FROM_DISK": "false",
-        "EPOCHS_THIS_JOB": "0",
-        "RESUME": "false",
-    }
+    off = {"MODEL": "FastPitch", "DALI_DEVICE": "false", "LOAD_MEL_FROM_DISK": "false", "RESUME": "false"}
     assert dry_run("scripts/train.sh", **off) == dry_run("scripts/train.sh")
-    off = {"NUM_STEPS": "0", "NUM_WARMUP_STEPS": "0", "PAD_TO_MAX_DURATION": "false", "CPU": "false", "SEED": "0"}
+    off = {"NUM_STEPS": "0", "PAD_TO_MAX_DURATION": "false", "CPU": "false", "SEED": "0"}
     assert dry_run("scripts/inference.sh", **off) == dry_run("scripts/inference.sh")
 
 

@@ -122,7 +122,11 @@ class TextOverrides:
     )
     lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
     p_arpabet: float | None = option(
-        None, "probability that a word becomes phones (default: every word, if trained with any)", least=0, most=1
+        None,
+        "probability that a word becomes phones (default: every word, if trained with any)",
+        least=0,
+        most=1,
+        words={"true": 1.0, "false": 0.0},
     )
     cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
     heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
