@@ -144,12 +144,14 @@ class _Preparation:
                     write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in lines))
         elif self.features != "false" or not self.list_path("audio", "train").is_file():
             ids = {"train_ids": own.train_ids, "val_ids": own.val_ids, "test_ids": own.test_ids}
+            skipping = []
             if own.name == "ljs" and not any(ids.values()):
                 # Which clips published voices were trained on; a part of the corpus is split alike.
                 ids = {f"{split}_ids": Path(f"filelists/ljs_{split}_ids.txt") for split in _SPLITS}
+                skipping = ["--skip-missing"]
             options = given(dataset_path=self.corpus, output=own.filelists, name=own.name)
             options += given(n_val=own.n_val, n_test=own.n_test, **ids)
-            run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
+            run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options, *skipping])
 
     def describe_mels(self) -> None:
         """Write the settings of the corpus's mels, unless they are there already."""
