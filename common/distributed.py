@@ -21,6 +21,7 @@ from common.progress import progress
 from common.signals import ending_at_once
 
 _TIMEOUT = timedelta(minutes=30)
+_SECONDS_TO_FREE = 0.1  # what collectives used
 _SECONDS_TO_LOOK = 1.0  # between looks for torchrun
 
 Result = TypeVar("Result")
@@ -174,6 +175,9 @@ def _end_with_parent(parent: int) -> None:
 def stop() -> None:
     """Leave the group of processes, if there is one."""
     if dist.is_initialized():
+        # Threads of Gloo free the tensors of the last collective, for which they need the interpreter: they would wait
+        # for this thread for ever, which waits for them.
+        time.sleep(_SECONDS_TO_FREE)
         dist.destroy_process_group()
 
 

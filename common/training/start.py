@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -137,19 +138,24 @@ def train(argv: Sequence[str] | None = None) -> int:
     with distributed.processes(cuda=precision.cuda) as ranks:
         ranks.seed(request.run.seed)
         precision.prepare_process()
-        setup = command.spec.training.set_up(command.options, request)
-        trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
-        logger.parameter(**command.values)
-        if command.found is not None:
-            _resume(trainer, *command.found, ranks=ranks)
-        try:
-            received = trainer.fit()
-        finally:
-            logger.close()
-        if received is None:
-            return 0
-        _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
-        return 128 + received
+        received = _run(command, ranks, amp_dtype=precision.amp_dtype)
+    if received is None:
+        return 0
+    _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
+    return 128 + received
+
+
+def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> signal.Signals | None:
+    """Train; the signal that stopped it early. Nothing that uses the process group outlives this function."""
+    setup = command.spec.training.set_up(command.options, command.request)
+    trainer, logger = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
+    logger.parameter(**command.values)
+    if command.found is not None:
+        _resume(trainer, *command.found, ranks=ranks)
+    try:
+        return trainer.fit()
+    finally:
+        logger.close()
 
 
 def build_trainer(
