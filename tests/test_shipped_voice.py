@@ -130,7 +130,7 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     def found(**variables: str) -> str:
         return " ".join(map(str, find_voice(variables, []).words()))
 
-    with pytest.raises(InputError, match="no FastPitch checkpoint in ./output"):
+    with pytest.raises(InputError, match="no FastPitch checkpoint in"):
         found()
     (tmp_path / "voices").mkdir()
     for name in (loading.VOICE, loading.VOCODER):
