@@ -12,9 +12,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, say_last, wait_for_torchrun
-from common.files import check_apart, read_text, store_write_errors, write_error
+from common.errors import (
+    FailedElsewhereError,
+    OptionError,
+    is_first_of_torchrun,
+    line_and_status,
+    say_last,
+    wait_for_torchrun,
+)
+from common.files import check_apart, read_text
 from common.options import Option, option_of, read_for_argparse
+from common.progress import discard_output, print_line
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
@@ -135,7 +143,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)")
+        say_last(f"{self.prog}: error: {message} (see {self.prog} --help)")
         sys.exit(2)
 
 
@@ -155,24 +163,11 @@ def names_given(argv: Sequence[str] | None) -> set[str]:
 def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
 
-    A signal that ends it is one line and 128 + its number. What cannot be printed does not end it: its files are worth
-    more. The exit status is 1 then, with a line, or 141 where the reader of the output went away, as with ``| head``.
+    A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
+    ``| head``, the status is 141.
     """
-    if sys.stderr is None:  # it was closed
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
-    if sys.stdout is None:
-        say_last("error: standard output is closed; add > /dev/null to do without it")
-        sys.exit(1)
-    sys.stdout, sys.stderr = store_write_errors(sys.stdout), store_write_errors(sys.stderr)
     with signals_as_exceptions():
         status = _status_of(main)
-        error = write_error(sys.stdout)
-        if isinstance(error, BrokenPipeError):
-            status = 128 + signal.SIGPIPE
-        elif error is not None and status == 0:
-            status = 1
-            say_last(f"error: standard output: cannot be written ({error.strerror})")
-        sys.stderr.flush()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
@@ -185,18 +180,22 @@ def _status_of(main: Callable[[], int | None]) -> int:
     try:
         try:
             status = main() or 0
+            print_line("", end="")  # flush
         finally:
             ignore_stops()
     except SystemExit as error:
         status = int(error.code or 0)
     except FailedElsewhereError:
         wait_for_torchrun()
-        return 1
+        status = 1
     except KeyboardInterrupt as stop:
-        ignore_stops()
         line, status = ended_by(stop)
-        say_last(line, is_shared=True)
+        if is_first_of_torchrun():
+            say_last(line)
     except Exception as error:
+        if isinstance(error.__cause__ or error, BrokenPipeError):
+            discard_output()
+            return 128 + signal.SIGPIPE
         line, status = line_and_status(error)
         say_last(f"error: {line}")
     return status

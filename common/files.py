@@ -2,7 +2,6 @@
 
 import codecs
 import hashlib
-import io
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from common.errors import InputError, OptionError, OutputError, at
 
@@ -97,58 +96,15 @@ def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, P
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
-    """Let ``write`` fill a file; raises OSError, whatever its library makes of that."""
-    with OutputFile(path, "wb") as raw, io.BufferedWriter(raw) as file:
+    """Let ``write`` fill a file; raises OSError, whatever PyTorch's writer makes of that."""
+    with path.open("wb") as file:
         try:
             write(file)
-            file.flush()
-        except Exception as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # PyTorch's writer makes a RuntimeError of it
-                raise error.__context__ from None
-            if raw.error is None:
-                raise
-        if raw.error is not None:
-            raise raw.error
+        except RuntimeError as error:
+            raise error.__context__ or error from None
+        file.flush()
         if durable:
-            os.fsync(raw.fileno())
-
-
-class OutputFile(io.FileIO):
-    """A file that stores its first write error and does not raise it.
-
-    Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
-    libsndfile prints a traceback.
-    """
-
-    error: OSError | None = None  # the first
-
-    def write(self, data: Any) -> int:
-        """Write bytes, unless an earlier write failed."""
-        if self.error is None:
-            try:
-                return super().write(data)
-            except OSError as error:
-                self.error = error
-        return memoryview(data).nbytes
-
-
-def store_write_errors(stream: TextIO) -> TextIO:
-    """Wrap this process's own ``stream`` so that it stores a write error and never raises; keep any other stream."""
-    if stream not in (sys.__stdout__, sys.__stderr__):
-        return stream
-    stream.flush()
-    return io.TextIOWrapper(
-        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
-        encoding=stream.encoding,
-        errors="backslashreplace",  # for characters that the locale's encoding does not have
-        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
-    )
-
-
-def write_error(stream: TextIO) -> OSError | None:
-    """Flush ``stream`` and return the first write error of its `OutputFile`, None if all was written."""
-    stream.flush()
-    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
+            os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
@@ -172,15 +128,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, *, kind: str = "file") -> Any:
-    """Read JSON (RFC 8259: no NaN); a file that is missing or none is an InputError that names it and the place."""
-
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not a number in JSON")
-
+    """Read JSON; a file that is missing or none is an InputError that names it and the place."""
     try:
-        return json.loads(read_text(path, kind=kind), parse_constant=refuse)
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
+        return json.loads(read_text(path, kind=kind))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
 
 
 def read_yaml(path: Path) -> Any:
