@@ -62,8 +62,8 @@ def plot_utterance(
     weights = None if alignment is None else to_array(alignment).T  # (L, F)
     spans = None if durations is None else _spans(to_array(durations))
     groups = {PITCH: {name: _voiced(values) for name, values in pitch.items()}} if pitch else {}
-    for unit, group in (curves or {}).items():
-        groups[unit] = {name: to_array(values) for name, values in group.items()}
+    for unit, tensors in (curves or {}).items():
+        groups[unit] = {name: to_array(values) for name, values in tensors.items()}
     has_difference = len(images) == 2 and len({mel.shape for mel in images.values()}) == 1
 
     n_mels = len(images) + has_difference
@@ -146,7 +146,7 @@ def _draw_image(axis: Axes, rows: np.ndarray, *, seconds: float, first: float, u
     extent = (0, rows.shape[1] * seconds, first, first + len(rows))
     # Without interpolation, since smoothed images make larger files.
     image = axis.imshow(rows, aspect="auto", origin="lower", interpolation="none", extent=extent, **colors)
-    axis.get_figure().colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
+    axis.figure.colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
 
 
 def _draw_mel(axis: Axes, title: str, mel: np.ndarray, audio: AudioConfig, **colors: Any) -> None:

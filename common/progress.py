@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,7 +62,7 @@ def print_line(text: str, *, end: str = "\n") -> None:
         OutputError: it cannot be written; what is printed later is lost.
     """
     try:
-        with Progress.external_write_mode(file=sys.stdout):
+        with Progress.external_write_mode(file=sys.stdout) if sys.stderr.isatty() else nullcontext():
             print(text, end=end, flush=True)
     except OSError as error:
         discard_output()
