@@ -21,13 +21,12 @@ from common.errors import (
     wait_for_torchrun,
 )
 from common.files import check_apart, read_text
-from common.options import Option, option_of, read_for_argparse
+from common.options import Option, option_of, read_word
 from common.progress import discard_output, print_line
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
-# Destinations of files and folders to write.
-_WRITTEN = {"output", "log_file", "target"}
+_WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
 
 
 def toolkit_version() -> str:
@@ -73,14 +72,6 @@ class _VersionAction(argparse.Action):
         parser.exit()
 
 
-class _LocalRank(argparse.Action):
-    """What ``python -m torch.distributed.launch`` gives each process besides the variable LOCAL_RANK."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if values != os.environ.get("LOCAL_RANK", "0"):
-            parser.error(f"{option_string} {values}: LOCAL_RANK is not set to it; start processes by torchrun")
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
@@ -88,7 +79,7 @@ class ArgumentParser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
         for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
-            self.register("type", kind, partial(read_for_argparse, kind=kind or str, known=Option("")))
+            self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:
             self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
@@ -112,7 +103,7 @@ class ArgumentParser(argparse.ArgumentParser):
             if " " not in replacement:
                 replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
             self.add_argument(name, action=_RemovedOption, nargs="*", const=replacement, **hidden)
-        self.add_argument("--local-rank", action=_LocalRank, **hidden)
+        self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
@@ -121,15 +112,11 @@ class ArgumentParser(argparse.ArgumentParser):
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
                 self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
         namespace, rest = super().parse_known_args(words, namespace)
-        self._check_files(namespace)
-        return namespace, rest
-
-    def _check_files(self, namespace: argparse.Namespace) -> None:
-        """Refuse a file to write that another option names too."""
         try:
             check_apart(*self.files_of(namespace))
         except OptionError as error:
             self.error(str(error))
+        return namespace, rest
 
     def files_of(self, namespace: argparse.Namespace) -> tuple[list[tuple[str, Path]], list[tuple[str, Path]]]:
         """What the options name to be written, and to be read, as `check_apart` takes it."""

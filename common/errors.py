@@ -1,5 +1,6 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
+import argparse
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ class InputError(Exception):
     """Bad input: a file, a list, a checkpoint or an utterance. Commands end with exit status 1."""
 
 
-class OptionError(InputError):
+class OptionError(InputError, argparse.ArgumentTypeError):
     """Options that cannot be used or do not fit together. Commands end with exit status 2."""
 
 
