@@ -118,9 +118,9 @@ def test_ten_skipped_steps_in_a_row_end_the_run_and_name_the_utterances():
     engine = toy_engine(toy_networks(), objective=Poisoned())
     bad = [toy_collate(toy_utterances(2))]
     for _ in range(9):
-        assert engine.step(bad, epoch=1).skipped
-    with pytest.raises(InputError, match=r"10 updates in a row.*u0, u1"):
-        engine.step(bad, epoch=1)
+        engine.finish(engine.step(bad, epoch=1))
+    with pytest.raises(InputError, match=r"10 updates in a row.*at iteration 10 with u0, u1;"):
+        engine.finish(engine.step(bad, epoch=1))
 
 
 def test_clipping_bounds_the_gradient_that_the_optimizer_sees():

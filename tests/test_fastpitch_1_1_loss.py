@@ -11,7 +11,7 @@ from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward,
 
 from common.distributed import Ranks
 from common.nn import diagonality, mask_from_lengths
-from common.training import Engine, EngineOptions
+from common.training import Engine
 from common.training.optim import build_optimizer
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
@@ -139,7 +139,6 @@ def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tens
         {PHASE: optimizer},
         schedule=lambda iteration, epoch: 1e-3,
         ranks=Ranks(),
-        options=EngineOptions(),
     )
     terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
     return network.state_dict(), terms

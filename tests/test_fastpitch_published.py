@@ -13,7 +13,7 @@ from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import CheckpointError
 from common.text import TextFrontEnd
-from common.training import Engine, EngineOptions
+from common.training import Engine
 from common.training.optim import build_optimizer
 from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
@@ -113,7 +113,6 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
         {"fastpitch": build_optimizer(kind, network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
         schedule=lambda iteration, epoch: 1e-3,
         ranks=Ranks(),
-        options=EngineOptions(),
     )
     engine.load_state(checkpoint.training, where="voice.pt")
     generator = torch.Generator().manual_seed(0)

@@ -9,7 +9,7 @@ from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
 
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
+from common.training import Engine, Networks
 from common.training.optim import build_optimizer
 from jasper.augmentation import Augmentation
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
@@ -131,5 +131,5 @@ def tiny_engine(
         {"jasper": optimizer},
         schedule=lambda iteration, epoch: 0.01,
         ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
+        **options,
     )

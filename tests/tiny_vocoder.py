@@ -11,7 +11,7 @@ from corpus import RATE, glide
 from common.config import AudioConfig
 from common.data import Batch
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
+from common.training import Engine, Networks
 from common.training.optim import build_optimizer
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
@@ -116,5 +116,5 @@ def vocoder_engine(
         optimizers,
         schedule=lambda iteration, epoch: recipe["learning_rate"],
         ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
+        **options,
     )

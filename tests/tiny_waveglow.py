@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
+from common.training import Engine, Networks
 from common.training.optim import build_optimizer
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
@@ -92,7 +92,7 @@ def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: An
         {"waveglow": optimizer},
         schedule=lambda iteration, epoch: 1e-3,
         ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
+        **options,
     )
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from common.data import Batch
 from common.distributed import Ranks
 from common.nn import mask_from_lengths
-from common.training import Engine, EngineOptions, LogStyle, Networks, Objective, Phase, Term
+from common.training import Engine, LogStyle, Networks, Objective, Phase, Term
 from common.training.optim import build_optimizer
 
 
@@ -147,5 +147,5 @@ def toy_engine(
         optimizers,
         schedule=lambda iteration, epoch: learning_rate,
         ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
+        **options,
     )

@@ -1,24 +1,23 @@
 """The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import allow_compiled_shapes, autocast
+from common.precision import Autocast, allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
-from common.training.loss_scaling import LossScaler
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import (
     Optimization,
@@ -29,25 +28,48 @@ from common.training.optim import (
     state_by_name,
 )
 from common.training.options import RunOptions
-from common.training.phase_loss import PhaseLoss, exchanging_gradients
 from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Figure, StepResult
 
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """How steps are computed, whatever is computed in them."""
-
-    amp_dtype: torch.dtype | None = None  # None: float32 throughout
-    grad_clip: float = math.inf  # largest gradient norm of a phase
-    ema_decay: float = 0.0  # 0: no average is kept
-    max_skipped_in_a_row: int = 10
-    cuda_graphs: bool = False  # record updates, by the shapes of their batches
+MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 
 
-# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
-# at once.
-PENDING_RESULTS = {"cpu": 0, "cuda": 1}
+class PhaseLoss(nn.Module):
+    """Computes a phase's loss of one micro-batch.
+
+    Its parameters are those of the networks that the phase trains. The others are called unwrapped and frozen, so that
+    no process waits for their gradients. Each of its parameters must get a gradient in each micro-batch.
+    """
+
+    def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
+        super().__init__()
+        self.trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
+        self._phase = phase.name
+        self._objective = objective
+        self._networks = networks
+        self._autocast = autocast
+
+    def forward(
+        self, batch: Batch, weights: Mapping[str, float], divisors: Mapping[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
+        with self._autocast():
+            numerators = self._objective.numerators(self._phase, self._networks, batch)
+        parts = [weight * numerators[name].float() / divisors[name] for name, weight in weights.items()]
+        loss = sum(parts, start=torch.zeros((), device=parts[0].device))
+        return loss, {name: numerator.detach() for name, numerator in numerators.items()}
+
+
+def exchanging_gradients(loss: PhaseLoss) -> DistributedDataParallel:
+    """``loss`` with a backward pass that averages gradients over processes.
+
+    The networks' buffers must be the same in all processes: without ``broadcast_buffers``, which would overwrite the
+    statistics of batches in each forward pass, `DistributedDataParallel` leaves out their first broadcast too.
+    """
+    with warnings.catch_warnings():
+        # PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
+        warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+        return DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
 
 
 class Engine:
@@ -66,21 +88,27 @@ class Engine:
         *,
         schedule: Schedule,
         ranks: Ranks,
-        options: EngineOptions,
+        amp_dtype: torch.dtype | None = None,
+        grad_clip: float = math.inf,
+        ema_decay: float = 0.0,
+        cuda_graphs: bool = False,
     ) -> None:
+        """Mixed precision is in ``amp_dtype``; gradients of a phase are clipped to the norm ``grad_clip``.
+
+        EMA weights are kept where ``ema_decay`` is not 0; with ``cuda_graphs`` updates are recorded.
+        """
         self.networks = networks
         self.objective = objective
         self.optimizers = optimizers
         self.iteration = 0  # updates so far
         self._schedule = schedule
         self._ranks = ranks
-        self._options = options
+        self._grad_clip = grad_clip
         self._skipped_in_a_row = 0
-        self._pending_results: deque[StepResult] = deque()
-        # Updates whose figures may be on their way still when `step` returns.
-        self.n_pending = PENDING_RESULTS.get(ranks.device.type, 0)
-        self._autocast = partial(autocast, ranks.device, options.amp_dtype)
-        self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)
+        self._autocast = partial(autocast, ranks.device, amp_dtype)
+        self._scalers = {
+            phase.name: GradScaler(ranks.device.type, enabled=amp_dtype is torch.float16) for phase in objective.phases
+        }
         for network in networks.values():
             ranks.broadcast([*network.parameters(), *network.buffers()])
         self._parameters = {
@@ -98,19 +126,14 @@ class Engine:
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
-        self._recorded: RecordedUpdates | None = None
-        if options.cuda_graphs:
-            self._recorded = RecordedUpdates(self._update, ranks.device)
-        self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
+        self._recorded = RecordedUpdates(self._update, ranks.device) if cuda_graphs else None
+        self.ema = ExponentialMovingAverage(inferring, decay=ema_decay) if ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
         """Run an update from this process's micro-batches, already on the device.
 
-        All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
-        waits for the device but `wait_for_results`, for updates before the last `n_pending`.
-
-        Raises:
-            InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
+        Its figures say to all processes whether one of them asks to ``stop`` or for a checkpoint. Nothing waits for the
+        device: give the result to `finish` after the next update has been launched.
         """
         self.iteration += 1
         rate, requests = self._schedule(self.iteration, epoch), {"stops": stop, "saves": save}
@@ -122,28 +145,23 @@ class Engine:
             tensors = {name: full(float(value)) for name, value in requests.items()}
             figures = self._update(micro_batches, epoch=epoch, requests=tensors, rate=rate)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
-        result = StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
-        self._pending_results.append(result)
-        self.wait_for_results(keep=self.n_pending)
-        return result
+        return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 
-    def wait_for_results(self, *, keep: int = 0) -> None:
-        """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
+    def finish(self, result: StepResult) -> None:
+        """Count an update that was skipped; waits for its figures.
 
         Raises:
-            InputError: as `step`.
+            InputError: too many in a row had a loss or gradient that is not finite; names the utterances.
         """
-        while len(self._pending_results) > keep:
-            result = self._pending_results.popleft()
-            if skipped := result.skipped:
-                self.objective.diagnose(self.networks)
-            self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
-            if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
-                raise InputError(
-                    f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
-                    f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
-                    "or lower --learning-rate"
-                )
+        if result.skipped:
+            self.objective.diagnose(self.networks)
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
+        if self._skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
+            raise InputError(
+                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
+                f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
+                "or lower --learning-rate"
+            )
 
     def _update(
         self, micro_batches: Sequence[Batch], *, epoch: int, requests: dict[str, Tensor], rate: float | Tensor
@@ -175,6 +193,7 @@ class Engine:
     ) -> dict[Figure, Tensor]:
         """Gradients of one phase and its update; figures with the sums of ``shared`` over all processes."""
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
+        scaler = self._scalers[phase.name]
         self._freeze_all_but(phase)
         optimizer.zero_grad(set_to_none=True)
         counts, shared = self._sum_counts(phase.name, micro_batches, shared)
@@ -187,11 +206,11 @@ class Engine:
         for index, batch in enumerate(micro_batches):
             with nullcontext() if index == len(micro_batches) - 1 else without_exchange():
                 loss, numerators = phase_loss(batch, weights, divisors)
-                self._scaler.scale(loss * self._ranks.world_size, phase.name).backward()
+                scaler.scale(loss * self._ranks.world_size).backward()
             for name, numerator in numerators.items():
                 totals[name] += numerator
         gradients = self._gradients(phase.name)
-        self._scaler.unscale(gradients, phase.name)
+        scaler.unscale_(optimizer)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
         means = dict(zip(totals, (sums / torch.stack(list(divisors.values()))).unbind()))
         norm = torch.nn.utils.get_total_norm(gradients).to(sums)
@@ -215,9 +234,9 @@ class Engine:
         copies: list[Tensor],
     ) -> None:
         """Clip and step, or leave everything as it was before an update that is not finite; the device decides."""
-        self._scaler.update(phase.name, finite=finite)
-        if self._options.grad_clip < math.inf:
-            factor = (self._options.grad_clip / norm).clamp(max=1).float()
+        self._scalers[phase.name].update()
+        if self._grad_clip < math.inf:
+            factor = (self._grad_clip / norm).clamp(max=1).float()
             if not self._is_known(factor == 1):
                 torch._foreach_mul_(gradients, factor)
         applied = None if self._is_known(finite) else finite.float()
@@ -279,11 +298,14 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
-        self.wait_for_results()
+        scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,
-            "scaler": self._scaler.state(),
+            "scaler": {
+                "scales": {phase: state["scale"] for phase, state in scalers.items()},
+                "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
+            },
             "optimizers": {
                 phase: state_by_name(optimizer, self._parameters[phase]) for phase, optimizer in self.optimizers.items()
             },
@@ -301,9 +323,11 @@ class Engine:
             raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
-        self._scaler.load(state.get("scaler", {}))
-        if self._recorded is not None:
-            self._recorded.clear()
+        scalers = {phase: one for phase, one in self._scalers.items() if one.is_enabled()}
+        for phase in scalers.keys() & (saved := state.get("scaler", {})).get("scales", {}):
+            since = saved["finite_since"][phase] % scalers[phase].get_growth_interval()
+            own = {"scale": saved["scales"][phase], "_growth_tracker": since}
+            scalers[phase].load_state_dict(scalers[phase].state_dict() | own)
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
@@ -344,8 +368,17 @@ def build_engine(
         for phase in objective.phases
     }
     schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
-    options = EngineOptions(amp_dtype, run.grad_clip_thresh, run.ema_decay, cuda_graphs=run.cuda_graphs)
-    return Engine(networks, objective, optimizers, schedule=schedule, ranks=ranks, options=options)
+    return Engine(
+        networks,
+        objective,
+        optimizers,
+        schedule=schedule,
+        ranks=ranks,
+        amp_dtype=amp_dtype,
+        grad_clip=run.grad_clip_thresh,
+        ema_decay=run.ema_decay,
+        cuda_graphs=run.cuda_graphs,
+    )
 
 
 @contextmanager

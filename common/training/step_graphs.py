@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ WARMUP_UPDATES = 3  # of a shape before it is recorded: optimizers have their st
 
 Figures = dict[Figure, Tensor]  # scalars on the device
 Work = Callable[[], Figures]
+Update = Callable[[Sequence[Batch]], Figures]
 Recorder = Callable[[Work], tuple[Callable[[], object], Figures]]  # a work's replay, and the figures that it writes
 
 
@@ -45,22 +47,6 @@ def repeat(work: Work) -> tuple[Callable[[], object], Figures]:
     return lambda: figures.update(work()), figures
 
 
-class _Recorded:
-    """A recorded update: the batches that its graph reads, and the figures that it writes."""
-
-    def __init__(self, micro_batches: Sequence[Batch], update: Callable[[Sequence[Batch]], Figures], record: Recorder):
-        self._batches = [batch._with_tensors(torch.clone) for batch in micro_batches]
-        self._replay, self._figures = record(lambda: update(self._batches))
-
-    def replay(self, micro_batches: Sequence[Batch]) -> Figures:
-        for source, target in zip(micro_batches, self._batches):
-            for value, own in zip(_values(source), _values(target)):
-                if isinstance(own, Tensor):
-                    own.copy_(value, non_blocking=True)
-        self._replay()
-        return self._figures
-
-
 class RecordedUpdates:
     """Runs ``update`` as recorded work from the fourth time that the shapes of its batches occur.
 
@@ -75,8 +61,7 @@ class RecordedUpdates:
         self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._constants: Any = None
         self._seen: Counter[tuple] = Counter()
-        self._recorded: dict[tuple, _Recorded] = {}
-        self._warned = False
+        self._replays: dict[tuple, Update] = {}
         self.recording = False  # whether work is being recorded now
 
     def __call__(
@@ -87,35 +72,36 @@ class RecordedUpdates:
         for name, value in requests.items():
             self._requests[name].fill_(value)
         if constants != self._constants:
-            self.clear()
+            self._replays.clear()  # these hold the numbers of before
             self._constants = constants
         key = tuple(_shape(batch) for batch in micro_batches)
         self._seen[key] += 1
-
-        def update(batches: Sequence[Batch]) -> Figures:
-            return self._update(batches, epoch=epoch, requests=self._requests, rate=self._rate)
-
-        if key not in self._recorded:
-            if self._seen[key] <= WARMUP_UPDATES or self._is_full():
+        update = partial(self._update, epoch=epoch, requests=self._requests, rate=self._rate)
+        if key not in self._replays:
+            if self._seen[key] <= WARMUP_UPDATES or len(self._replays) == MAX_GRAPHS:
                 return update(micro_batches)
-            self.recording = True
-            try:
-                self._recorded[key] = _Recorded(micro_batches, update, self._record)
-            finally:
-                self.recording = False
-        return self._recorded[key].replay(micro_batches)
+            self._replays[key] = self._recorded(micro_batches, update)
+            if len(self._replays) == MAX_GRAPHS:
+                full = f"{MAX_GRAPHS} shapes are recorded; others run without graphs"
+                print(f"warning: --cuda-graphs: {full}", file=sys.stderr)
+        return self._replays[key](micro_batches)
 
-    def clear(self) -> None:
-        """Forget what is recorded: what it read or wrote has been replaced."""
-        self._recorded.clear()
+    def _recorded(self, micro_batches: Sequence[Batch], update: Update) -> Update:
+        """Record ``update``; what is returned runs it on other batches of these shapes."""
+        own = [batch._with_tensors(torch.clone) for batch in micro_batches]
+        self.recording = True
+        replay, figures = self._record(lambda: update(own))
+        self.recording = False
 
-    def _is_full(self) -> bool:
-        if len(self._recorded) == MAX_GRAPHS and not self._warned:
-            self._warned = True
-            print(
-                f"warning: --cuda-graphs: {MAX_GRAPHS} shapes are recorded; others run without graphs", file=sys.stderr
-            )
-        return len(self._recorded) == MAX_GRAPHS
+        def run(micro_batches: Sequence[Batch]) -> Figures:
+            for source, target in zip(micro_batches, own):
+                for value, tensor in zip(_values(source), _values(target)):
+                    if isinstance(tensor, Tensor):
+                        tensor.copy_(value, non_blocking=True)
+            replay()
+            return figures
+
+        return run
 
 
 def _values(batch: Batch) -> list[Any]:

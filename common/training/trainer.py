@@ -6,6 +6,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
 from common.training.step_result import StepResult
-from common.training.tensorboard import TensorBoardLogs
+
+# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
+# at once.
+PENDING_RESULTS = {"cpu": 0, "cuda": 1}
 
 
 @dataclass
@@ -110,8 +114,9 @@ class Trainer:
         self._training_loader = self._loader(training_set, self._sampler)
         self._validation_loader = self._loader(validation_set, validation)
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
-        board = TensorBoardLogs(options.output, enabled=ranks.is_main)
-        self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
+        self._reporter = Reporter(
+            logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
+        )
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         return build_loader(
@@ -174,7 +179,8 @@ class Trainer:
                     try:
                         self._train_epoch(bar, signals)
                     except InputError:
-                        self._report(bar)  # what was learned before
+                        with suppress(InputError):
+                            self._report(bar)  # what was learned before
                         raise
                     if position.steps_done < self._sampler.steps_per_epoch:
                         self._save(rolling=True)
@@ -225,7 +231,7 @@ class Trainer:
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
             saves = self._is_multiple_of(options.steps_per_checkpoint)
-            self._report(bar, keep=0 if is_last or validates or saves else self._engine.n_pending)
+            self._report(bar, keep=0 if is_last or validates or saves else PENDING_RESULTS[self._ranks.device.type])
             if self._stopping or self._is_due:
                 self._report(bar)
             if is_last or self._stopping:
@@ -252,6 +258,7 @@ class Trainer:
             bar.update()
             self._stopping |= result.stop
             self._is_due |= result.save
+            self._engine.finish(result)
 
     def _is_multiple_of(self, n_steps: int) -> bool:
         return n_steps > 0 and self._engine.iteration % n_steps == 0
