@@ -19,6 +19,5 @@ from .optim import (
     exponential_schedule as exponential_schedule,
     inverse_sqrt_schedule as inverse_sqrt_schedule,
 )
-from .options import Recipe as Recipe
 from .settings import TrainingRequest as TrainingRequest, TrainingSetup as TrainingSetup
 from .trainer import Trainer as Trainer

@@ -24,7 +24,7 @@ def build_training_parser(
         prog="train.py",
         epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
     )
-    add_options(parser, RunOptions, defaults=spec.training.recipe.defaults())
+    add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
     add_options(parser, ComputingOptions, title="computing")
     about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
     add_options(parser, AudioOptions, title=f"audio: {about}")

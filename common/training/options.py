@@ -1,13 +1,10 @@
 """Options of every training: how long, on what, in which batches, and what it leaves behind."""
 
-import argparse
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from common import precision
 from common.errors import OptionError
@@ -29,11 +26,6 @@ class SelectionMetric:
         names = (self.name, f"val_ema_{self.name}", f"val_{self.name}")
         return next((figures[name] for name in names if name in figures), None)
 
-    def check(self, names: Sequence[str]) -> None:
-        """Refuse by OptionError a metric that is not among the ``names`` of validation's figures."""
-        if self.value(dict.fromkeys(names, 0.0)) is None:
-            raise OptionError(f"--keep-best {self}: no figure of validation, expected one of {', '.join(names)}")
-
     def is_better(self, value: float | None, best: float | None) -> bool:
         """Whether there is a ``value``, better than the ``best`` one so far; nan is not."""
         if value is None or math.isnan(value):
@@ -42,10 +34,10 @@ class SelectionMetric:
 
 
 def selection_metric(text: str) -> SelectionMetric:
-    """An ``argparse`` type: ``wer``, or ``attention_focus:max`` where larger is better."""
+    """Read ``wer``, or ``attention_focus:max`` where larger is better."""
     name, _, direction = text.partition(":")
-    if not re.fullmatch(r"[\w./ %-]{1,100}", name) or direction not in ("", "min", "max"):
-        raise argparse.ArgumentTypeError(f"{text[:100]}: expected a figure of validation such as loss, or NAME:max")
+    if not name or direction not in ("", "min", "max"):
+        raise OptionError(f"{text}: expected a figure of validation such as loss, or NAME:max")
     return SelectionMetric(name, direction == "max")
 
 
@@ -56,31 +48,11 @@ _optimization = partial(option, section="optimization")
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """The published training recipe of a model: defaults of the fields of `RunOptions` that have these names."""
-
-    epochs: int
-    batch_size: int  # utterances a process and micro-batch
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    grad_clip_thresh: float
-    gradient_accumulation_steps: int = 1
-    ema_decay: float = 0.0
-    epochs_per_checkpoint: int = 50
-    validation_interval: int = 1  # epochs
-    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
-    keep_best: str = "loss"  # figure of validation that says which checkpoint is the best
-    keep_milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay, with the best and the last few
-
-    def defaults(self) -> dict[str, Any]:
-        """Defaults of the options of `RunOptions`, by name."""
-        return {**vars(self), "keep_best": selection_metric(self.keep_best)}
-
-
-@dataclass(frozen=True)
 class RunOptions:
-    """How long a run lasts, how it is cut into batches, and what it leaves behind; recipes set some of the defaults."""
+    """How long a run lasts, how it is cut into batches, and what it leaves behind.
+
+    A model's recipe is an instance: its values are the defaults of the model's options.
+    """
 
     output: Path = option(
         None, "folder for checkpoints and logs", names=("-o",), required=True, published=("--output-dir",)
@@ -230,43 +202,35 @@ class RunOptions:
     )
 
 
-# Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {
-    **precision.REMOVED,
-    **dict.fromkeys("--pitch-mean --pitch-std".split(), "both are read from a file: --pitch-mean-std-file FILE.json"),
-    "--load-mel-from-disk": "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a "
-    "vocoder on; leave it out",
-    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
-    **dict.fromkeys("--n-symbols --padding-idx".split(), "--symbol-set decides it; leave it out"),
-    "--max-seq-len": "positions are computed for any length; leave it out",
-    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models; leave it out",
-    "--trainloader-repeats": "loader processes stay alive between epochs; leave it out",
-    **dict.fromkeys(
-        "--benchmark-epochs-num --bench-class".split(),
-        "training is measured by scripts/train_benchmark.sh; leave it out",
-    ),
-    **dict.fromkeys(
-        "--checkpoint-path-gen --checkpoint-path-discrim".split(),
-        "one checkpoint holds generator and discriminators: --checkpoint-path FILE",
-    ),
-    "--step-logs-interval": "every update is logged; leave it out",
-    "--log-frequency": "every update is logged; leave it out",
-    "--autocast-spectrogram": "mel-spectrograms are always computed in float32; leave it out",
-    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given; leave it out",
-    "--cudnn-enabled": "cuDNN is always used on a GPU; leave it out",
-    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16; leave it out",
-    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule; leave it out",
-    "--config-file": "options are given on the command line; leave it out",
-    "--text-cleaners": "this model reads no text; leave it out",
-    **dict.fromkeys(
-        "--anneal-steps --anneal-factor --warmup-steps --disable-uniform-initialize-bn-weight".split(),
-        "it has no effect on this model; leave it out",
-    ),
-    "--prediction-frequency": "transcripts of some utterances are printed with each validation; leave it out",
-    "--save-best-from": "the best checkpoint is kept from the first epoch on; leave it out",
-    "--pre-allocate-range": "memory is allocated as needed; leave it out, and limit recordings by --max-duration",
-    "--dali-device": "recordings are read by --num-workers processes, not by DALI; leave it out",
+_REMOVED = {
+    "both are read from a file: --pitch-mean-std-file FILE.json": "--pitch-mean --pitch-std",
+    "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a vocoder on; leave it "
+    "out": "--load-mel-from-disk",
+    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
+    "--symbol-set decides it; leave it out": "--n-symbols --padding-idx",
+    "positions are computed for any length; leave it out": "--max-seq-len",
+    "the decoder makes one frame a step, as in all published models; leave it out": "--n-frames-per-step",
+    "loader processes stay alive between epochs; leave it out": "--trainloader-repeats",
+    "training is measured by scripts/train_benchmark.sh; leave it out": "--benchmark-epochs-num --bench-class",
+    "one checkpoint holds generator and discriminators: --checkpoint-path FILE": "--checkpoint-path-gen "
+    "--checkpoint-path-discrim",
+    "every update is logged; leave it out": "--step-logs-interval --log-frequency",
+    "mel-spectrograms are always computed in float32; leave it out": "--autocast-spectrogram",
+    "it is off unless --cudnn-benchmark is given; leave it out": "--disable-cudnn-benchmark",
+    "cuDNN is always used on a GPU; leave it out": "--cudnn-enabled",
+    "it is always dynamic with --amp --amp-dtype float16; leave it out": "--dynamic-loss-scaling",
+    "a resumed run takes the rate from --learning-rate and its schedule; leave it out": "--use-saved-learning-rate",
+    "options are given on the command line; leave it out": "--config-file",
+    "this model reads no text; leave it out": "--text-cleaners",
+    "it has no effect on this model; leave it out": "--anneal-steps --anneal-factor --warmup-steps "
+    "--disable-uniform-initialize-bn-weight",
+    "transcripts of some utterances are printed with each validation; leave it out": "--prediction-frequency",
+    "the best checkpoint is kept from the first epoch on; leave it out": "--save-best-from",
+    "memory is allocated as needed; leave it out, and limit recordings by --max-duration": "--pre-allocate-range",
+    "recordings are read by --num-workers processes, not by DALI; leave it out": "--dali-device",
 }
+# Options of the published toolkits that no longer exist, and why or what to do.
+REMOVED = {**precision.REMOVED, **{name: why for why, names in _REMOVED.items() for name in names.split()}}
 
 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:

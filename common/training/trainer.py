@@ -25,7 +25,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import InputError, OutputError
+from common.errors import InputError, OptionError, OutputError
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
@@ -215,7 +215,9 @@ class Trainer:
             return
         with torch.random.fork_rng([self._ranks.device] if self._ranks.device.type == "cuda" else []):
             figures = self._engine.evaluate(itertools.islice(raise_errors(self._validation_loader), 1))
-        self._options.keep_best.check([f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)])
+        names = [f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)]
+        if (metric := self._options.keep_best).value(dict.fromkeys(names, 0.0)) is None:
+            raise OptionError(f"--keep-best {metric}: no figure of validation, expected one of {', '.join(names)}")
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
