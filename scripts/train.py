@@ -10,8 +10,7 @@ from common.errors import OptionError
 from common.options import option, options_of, read_variables, variables_of, words_of_variables
 from common.precision import ComputingOptions
 from common.registry import get_model
-from common.training.arguments import build_training_parser
-from common.training.options import RunOptions
+from common.training.options import RunOptions, build_training_parser
 from scripts.launch import (
     GLOBAL_BATCHES,
     JASPER,

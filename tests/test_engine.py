@@ -131,7 +131,7 @@ def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
             seen.append(torch.nn.utils.get_total_norm([p.grad for g in self.param_groups for p in g["params"]]).item())
 
     networks = toy_networks()
-    engine = toy_engine(networks, grad_clip=0.01)
+    engine = toy_engine(networks, grad_clip_thresh=0.01)
     engine.optimizers = {
         phase.name: Spy([p for n in phase.trains for p in networks[n].parameters()], 0.1)
         for phase in engine.objective.phases

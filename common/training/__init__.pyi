@@ -1,7 +1,7 @@
 """Training: objectives, engine, trainer, optimizers, EMA, TensorBoard."""
 
 from .adversarial import AdversarialObjective as AdversarialObjective
-from .engine import Engine as Engine, build_engine as build_engine
+from .engine import Engine as Engine
 from .objective import (
     Example as Example,
     LogStyle as LogStyle,

@@ -19,16 +19,8 @@ from common.precision import Autocast, allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import (
-    Optimization,
-    Schedule,
-    build_optimizer,
-    load_state_by_name,
-    schedule_over,
-    state_by_name,
-)
+from common.training.optim import Optimization, build_optimizer, load_state_by_name, schedule_over, state_by_name
 from common.training.options import RunOptions
-from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Figure, StepResult
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
@@ -84,50 +76,61 @@ class Engine:
         self,
         networks: Networks,
         objective: Objective,
-        optimizers: dict[str, torch.optim.Optimizer],
+        optimization: Optimization,
+        run: RunOptions,
         *,
-        schedule: Schedule,
         ranks: Ranks,
+        steps_per_epoch: int = 1,
         amp_dtype: torch.dtype | None = None,
-        grad_clip: float = math.inf,
-        ema_decay: float = 0.0,
-        cuda_graphs: bool = False,
+        same_shapes: bool = False,
     ) -> None:
-        """Mixed precision is in ``amp_dtype``; gradients of a phase are clipped to the norm ``grad_clip``.
+        """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
 
-        EMA weights are kept where ``ema_decay`` is not 0; with ``cuda_graphs`` updates are recorded.
+        Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
+        compiled code is made for no other.
         """
         self.networks = networks
         self.objective = objective
-        self.optimizers = optimizers
         self.iteration = 0  # updates so far
-        self._schedule = schedule
+        self._schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
         self._ranks = ranks
-        self._grad_clip = grad_clip
+        self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
         self._autocast = partial(autocast, ranks.device, amp_dtype)
-        self._scalers = {
-            phase.name: GradScaler(ranks.device.type, enabled=amp_dtype is torch.float16) for phase in objective.phases
-        }
+        if run.compile and run.length_buckets:
+            allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
+            network.to(ranks.device).train()
+            if run.compile:
+                # Batches of one shape need no code for others, which the compiler cannot always make.
+                network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
-        self._parameters = {
-            phase.name: {
+        self._parameters: dict[str, dict[str, nn.Parameter]] = {}
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self._scalers: dict[str, GradScaler] = {}
+        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        for phase in objective.phases:
+            named = {
                 f"{name}.{key}": parameter
                 for name in phase.trains
                 for key, parameter in networks[name].named_parameters()
                 if parameter.requires_grad
             }
-            for phase in objective.phases
-        }
-        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
-        for phase in objective.phases:
+            self._parameters[phase.name] = named
+            self.optimizers[phase.name] = build_optimizer(
+                run.optimizer,
+                named.values(),
+                learning_rate=run.learning_rate,
+                weight_decay=run.weight_decay,
+                betas=optimization.betas,
+                eps=optimization.eps,
+            )
+            self._scalers[phase.name] = GradScaler(ranks.device.type, enabled=amp_dtype is torch.float16)
             loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
-        self._recorded = RecordedUpdates(self._update, ranks.device) if cuda_graphs else None
-        self.ema = ExponentialMovingAverage(inferring, decay=ema_decay) if ema_decay > 0 else None
+        self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
         """Run an update from this process's micro-batches, already on the device.
@@ -136,14 +139,21 @@ class Engine:
         device: give the result to `finish` after the next update has been launched.
         """
         self.iteration += 1
-        rate, requests = self._schedule(self.iteration, epoch), {"stops": stop, "saves": save}
-        if self._recorded is not None:
-            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rate=rate, constants=weights)
-        else:
-            full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
-            tensors = {name: full(float(value)) for name, value in requests.items()}
-            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rate=rate)
+        rate = self._schedule(self.iteration, epoch)
+        self.objective.begin_step(self.networks)
+        flag = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
+        # Summed over processes together with the first phase's counts: no exchange of their own.
+        shared = {"stops": flag(float(stop)), "saves": flag(float(save))}
+        shared["n_frames"] = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        figures: dict[Figure, Tensor] = {}
+        order = list(micro_batches)
+        for phase in self.objective.phases:
+            figures |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
+            shared = {}
+            if phase.keeps:
+                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
+                # the next phase uses it first, while its tensors are still there.
+                order.reverse()
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 
@@ -163,38 +173,18 @@ class Engine:
                 "or lower --learning-rate"
             )
 
-    def _update(
-        self, micro_batches: Sequence[Batch], *, epoch: int, requests: dict[str, Tensor], rate: float | Tensor
-    ) -> dict[Figure, Tensor]:
-        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
-        self.objective.begin_step(self.networks)
-        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        # Summed over processes together with the first phase's counts: no exchange of their own.
-        shared = {"n_frames": frames} | requests
-        found: dict[Figure, Tensor] = {}
-        order = list(micro_batches)
-        for phase in self.objective.phases:
-            found |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
-            shared = {}
-            if phase.keeps:
-                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
-                # the next phase uses it first, while its tensors are still there.
-                order.reverse()
-        return found
-
     def _run_phase(
-        self,
-        phase: Phase,
-        micro_batches: Sequence[Batch],
-        *,
-        epoch: int,
-        shared: dict[str, Tensor],
-        rate: float | Tensor,
+        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, shared: dict[str, Tensor], rate: float
     ) -> dict[Figure, Tensor]:
-        """Gradients of one phase and its update; figures with the sums of ``shared`` over all processes."""
+        """Update the networks of one phase, which the host only launches.
+
+        Returns float64 scalars on the device, with the sums of ``shared`` over all processes.
+        """
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
         scaler = self._scalers[phase.name]
-        self._freeze_all_but(phase)
+        for other in self.objective.phases:
+            for key, parameter in self._parameters[other.name].items():
+                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
         optimizer.zero_grad(set_to_none=True)
         counts, shared = self._sum_counts(phase.name, micro_batches, shared)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
@@ -209,58 +199,33 @@ class Engine:
                 scaler.scale(loss * self._ranks.world_size).backward()
             for name, numerator in numerators.items():
                 totals[name] += numerator
-        gradients = self._gradients(phase.name)
         scaler.unscale_(optimizer)
+        scaler.update()
         sums = self._ranks.sum(torch.stack(list(totals.values())))
         means = dict(zip(totals, (sums / torch.stack(list(divisors.values()))).unbind()))
+        gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients).to(sums)
         # Terms that are only logged do not stop an update.
         finite = torch.stack([*(means[name] for name in weights), norm]).isfinite().all()
-        self._apply(phase, gradients, norm=norm, finite=finite, rate=rate, buffers=buffers, copies=copies)
+        restore_unless(finite.float(), buffers, copies)
+        self._apply(phase, gradients, norm=norm, applied=finite.float(), rate=rate)
         figures = {("term", name): value for name, value in means.items()}
         figures |= {("grad_norm", phase.name): norm, ("finite", phase.name): finite.double()}
         return figures | {("step", name): value for name, value in shared.items()}
 
     @torch.no_grad()
-    def _apply(
-        self,
-        phase: Phase,
-        gradients: list[Tensor],
-        *,
-        norm: Tensor,
-        finite: Tensor,
-        rate: float | Tensor,
-        buffers: list[Tensor],
-        copies: list[Tensor],
-    ) -> None:
-        """Clip and step, or leave everything as it was before an update that is not finite; the device decides."""
-        self._scalers[phase.name].update()
+    def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor, rate: float) -> None:
+        """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
         if self._grad_clip < math.inf:
-            factor = (self._grad_clip / norm).clamp(max=1).float()
-            if not self._is_known(factor == 1):
-                torch._foreach_mul_(gradients, factor)
-        applied = None if self._is_known(finite) else finite.float()
-        restore_unless(applied, buffers, copies)
+            torch._foreach_mul_(gradients, (self._grad_clip / norm).clamp(max=1).float())
         optimizer: Any = self.optimizers[phase.name]
-        # What torch's fused optimizers skip an update by, and those of `optim`.
-        optimizer.found_inf = None if applied is None else 1 - applied
+        optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
         for group in optimizer.param_groups:
             group["lr"] = rate
-            # torch's optimizers ask for it there, and warn of it elsewhere.
-            group["capturable"] = self._recorded is not None and self._recorded.recording
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if self.ema is not None:
             self.ema.update(phase.trains, applied=applied)
-
-    def _is_known(self, flag: Tensor) -> bool:
-        """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
-        return self._recorded is None and flag.device.type == "cpu" and bool(flag)
-
-    def _freeze_all_but(self, phase: Phase) -> None:
-        for other in self.objective.phases:
-            for key, parameter in self._parameters[other.name].items():
-                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
 
     def _sum_counts(
         self, phase: str, micro_batches: Sequence[Batch], figures: dict[str, Tensor]
@@ -271,9 +236,6 @@ class Engine:
         counts = {name: torch.stack([one[name].double() for one in own]).sum() for name in own[0]}
         sums = self._ranks.sum(torch.stack([*counts.values(), *figures.values()])).unbind()
         return dict(zip(counts, sums)), dict(zip(figures, sums[len(counts) :]))
-
-    def _gradients(self, phase: str) -> list[Tensor]:
-        return [p.grad for p in self._parameters[phase].values() if p.grad is not None]
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
@@ -332,53 +294,6 @@ class Engine:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
         return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
-
-
-def build_engine(
-    networks: Networks,
-    objective: Objective,
-    optimization: Optimization,
-    run: RunOptions,
-    *,
-    steps_per_epoch: int,
-    ranks: Ranks,
-    amp_dtype: torch.dtype | None = None,
-    same_shapes: bool = False,
-) -> Engine:
-    """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``.
-
-    ``same_shapes`` says that all batches of training have one shape.
-    """
-    if run.compile and run.length_buckets:
-        allow_compiled_shapes(run.length_buckets)
-    for network in networks.values():
-        network.to(ranks.device).train()
-        if run.compile:
-            # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
-    optimizers = {
-        phase.name: build_optimizer(
-            run.optimizer,
-            [parameter for name in phase.trains for parameter in networks[name].parameters()],
-            learning_rate=run.learning_rate,
-            weight_decay=run.weight_decay,
-            betas=optimization.betas,
-            eps=optimization.eps,
-        )
-        for phase in objective.phases
-    }
-    schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
-    return Engine(
-        networks,
-        objective,
-        optimizers,
-        schedule=schedule,
-        ranks=ranks,
-        amp_dtype=amp_dtype,
-        grad_clip=run.grad_clip_thresh,
-        ema_decay=run.ema_decay,
-        cuda_graphs=run.cuda_graphs,
-    )
 
 
 @contextmanager

@@ -1,14 +1,18 @@
-"""Options of every training: how long, on what, in which batches, and what it leaves behind."""
+"""Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from common import precision
+from common.audio.options import AudioOptions
+from common.cli import ArgumentParser
 from common.errors import OptionError
-from common.options import option
+from common.options import add_options, option
+from common.registry import ModelSpec, available_models, get_model
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,6 @@ class RunOptions:
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = _computing(
-        False,
-        "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
-        "elsewhere the same code runs without being recorded",
-    )
     num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
     max_parameters: int = _computing(
         500_000_000,
@@ -108,8 +107,8 @@ class RunOptions:
     )
     length_buckets: int = _computing(
         0,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
-        "CUDA graphs meet few shapes; 0: up to their longest utterance",
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile "
+        "meets few shapes; 0: up to their longest utterance",
         least=0,
         most=4096,
         metavar="N",
@@ -236,3 +235,35 @@ REMOVED = {**precision.REMOVED, **{name: why for why, names in _REMOVED.items() 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
     """Where the weights of the last checkpoint go that inference needs, and those of the best."""
     return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"
+
+
+def build_training_parser(
+    spec: ModelSpec, *, parents: Sequence[ArgumentParser] = (), defaults: Mapping[str, Any] | None = None
+) -> ArgumentParser:
+    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own.
+
+    ``defaults``, of a checkpoint that a training begins with, are by the names of the package's options.
+    """
+    parser = ArgumentParser(
+        description="Train a model.",
+        parents=list(parents),
+        prog="train.py",
+        epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
+    )
+    add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
+    add_options(parser, precision.ComputingOptions, title="computing")
+    about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
+    add_options(parser, AudioOptions, title=f"audio: {about}")
+    add_options(parser, spec.training.options, defaults=defaults, title=spec.name)
+    parser.answer_published(REMOVED)
+    return parser
+
+
+def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
+    """The parser of the model that a command line names."""
+    first = ArgumentParser(add_help=False)
+    first.add_argument(
+        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
+    )
+    spec = get_model(first.parse_known_args(argv)[0].model)
+    return build_training_parser(spec, parents=[first]), spec

@@ -25,7 +25,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import InputError, OptionError, OutputError
+from common.errors import InputError, OutputError
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
@@ -170,54 +170,39 @@ class Trainer:
         self._saved_at = time.monotonic()
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
             unfinished.unlink(missing_ok=True)  # a killed run was writing it
+        stopped_by = None
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
-            self._check_metric()
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
-                while position.epoch <= last_epoch:
+                while position.epoch <= last_epoch and stopped_by is None:
                     try:
                         self._train_epoch(bar, signals)
                     except InputError:
                         with suppress(InputError):
                             self._report(bar)  # what was learned before
                         raise
-                    if position.steps_done < self._sampler.steps_per_epoch:
+                    is_last = position.epoch == last_epoch
+                    if is_finished := position.steps_done == self._sampler.steps_per_epoch:
+                        self._finish_epoch(is_last=is_last)
+                    else:
                         self._save(rolling=True)
-                        self._check_logs()
-                        return signals.received or signal.SIGTERM
-                    self._finish_epoch(is_last=position.epoch == last_epoch)
-                    if self._stopping and position.epoch < last_epoch:
-                        self._check_logs()
-                        return signals.received or signal.SIGTERM
+                    if self._stopping and not (is_finished and is_last):
+                        stopped_by = signals.received or signal.SIGTERM
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         finally:
             self._reporter.close()
-        self._check_logs()
-        return None
-
-    def _check_logs(self) -> None:
-        """Raise OutputError if it is a log that has stopped the training."""
-        if self._reporter.failure is not None:
-            is_full = not isinstance(self._reporter.failure.__cause__, BrokenPipeError)  # the reader has ended, as head
-            raise OutputError(f"{self._reporter.failure}; {self._how_to_resume(is_full=is_full)}")
+        if (failure := self._reporter.failure) is not None:
+            is_full = not isinstance(failure.__cause__, BrokenPipeError)  # whose reader has ended, as head does
+            raise OutputError(f"{failure}; {self._how_to_resume(is_full=is_full)}")
+        return stopped_by
 
     def _how_to_resume(self, *, is_full: bool = True) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
         saved = saved_checkpoints(self._options.output, self._template.model)
         resume = f"{'make room, and ' if is_full else ''}add --resume to continue from it"
         return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
-
-    def _check_metric(self) -> None:
-        """Refuse a figure that validation does not give now, not after an epoch; random numbers stay as they are."""
-        if self._options.keep_best.name == "loss":
-            return
-        with torch.random.fork_rng([self._ranks.device] if self._ranks.device.type == "cuda" else []):
-            figures = self._engine.evaluate(itertools.islice(raise_errors(self._validation_loader), 1))
-        names = [f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)]
-        if (metric := self._options.keep_best).value(dict.fromkeys(names, 0.0)) is None:
-            raise OptionError(f"--keep-best {metric}: no figure of validation, expected one of {', '.join(names)}")
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
@@ -327,6 +312,9 @@ class Trainer:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
         position, engine, options = self._position, self._engine, self._options
         metric, value = options.keep_best, options.keep_best.value(figures or {})
+        if figures and value is None and self._ranks.is_main:
+            names = ", ".join(figures)
+            print_line(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
         is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
         if is_best:
             self._best = {"epoch": position.epoch, str(metric): value}
