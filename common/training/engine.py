@@ -100,7 +100,7 @@ class Engine:
         if run.compile and run.length_buckets:
             allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
-            network.to(ranks.device).train()
+            network.to(ranks.device)
             if run.compile:
                 # Batches of one shape need no code for others, which the compiler cannot always make.
                 network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
