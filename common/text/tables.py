@@ -21,6 +21,12 @@ def table_text(name: str) -> str:
     return _TABLES[name]
 
 
+def word_rules(name: str) -> list[tuple[re.Pattern, str]]:
+    """Lines ``pattern => replacement``, in the order in which they apply."""
+    pairs = (line.split(" => ") for line in _TABLES[name].splitlines())
+    return [(re.compile(pattern), replacement) for pattern, replacement in pairs]
+
+
 def word_set(name: str) -> frozenset[str]:
     """Words between spaces or line ends."""
     return frozenset(_TABLES[name].split())

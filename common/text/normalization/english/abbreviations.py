@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.tables import word_pattern, word_table
+from common.text.tables import word_pattern, word_rules, word_table
 
 STARTERS = word_pattern("sentence_starters")
 _ENDS_SENTENCE = rf"(?=\s*[\"')]*\s*$|\s+[\"'(]*(?:{STARTERS})\b)"
@@ -13,16 +13,7 @@ _WORDS = word_table("abbreviations")
 _MONTHS = word_table("months")
 _WEEKDAYS = word_table("weekdays")
 _WEEKEND = {"Sat": "Saturday", "Sun": "Sunday"}  # "sat." and "sun." are words too: only before a date or a time
-_LATIN = (
-    (re.compile(r"\be\.\s?g\.(?=,|\W|$)", re.IGNORECASE), "for example"),
-    (re.compile(r"\bi\.\s?e\.(?=,|\W|$)", re.IGNORECASE), "that is"),
-    (re.compile(r"\ba\.k\.a\.", re.IGNORECASE), "also known as"),
-    (re.compile(r"\bet al\.", re.IGNORECASE), "et al"),
-    (re.compile(r"\bvs\b(?!\.)", re.IGNORECASE), "versus"),
-    (re.compile(r"(?<=[a-z]\s)v\.(?=\s[A-Z])"), "versus"),
-    (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
-    (re.compile(r"\bw/(?=\s?[A-Za-z])", re.IGNORECASE), "with "),
-)
+_LATIN_RULES = word_rules("latin_rules")
 _BEFORE_NUMBER = word_table("labels")
 _LABEL = re.compile(rf"(?<![\w.])({'|'.join(_BEFORE_NUMBER)})\.\s?(?=[0-9]|#[0-9]|[IVXLC]+\b(?!['.]\w))", re.IGNORECASE)
 _BARE_LABEL = re.compile(r"(?<![\w.])(pp|p|vol|ext)\s(?=[0-9])|(?<![\w.])(Vol|Ch|Fig)\s(?=[0-9])|\b(Nos?)\s(?=[0-9])")
@@ -91,7 +82,7 @@ def _drive(match: re.Match) -> str:
 def expand_abbreviations(text: str) -> str:
     """Write out abbreviations; a full stop that also ends the sentence stays."""
     if "/" in text or "." in text or "vs" in text.lower():
-        for pattern, words in _LATIN:
+        for pattern, words in _LATIN_RULES:
             text = pattern.sub(words, text)
     text = _DRIVE.sub(_drive, text)
     text = _TITLE.sub(lambda match: _TITLES[match[1]], text)

@@ -2,35 +2,17 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
 
 from unidecode import unidecode
 
-from common.text.tables import word_table
+from common.text.tables import word_rules, word_table
 
-_PLAIN = {
-    **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
-    **dict.fromkeys("“”„‟″«»", '"'),
-    **dict.fromkeys("‐‑‒−﹣－", "-"),
-    **dict.fromkeys("®™·⋅∙†‡¿¡", " "),  # which nobody says
-    "…": "...",
-    "⁄": "/",
-    "∕": "/",
-    "[": "(",
-    "]": ")",
-    "•": ", ",
-    "∗": "*",
-    "→": "->",
-    "←": "<-",
-    "↔": "<->",
-    "⇒": "=>",
-    "\u00ad": "",  # soft hyphen
-}
+_PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
+_PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡", " ")}  # \u00ad: a soft hyphen; nobody says the others
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
-# Signs that later rules read, and that Unidecode would turn into letters.
-KEPT_SIGNS = "£€¥₩₹¢°"
-_PLAIN |= {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩"}
+KEPT_SIGNS = "£€¥₩₹¢°"  # that later rules read, and that Unidecode would turn into letters
+_READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _GREEK = word_table("greek_letters")
@@ -62,11 +44,7 @@ def _formula_signs(text: str) -> str:
 def unread_characters(text: str) -> list[str]:
     """The characters that have no English reading, in order: letters of other scripts, emoji, rare signs."""
     text = _GREEK_LETTER.sub("", unicodedata.normalize("NFC", text))
-    return [one for one in text if one not in _PLAIN and one not in KEPT_SIGNS and (_is_money(one) or is_lost(one))]
-
-
-def _is_money(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character) == "Sc"
+    return [one for one in text if one not in _READ and (is_lost(one) or unicodedata.category(one) == "Sc")]
 
 
 def is_lost(character: str) -> bool:
@@ -132,32 +110,13 @@ def tidy(text: str) -> str:
     return _JOINED_MARK.sub(r"\1 ", _SPACE_AFTER_BRACKET.sub("", text)).strip()
 
 
-_CURRENCIES = word_table("currency_signs")
-_WORDS: tuple[tuple[re.Pattern, str | Callable[[re.Match], str]], ...] = (
-    (re.compile(r"(?<=\b[A-G])#"), " sharp "),
-    (re.compile(r"\s*&\s*"), " and "),
-    (re.compile(r"\s*<=\s*"), " is less than or equal to "),
-    (re.compile(r"\s*>=\s*"), " is greater than or equal to "),
-    (re.compile(r"\s*(?:!=|=/=)\s*"), " is not equal to "),
-    (re.compile(r"\s*<->?\s*|\s*<?->\s*|\s*=>\s*"), " to "),
-    (re.compile(r"\s*=+\s*"), " equals "),
-    (re.compile(r"(?<=\w)\s*<\s*(?=\w)|\s<\s"), " is less than "),
-    (re.compile(r"(?<=\w)\s*>\s*(?=\w)|\s>\s"), " is greater than "),
-    (re.compile(r"(?<=\w)\s*\+\s*(?=\w)|\s\+\s"), " plus "),
-    (re.compile(r"(?<=\w)\s\*\s(?=\w)"), " times "),
-    (re.compile(r"\s*%"), " percent "),
-    (re.compile(r"\s*@\s*"), " at "),
-    (re.compile(r"°"), " degrees "),
-    (re.compile(r"\$+|[£€¥₩₹¢]"), lambda match: f" {_CURRENCIES[match[0][0]]} "),
-    (re.compile(r"(?<=\w)\+\+"), " plus plus "),
-    (re.compile(r"(?<=\w)\+"), " plus "),
-)
+_SIGN_RULES = word_rules("sign_rules")
 _SIGN = re.compile(r"[#&<>=+*%@°$£€¥₩₹¢]")
 
 
 def read_signs(text: str) -> str:
     """Write out the signs that are spoken; those that are not become spaces when the text is tidied."""
     if _SIGN.search(text):
-        for pattern, words in _WORDS:
-            text = pattern.sub(words, text)
+        for pattern, words in _SIGN_RULES:
+            text = pattern.sub(f" {words} ", text)
     return text
