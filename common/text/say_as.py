@@ -8,20 +8,20 @@ from common.text.normalization.english.characters import plain_characters, unrea
 from common.text.normalization.english.counts import read_fractions
 from common.text.normalization.english.dates import MONTHS, read_times
 from common.text.normalization.english.english import read_english
-from common.text.normalization.english.numbers import NUMBER, digits, number_words, ordinal, two_digits, year
+from common.text.normalization.english.numbers import digits, number_words, ordinal, two_digits, year
 from common.text.normalization.english.pronunciation import spell
-from common.text.tables import word_table
+from common.text.tables import compiled, word_table
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")
 TIME_FORMATS = ("hms12", "hms24")
 
 _SIGNS = word_table("address_signs") | word_table("spelled_signs") | {",": "comma"}
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|\S")
-_CARDINAL = re.compile(rf"([+-]?)\s?({NUMBER}|\.[0-9]+)")
+_CARDINAL = compiled(r"([+-]?)\s?(<NUMBER>|\.[0-9]+)")
 _ORDINAL = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:st|nd|rd|th)?", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9](?:[ .,/-]?[0-9])*")
 _FRACTION = re.compile(r"-?(?:[0-9]+[ -])?[0-9]+/[1-9][0-9]*")
-_UNIT = re.compile(rf"[+-]?(?:{NUMBER}|\.[0-9]+)\s?\S.*")
+_UNIT = compiled(r"[+-]?(?:<NUMBER>|\.[0-9]+)\s?\S.*")
 _TIME = re.compile(
     r"(?P<hour>[01]?[0-9]|2[0-4])(?::[0-5][0-9](?::[0-5][0-9])?)?(?P<half>\s?[ap]\.?\s?m\.?)?", re.IGNORECASE
 )

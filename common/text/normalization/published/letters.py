@@ -2,6 +2,7 @@
 
 import re
 
+from common.text.normalization.rules import rules
 from common.text.tables import word_table
 
 _AM_PM = re.compile(r"([0-9]|0[0-9]|1[0-9]|2[0-3]):?([0-5][0-9])?\s*([AaPp])[Mm]\b")
@@ -78,10 +79,7 @@ def spell_acronyms(text: str) -> str:
 _TITLES = word_table("published_titles")
 ABBREVIATIONS = _TITLES | word_table("published_abbreviations")
 _TITLE, _ABBREVIATION = (re.compile(rf"\b({'|'.join(table)})\.", re.IGNORECASE) for table in (_TITLES, ABBREVIATIONS))
-_NUMBER_SIGN = re.compile(r"No\.(?=[ ]?[0-9])")
-_PERCENT = re.compile(r"[ ]?%")
-_HALF = re.compile(r"([0-9])?½")
-_DOMAIN = re.compile(r"([a-zA-Z])\.(com|gov|org)")
+_expand_signs = rules("published_signs")
 
 
 def expand_titles(text: str) -> str:
@@ -95,9 +93,4 @@ def expand_abbreviations(text: str) -> str:
     The rules for "No. 7" and "½" never apply after the number and transliteration steps, as published (quirk 2);
     they matter only to a caller that skips those steps.
     """
-    text = _NUMBER_SIGN.sub("Number", text)
-    text = _PERCENT.sub(" percent", text)
-    text = _HALF.sub(lambda match: f"{match[1]} and a half" if match[1] else "half", text)
-    text = text.replace("&", " and ").replace("@", " at ")
-    text = _DOMAIN.sub(r"\1 dot \2", text)
-    return _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1].lower()], text)
+    return _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1].lower()], _expand_signs(text))

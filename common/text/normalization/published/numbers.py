@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from common.text.normalization.english.numbers import value
+from common.text.normalization.english.numbers import roman
 
 if TYPE_CHECKING:
     import inflect
@@ -134,7 +134,7 @@ def expand_numbers(text: str) -> str:
     any number from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
     """
     text = _expand_points_and_ordinals(expand_currency(_without_commas(text)))
-    text = _ROMAN.sub(lambda match: str(value(match[0])), text)
+    text = _ROMAN.sub(lambda match: str(roman(match[0])), text)
     text = _MULTIPLY.sub(r"\1 by \2", text)
     return _NUMBER.sub(_expand_number, text)
 
