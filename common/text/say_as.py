@@ -8,8 +8,8 @@ from common.text.normalization.english.characters import plain_characters, unrea
 from common.text.normalization.english.counts import read_fractions
 from common.text.normalization.english.dates import MONTHS, read_times
 from common.text.normalization.english.english import read_english
-from common.text.normalization.english.numbers import digits, number_words, ordinal, two_digits, year
 from common.text.normalization.english.pronunciation import spell
+from common.text.normalization.numbers import digits, number_words, ordinal, two_digits, year
 from common.text.tables import compiled, word_table
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")

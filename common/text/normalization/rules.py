@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from common.text.normalization.english.numbers import (
+from common.text.normalization.numbers import (
     cardinal,
     digits,
     identifier,
@@ -75,7 +75,7 @@ def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) 
         value: Any = match[group] or ""
         for read in chain if value else ():
             value = read(value)
-        return value
+        return str(value)
 
     return words
 

@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.english.numbers import cardinal, ordinal, roman, year
+from common.text.normalization.numbers import cardinal, ordinal, roman, year
 from common.text.normalization.rules import rules
 from common.text.tables import compiled
 

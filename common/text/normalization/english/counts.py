@@ -2,8 +2,8 @@
 
 import re
 
-from common.text.normalization.english.numbers import cardinal, digits, identifier, number_words, ordinal, plural
 from common.text.normalization.english.pronunciation import is_spelled, spell
+from common.text.normalization.numbers import cardinal, digits, identifier, number_words, ordinal, plural
 from common.text.normalization.rules import rules
 
 _PIECES = re.compile(r"[0-9]+|[A-Za-z]+")

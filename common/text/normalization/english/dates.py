@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.english.numbers import identifier, number_words, ordinal, written_year, year
+from common.text.normalization.numbers import identifier, number_words, ordinal, written_year, year
 from common.text.normalization.rules import rules
 from common.text.tables import compiled, table_text
 

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from common.text.normalization.english.numbers import cardinal, digits
+from common.text.normalization.numbers import cardinal, digits
 from common.text.normalization.rules import rules
 from common.text.tables import word_set, word_table
 

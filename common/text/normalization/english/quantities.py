@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from common.text.normalization.english.numbers import cardinal, number_words, year
+from common.text.normalization.numbers import cardinal, number_words, year
 from common.text.normalization.rules import rules
 from common.text.tables import compiled, word_table
 
