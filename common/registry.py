@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms 
     from common.recognition import SpeechItem
     from common.synthesis import Controls, MelOutput, VocoderSettings
     from common.training.objective import Objective
-    from common.training.options import Recipe
+    from common.training.options import RunOptions
     from common.training.settings import TrainingRequest, TrainingSetup
 
 # Name that users type -> package. A new model is a folder and a line here.
@@ -34,7 +34,7 @@ _PACKAGES = {
 class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
-    recipe: "Recipe"  # the published one: defaults of the options that all models share
+    recipe: "RunOptions"  # the published one: defaults of the options that all models share
     options: type  # declared as `common.options` says
     set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
     # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to begin with, or None

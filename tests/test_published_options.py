@@ -17,7 +17,7 @@ from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
 from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
-from common.training.arguments import build_training_parser, parser_of as training_parser_of
+from common.training.options import build_training_parser, parser_of as training_parser_of
 from scripts import migration_page
 from scripts.options_page import options_of
 

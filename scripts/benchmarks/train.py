@@ -37,7 +37,7 @@ from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
 from common.registry import available_models, get_model
 from common.timing import Stopwatch
-from common.training import Engine, build_engine
+from common.training import Engine
 from common.training.start import read_command
 from scripts.benchmarks.measuring import Table, cell, machine
 from scripts.benchmarks.random_models import LIST, configure, durations, make_corpus
@@ -203,7 +203,7 @@ def build(
     dataset = training.build_dataset(
         setup.options, run.training_files, audio=setup.audio, text=setup.text, training=True
     )
-    engine = build_engine(
+    engine = Engine(
         networks,
         training.build_objective(setup.options, setup.audio),
         setup.optimization,
