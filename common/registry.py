@@ -210,7 +210,8 @@ class ModelSpec:
     build_networks: Callable[..., Any]
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
-    # (payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError
+    # (state, payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError.
+    # ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
     read_published: Callable[..., Any] | None = None
     published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
     # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it

@@ -7,29 +7,27 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
 from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
-    ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
     TextMelUtterance,
+    build_loader,
     check_stored,
     collated,
     feature_name,
     frames_of_tokens,
     load_feature,
     load_fractions,
-    loader_processes,
-    pad_rows,
+    pad_fields,
     raise_errors,
     shape_error,
 )
-from common.distributed import Gather, Ranks, own_cores
+from common.distributed import Gather, Ranks
 from common.errors import InputError
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
@@ -157,23 +155,11 @@ class FastPitchDataset(TextMelDataset):
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""
+        fields = collated(items) | pad_fields(items, "durations", "pitch", "pitch_frames", "prior")
+        if fields["durations"] is None and fields["prior"] is None:
+            fields["prior"] = padded_priors(fields["mel_lengths"].tolist(), fields["token_lengths"].tolist())
         speakers = [item.speaker for item in items if item.speaker is not None]
-
-        def padded(field: str) -> Tensor | None:
-            rows = [getattr(item, field) for item in items]
-            return None if rows[0] is None else pad_rows(rows)
-
-        fields = collated(items)
-        mel_lengths, token_lengths = fields["mel_lengths"].tolist(), fields["token_lengths"].tolist()
-        priors = [item.prior for item in items if item.prior is not None] or None
-        return FastPitchBatch(
-            **fields,
-            durations=padded("durations"),
-            pitch=padded("pitch"),
-            pitch_frames=padded("pitch_frames"),
-            prior=None if items[0].durations is not None else padded_priors(mel_lengths, token_lengths, priors=priors),
-            speakers=torch.tensor(speakers) if speakers else None,
-        )
+        return FastPitchBatch(**fields, speakers=torch.tensor(speakers) if speakers else None)
 
 
 def build_dataset(
@@ -257,7 +243,7 @@ def teacher_forced_dataset(
     )
     if not dataset.has_durations:
         network = networks["fastpitch"]
-        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=None)
+        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=0)
         dataset.normalize_pitch_as(network)
     return dataset
 
@@ -278,11 +264,10 @@ class _Moments:
         return moments(self._source.mel_and_pitch(index)[1].double().numpy())
 
 
-def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int | None) -> None:
+def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
     """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
 
-    A speaker without voiced pitch gets the statistics of all. ``n_workers`` None takes this process's share of the
-    cores for a list that is worth it.
+    A speaker without voiced pitch gets the statistics of all.
 
     Raises:
         InputError: an utterance cannot be read, or a speaker's pitch does not vary.
@@ -291,10 +276,9 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         return
 
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
-        safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
-        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_loaders))
-        for chunk in raise_errors(loader):
+        chunks = [indices[start : start + _CHUNK] for start in range(0, len(indices), _CHUNK)]
+        moments_of: Any = _Moments(source)
+        for chunk in raise_errors(build_loader(moments_of, chunks, n_workers=n_workers, pin_memory=False, seed=0)):
             yield from cast(list[PitchMoments], chunk)
 
     measured = gather(len(source.speakers), compute, description="measuring pitch")

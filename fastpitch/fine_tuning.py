@@ -1,7 +1,6 @@
 """The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
-from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.config import TextConfig, from_plain
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
 from fastpitch.config import ModelConfig
@@ -74,13 +73,6 @@ def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
     return InitialVoice(path, checkpoint.text, checkpoint, config)
-
-
-def check_audio(voice: InitialVoice, audio: AudioConfig) -> None:
-    """Refuse by CheckpointError a voice whose recorded audio settings differ from ``audio``, listing each of them."""
-    recorded = replace(voice.checkpoint.audio, **{name: getattr(audio, name) for name in voice.checkpoint.assumed})
-    if lines := differences(recorded, audio, names=(str(voice.path), "these options and data")):
-        raise CheckpointError(f"{voice.path} makes other mel-spectrograms: {'; '.join(lines)}")
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:

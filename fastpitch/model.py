@@ -20,6 +20,7 @@ from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import (
+    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
@@ -27,7 +28,6 @@ from fastpitch.prosody import (
     means_over_tokens,
     regulate_length,
 )
-from fastpitch.speakers import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
@@ -179,12 +179,10 @@ class FastPitch(SpeakerPitch, nn.Module):
             alignment=alignment,
         )
 
-    @torch.jit.unused
     def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
         """Call `forward`, under the name that all text-to-mel models share."""
         return self(batch)
 
-    @torch.jit.unused
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
@@ -228,7 +226,6 @@ class FastPitch(SpeakerPitch, nn.Module):
             decoded_energy=decoded_energy,
         )
 
-    @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Nothing to fold: the network is used as it was trained, with dropout off."""
         self.eval()

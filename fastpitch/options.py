@@ -122,7 +122,7 @@ class TrainingOptions:
     training_files: Sequence[Path] = ()
     entries: "Sequence[FilelistEntry]" = ()  # of the training lists
     seed: int = 0
-    num_workers: int | None = None  # loader processes; None: as many as are worth it
+    num_workers: int = 0  # loader processes
 
     @property
     def unknown_symbols(self) -> str:

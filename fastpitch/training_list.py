@@ -63,11 +63,6 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
     return FilelistEntry(paths | words, entry.where)
 
 
-def lists_recordings(filelist: Path) -> bool:
-    """Whether a list names recordings first, and not their mels."""
-    return columns_of(filelist)[0] == "wav"
-
-
 def speaker_names(
     entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
 ) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
 from common.config import AudioConfig
-from common.data import Batch, Filelists, RecordingDataset, pad_rows
+from common.data import Batch, Filelists, RecordingDataset, pad_fields
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -98,16 +98,10 @@ class HarmonicDataset(RecordingDataset):
 
     def collate(self, items: list[HarmonicUtterance]) -> HarmonicBatch:
         """Utterances as a batch, in their order."""
-        noises = [item.noise for item in items if item.noise is not None]
-        mel_noises = [item.mel_noise for item in items if item.mel_noise is not None]
         return HarmonicBatch(
             names=tuple(item.name for item in items),
-            audio=pad_rows([item.audio for item in items]),
             n_samples=tuple(len(item.audio) for item in items),
-            pitch=pad_rows([item.pitch for item in items]),
-            voicing=pad_rows([item.voicing for item in items]),
-            noise=torch.stack(noises) if noises else None,
-            mel_noise=torch.stack(mel_noises) if mel_noises else None,
+            **pad_fields(items, "audio", "pitch", "voicing", "noise", "mel_noise"),
         )
 
     def _pitch(self, index: int) -> Tensor:

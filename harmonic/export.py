@@ -8,7 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
+from common.checkpoints import (
+    Exports,
+    OnnxForm,
+    Part,
+    Quantization,
+    Runner,
+    Signature,
+    random_examples,
+    vocoder_signature,
+)
 from common.config import AudioConfig, from_plain
 from common.errors import OptionError
 from common.nn import SeededNoise
@@ -111,18 +120,18 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
     """The vocoder as one part, whose noise is an input; pieces of its sound would not fit together."""
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) - 5
-        noise = torch.randn(n_batch, (length - 1) * audio.hop_length + audio.filter_length, generator=generator)
-        return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
+    signature = signatures(config, audio)[""]
+    examples = random_examples(
+        signature,
+        {"mel": lambda values: values - 5},
+        noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
+    )
 
     def onnx_form(quantized: bool) -> OnnxForm:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
         return OnnxForm(ExportableHarmonic(traced).eval(), tuple(signature.inputs))
 
-    signature = signatures(config, audio)[""]
     part = Part(
         "",
         ExportableHarmonic(network).eval(),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_rows
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_fields
 from common.errors import InputError
 from hifigan.options import TrainingOptions
 
@@ -42,7 +42,7 @@ class HifiganUtterance:
 
     name: str  # "wavs/a.wav (train.txt:7)"
     audio: Tensor  # (T,) float32
-    mel: Tensor | None  # (n_mels, T / hop) float32
+    mels: Tensor | None  # (n_mels, T / hop) float32
 
 
 class HifiganDataset(RecordingDataset):
@@ -93,13 +93,11 @@ class HifiganDataset(RecordingDataset):
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
         """Pad utterances into one batch, in their order."""
-        mels = [item.mel for item in items if item.mel is not None]
         return HifiganBatch(
             names=tuple(item.name for item in items),
-            audio=pad_rows([item.audio for item in items]),
             audio_lengths=torch.tensor([len(item.audio) for item in items]),
             hop_length=self.audio.hop_length,
-            mels=pad_rows(mels) if mels else None,
+            **pad_fields(items, "audio", "mels"),
         )
 
     def files(self) -> Iterator[tuple[str, Path]]:

@@ -6,7 +6,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
+from common.checkpoints import (
+    Exports,
+    OnnxForm,
+    Part,
+    Quantization,
+    Runner,
+    Signature,
+    random_examples,
+    vocoder_signature,
+)
 from common.config import AudioConfig
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
@@ -90,11 +99,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
-    module = ExportableGenerator(network).eval()
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
-        return mel, torch.tensor([length - 3 * row for row in range(n_batch)])
+    module, signature = ExportableGenerator(network).eval(), signatures(config, audio)[""]
 
     def onnx_form(quantized: bool) -> OnnxForm:
         complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
@@ -103,8 +108,8 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         module,
-        signatures(config, audio)[""],
-        examples,
+        signature,
+        random_examples(signature, {"mel": lambda values: 2 * values - 5}),
         scriptable=True,
         onnx_form=onnx_form,
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature
+from common.checkpoints import Exports, Part, Runner, Shape, Signature, random_examples
 from common.config import AudioConfig
 from jasper.config import ModelConfig
 from jasper.features import FeatureExtractor
@@ -38,18 +38,12 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
 
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Jasper as one part."""
-    n_features = config.features.n_features
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        lengths = torch.tensor([length - 4 * row for row in range(n_batch)])
-        features = torch.randn(n_batch, n_features, length, generator=generator)
-        return features * (torch.arange(length) < lengths[:, None])[:, None], lengths
-
+    signature = signatures(config, audio)[""]
     part = Part(
         "",
         ExportableJasper(network).eval(),
-        signatures(config, audio)[""],
-        examples,
+        signature,
+        random_examples(signature, {}),
         scriptable=True,
         example_batch=2,  # of unlike lengths: alone, an utterance needs no mask, and the trace would have none
     )

@@ -1,7 +1,5 @@
 """Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
 
-from typing import cast
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -69,7 +67,7 @@ class JasperObjective(Objective):
         ]
 
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
-        network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
+        network = networks["jasper"]
         inputs = self.features(network, batch)
         counted = None
         if network.training and batch.n_samples < batch.waves.size(1):

@@ -24,7 +24,7 @@ _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "me
 _UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder_init", "labels", "features")
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
     The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them the
@@ -35,16 +35,15 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         CheckpointError: it is damaged, or its labels are not the published ones.
         InputError: ``config`` has a key or value that it must not have.
     """
-    given = payload.get("state_dict")
-    if not isinstance(given, dict) or published_state(given).keys().isdisjoint(_FIRST_WEIGHTS):
+    if given.keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     state, ema = _renamed(given), payload.get("ema_state_dict")
-    given = payload.get("config") or {}  # no published file has one
-    if "jasper" in given:  # a section of the YAML files
+    said = payload.get("config") or {}  # no published file has one
+    if "jasper" in said:  # a section of the YAML files
         with naming_fields(str(path), error=CheckpointError):
-            given = to_plain(settings_of(given).model)
-    is_complete = given.keys() >= set(_UNRECORDED_CONFIG)
-    config = given if is_complete else _config_of(state, path) | given
+            said = to_plain(settings_of(said).model)
+    is_complete = said.keys() >= set(_UNRECORDED_CONFIG)
+    config = said if is_complete else _config_of(state, path) | said
     resumable = training and "epoch" in payload
     return Checkpoint(
         model="Jasper",
@@ -52,17 +51,17 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         audio=from_plain(FeatureConfig, config["features"], where=f"{path}: features").audio,
         text=None,
         networks={"jasper": state},
-        ema=None if ema is None else {"jasper": _renamed(ema)},
+        ema=None if ema is None else {"jasper": _renamed(published_state(ema))},
         training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
         layout="Jasper",
-        assumed=() if "features" in given else _UNRECORDED,
-        assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in given),
+        assumed=() if "features" in said else _UNRECORDED,
+        assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in said),
     )
 
 
 def _renamed(given: State) -> State:
     """The weights under their names in the later version."""
-    kept = {key: value for key, value in published_state(given).items() if not key.startswith(_DROPPED)}
+    kept = {key: value for key, value in given.items() if not key.startswith(_DROPPED)}
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 

@@ -1,7 +1,6 @@
 """Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
 
 from dataclasses import dataclass
-from typing import cast
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,7 +9,7 @@ from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.model import Tacotron2, TrainingOutput
+from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
@@ -106,7 +105,7 @@ def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Ob
 
 def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
     """A pass in evaluation mode, with the same dropout of the prenet each time."""
-    network = cast(Tacotron2, networks["tacotron2"])  # `Networks` are of any model
+    network = networks["tacotron2"]
     masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
     return network(**batch.teacher_forcing(), prenet_masks=masks)
 

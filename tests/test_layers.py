@@ -11,11 +11,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.nn import ConvReLUNorm, Dropout, mask_from_lengths
-from fastpitch.packed import Packing
 from fastpitch.prosody import TemporalPredictor, frames_per_token, regulate_length
 from fastpitch.transformer import (
     FFTransformer,
     MultiHeadAttn,
+    Packing,
     PositionalEmbedding,
     PositionwiseConvFF,
     TransformerConfig,

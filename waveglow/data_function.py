@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import Batch, Filelists, RecordingDataset, pad_rows
+from common.data import Batch, Filelists, RecordingDataset, pad_fields
 from waveglow.options import TrainingOptions
 
 
@@ -16,8 +16,8 @@ class WaveGlowBatch(Batch):
 
     audio: Tensor  # (B, segment) float32 in [-1, 1]
     hop_length: int  # samples
+    n_samples: tuple[int, ...] = ()  # of the recordings
     recordings: Tensor | None = None  # (B, T) float32, for resynthesis
-    recording_lengths: Tensor | None = None  # (B,) int64 samples
 
     @property
     def n_frames(self) -> Tensor:
@@ -30,8 +30,8 @@ class WaveGlowUtterance:
     """A segment of a recording."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
-    segment: Tensor  # (segment,) float32
-    recording: Tensor | None = None  # (T,) float32, at least as long as the segment
+    audio: Tensor  # (segment,) float32
+    recordings: Tensor | None = None  # (T,) float32, the complete recording, at least as long as the segment
 
 
 class WaveGlowDataset(RecordingDataset):
@@ -58,13 +58,11 @@ class WaveGlowDataset(RecordingDataset):
 
     def collate(self, items: list[WaveGlowUtterance]) -> WaveGlowBatch:
         """Utterances as a batch, in their order."""
-        recordings = [item.recording for item in items if item.recording is not None]
         return WaveGlowBatch(
             names=tuple(item.name for item in items),
-            audio=torch.stack([item.segment for item in items]),
             hop_length=self.audio.hop_length,
-            recordings=pad_rows(recordings) if recordings else None,
-            recording_lengths=torch.tensor([len(one) for one in recordings]) if recordings else None,
+            n_samples=tuple(len(item.recordings) for item in items if item.recordings is not None),
+            **pad_fields(items, "audio", "recordings"),
         )
 
     def _start(self, index: int, *, epoch: int) -> int:

@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature, vocoder_signature
+from common.checkpoints import Exports, Part, Runner, Shape, Signature, random_examples, vocoder_signature
 from common.config import AudioConfig, from_plain
 from common.nn import SeededNoise, mask_from_lengths
 from waveglow.config import SIGMA_INFER
@@ -60,14 +60,10 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
     """WaveGlow as one part, whose noise is an input."""
     per_frame = network.hop_length // config.n_group
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
-        noise = torch.randn(n_batch, config.n_group, length * per_frame, generator=generator) * SIGMA_INFER
-        return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
-
-    module = ExportableWaveGlow(network).eval()
-    part = Part("", module, signatures(config, audio)[""], examples, scriptable=True)
+    signature = signatures(config, audio)[""]
+    made = {"mel": lambda values: 2 * values - 5, "noise": lambda values: SIGMA_INFER * values}
+    examples = random_examples(signature, made, positions=lambda length: length * per_frame)
+    part = Part("", ExportableWaveGlow(network).eval(), signature, examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 

@@ -28,6 +28,7 @@ from .exported import (
     Signature as Signature,
     describe as describe,
     describe_part as describe_part,
+    random_examples as random_examples,
     vocoder_signature as vocoder_signature,
 )
 from .exporting import (

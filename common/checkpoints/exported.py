@@ -108,6 +108,29 @@ METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
 
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
+
+
+def random_examples(
+    signature: Signature, made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
+) -> Examples:
+    """Examples of a part's inputs: numbers of the standard normal distribution, of which ``made`` makes those of the
+    inputs that hold others, and ``lengths``. Dimensions are as long as the utterances, or as ``sizes`` says of them.
+    """
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        known = {"batch": n_batch} | {name: size(length) for name, size in sizes.items()}
+
+        def example(name: str, shape: Shape) -> Tensor:
+            if name == "lengths":
+                return torch.tensor([max(1, length - _SHORTER * row) for row in range(n_batch)])
+            size = [known.get(one, length) if isinstance(one, str) else one for one in shape]
+            values = torch.randn(size, generator=generator)
+            return made[name](values) if name in made else values
+
+        return tuple(example(*one) for one in signature.inputs.items())
+
+    return examples
 
 
 @dataclass(frozen=True)
