@@ -77,7 +77,8 @@ class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
     recipe: "Recipe"  # the published one: defaults of the options that all models share
-    options: type  # declared as `common.options` says
+    # Declared as `common.options` says; fields that are no options and have names of the run's have the run's values.
+    options: type
     set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
     model_config: ModelConfigOf
     build_dataset: BuildDataset

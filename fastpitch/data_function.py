@@ -7,22 +7,24 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
 from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
+    ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
     TextMelUtterance,
-    build_loader,
     check_stored,
     collated,
     feature_name,
     frames_of_tokens,
     load_feature,
     load_fractions,
+    loader_processes,
     pad_fields,
     raise_errors,
     shape_error,
@@ -276,9 +278,9 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         return
 
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        chunks = [indices[start : start + _CHUNK] for start in range(0, len(indices), _CHUNK)]
-        moments_of: Any = _Moments(source)
-        for chunk in raise_errors(build_loader(moments_of, chunks, n_workers=n_workers, pin_memory=False, seed=0)):
+        safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
+        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
+        for chunk in raise_errors(loader):
             yield from cast(list[PitchMoments], chunk)
 
     measured = gather(len(source.speakers), compute, description="measuring pitch")

@@ -55,16 +55,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
             notes.append(f"text is read as {durations} says, whose durations are of the symbols of {said}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
-    options = replace(
-        options,
-        architecture=_architecture(options, audio, text),
-        initial_voice=voice,
-        entries=entries,
-        dataset_path=run.dataset_path,
-        training_files=run.training_files,
-        seed=run.seed,
-        num_workers=run.num_workers or 0,
-    )
+    options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
 

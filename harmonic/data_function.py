@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
-from common.config import AudioConfig
 from common.data import Batch, Filelists, RecordingDataset, pad_fields
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
@@ -59,11 +59,11 @@ class HarmonicDataset(RecordingDataset):
     indexing gives the complete recording as it is.
     """
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
+        super().__init__(options, filelists, **known)
         self._segment = options.segment_frames + 2 * CONTEXT
-        self._extractor = MelExtractor(audio)
-        self._cache = PitchCache(options.pitch_cache or options.dataset_path / PITCH_CACHE, audio, method=AT_FRAMES)
+        self._extractor = MelExtractor(self.audio)
+        self._cache = PitchCache(options.pitch_cache or self.folder / PITCH_CACHE, self.audio, method=AT_FRAMES)
         self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
 
     def __getitem__(self, index: int) -> HarmonicUtterance:
@@ -122,10 +122,3 @@ def _pitch_at(pitch: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     between = torch.lerp(log_pitch[before], log_pitch[after], (places - before).clamp(0, 1)).exp()
     nearest = places.round().clamp(0, last).long()
     return between, ((pitch[nearest] > 0) & (places < last + 0.5)).float()
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
-) -> HarmonicDataset:
-    """The dataset of filelists, for training and for validation."""
-    return HarmonicDataset(options, filelists, audio=audio)

@@ -41,9 +41,9 @@ class HarmonicObjective(AdversarialObjective):
         {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
     )
 
-    def __init__(self, audio: AudioConfig, *, adversarial: bool = False) -> None:
-        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if adversarial else 0.0)
-        if adversarial:
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if options.adversarial else 0.0)
+        if options.adversarial:
             terms = {"d_loss": "d loss"} | self.log_style.terms
             self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
@@ -195,8 +195,3 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
         pitch=batch.pitch[index : index + 1, :n_frames],
         voicing=batch.voicing[index : index + 1, :n_frames],
     )
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> HarmonicObjective:
-    """The objective that the options describe."""
-    return HarmonicObjective(audio, adversarial=options.adversarial)

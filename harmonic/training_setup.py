@@ -26,11 +26,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
     schedule = EpochPolicy(lambda steps: cosine_schedule(run.learning_rate, n_updates=run.epochs * steps))
     return TrainingSetup(
-        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
-        audio=audio,
-        text=None,
-        optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8),
-        same_shapes=True,
+        options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
     )
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
-from common.config import AudioConfig
 from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_fields
 from common.errors import InputError
 from hifigan.options import TrainingOptions
@@ -57,11 +57,11 @@ class HifiganDataset(RecordingDataset):
             were made with other audio settings.
     """
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
+        super().__init__(options, filelists, **known)
         self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
         self._mels_folder = options.input_mels_dir
-        self._extractor = MelExtractor(audio)
+        self._extractor = MelExtractor(self.audio)
         if options.input_mels_dir is not None:
             self._check_mels(options.input_mels_dir)
 
@@ -136,10 +136,3 @@ def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
     """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
     first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
     return folder.joinpath(*(rest or [first]))
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
-) -> HifiganDataset:
-    """The dataset of filelists, for training and for validation."""
-    return HifiganDataset(options, filelists, audio=audio)

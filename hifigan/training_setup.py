@@ -53,8 +53,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
             segment_size=segment_size,
             # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
             concat_fwd=request.computing.cuda if options.concat_fwd is None else options.concat_fwd,
-            dataset_path=run.dataset_path,
-            seed=run.seed,
         ),
         audio,
         text=None,

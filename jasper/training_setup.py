@@ -34,7 +34,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
     betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
     return TrainingSetup(
-        options=replace(options, settings=settings, dataset_path=run.dataset_path, seed=run.seed),
+        options=replace(options, settings=settings),
         audio=settings.model.features.audio,
         text=None,
         optimization=Optimization(schedule, betas=betas, eps=1e-8),

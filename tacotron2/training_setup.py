@@ -40,8 +40,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     factor = options.anneal_factor or (AMP_FACTOR if request.computing.amp else FACTOR)
     schedule = annealing_schedule(run.learning_rate, steps=options.anneal_steps, factor=factor)
     return TrainingSetup(
-        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
-        audio=request.mels(stored),
+        options,
+        request.mels(stored),
         text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
     )

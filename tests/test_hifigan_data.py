@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 from golden_files import audio_config, read_case
-from tiny_vocoder import ALIGNED, DEFAULTS
+from tiny_vocoder import ALIGNED, DEFAULTS, hifigan_objective
 from torch import Tensor
 
 from common.audio import MelExtractor, load_wav
@@ -303,7 +303,6 @@ def test_a_click_is_loudest_in_the_frame_that_stands_where_it_is(
     audio: AudioConfig, middle: int, stored: bool, tmp_path: Path
 ):
     """Frame k stands at sample k * hop, plus half a hop if aligned: on the fly, in stored mels and in validation."""
-    from hifigan.loss_function import HifiganObjective
 
     wave = np.full(9000, 1e-3)
     wave[4000] = 0.9
@@ -317,6 +316,6 @@ def test_a_click_is_loudest_in_the_frame_that_stands_where_it_is(
     items = [item for item in items if item.audio.argmax() in range(300, 1700)]  # edges are reflected
     assert len(items) > 5
     for batch in (data.collate(items), data.collate([data[0]])):
-        loudest = HifiganObjective(audio)._mel(batch).mean(1).argmax(1)
+        loudest = hifigan_objective(audio)._mel(batch).mean(1).argmax(1)
         distances = loudest * 256 + middle - batch.audio.argmax(1)
         assert distances.abs().max() <= 128

@@ -17,7 +17,7 @@ from common.training import Objective, TrainingSetup
 from common.training.start import read_command
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.json_config import read_json_config
-from hifigan.loss_function import build_objective
+from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks, set_up_networks
 from hifigan.training_setup import fitting_rates, model_config
 
@@ -50,7 +50,7 @@ def config(*argv: str) -> ModelConfig:
 
 def objective(*argv: str) -> Objective:
     setup = settings(*argv)
-    return build_objective(setup.options, setup.audio)
+    return HifiganObjective(setup.options, setup.audio)
 
 
 def test_without_options_training_is_as_published():

@@ -157,7 +157,7 @@ def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp
             read.append((mel, audio))
             return FlowOutput(torch.zeros(1, 8, 125), (torch.zeros(1, 4, 125),), (torch.zeros(()),))
 
-    WaveGlowObjective(AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
+    WaveGlowObjective(TrainingOptions(), AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
     ((mel, audio),) = read
     assert audio is batch.audio
     assert mel.shape == (1, 80, 1000 // 256 + 1)
@@ -170,7 +170,7 @@ def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(
     batch = data.collate([data[index] for index in range(3)])
     config = ModelConfig(n_flows=2, wn_layers=2, wn_channels=8)
     networks = build_networks(config, AudioConfig(), None)
-    examples = WaveGlowObjective(AudioConfig()).examples(networks, batch)
+    examples = WaveGlowObjective(TrainingOptions(), AudioConfig()).examples(networks, batch)
     assert [len(example.audio["generated"]) for example in examples] == [3000, 5000]
     assert torch.equal(examples[1].audio["recorded"], data[1].recordings)
     assert examples[0].mels["generated"].shape == examples[0].mels["recorded"].shape == (80, 12)

@@ -26,9 +26,8 @@ class WaveGlowObjective(Objective):
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
 
-    def __init__(self, audio: AudioConfig, *, sigma: float = 1.0) -> None:
-        """``sigma`` is the standard deviation of the noise that sound should become."""
-        self._sigma = sigma
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        self._sigma = options.sigma
         self._mel = input_mel_extractor(audio)
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
@@ -73,8 +72,3 @@ def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> WaveGlowObjective:
-    """The objective that the options describe."""
-    return WaveGlowObjective(audio, sigma=options.sigma)

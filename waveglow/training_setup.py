@@ -16,12 +16,11 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     Raises:
         OptionError: a segment is too short for a mel, or the voice has other mels than options or files say.
     """
-    run, audio = request.run, request.mels(for_voice=options.for_voice)
+    audio = request.mels(for_voice=options.for_voice)
     shortest = MelExtractor(audio).min_samples
     if options.segment_length < shortest:
         raise OptionError(f"--segment-length {options.segment_length}: a mel needs at least {shortest} samples")
-    options = replace(options, dataset_path=run.dataset_path, seed=run.seed)
-    rate = run.learning_rate
+    rate = request.run.learning_rate
     optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
     return TrainingSetup(options, audio, text=None, optimization=optimization)
 
