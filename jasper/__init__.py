@@ -14,7 +14,7 @@ MODEL = ModelSpec(
         options=options.TrainingOptions,
         set_up=_package.training_setup.set_up,
         model_config=_package.training_setup.model_config,
-        build_dataset=_package.data_function.build_dataset,
+        build_dataset=_package.data_function.JasperDataset,
         build_objective=_package.loss_function.build_objective,
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),

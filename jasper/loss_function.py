@@ -96,7 +96,7 @@ def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> T
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
-    return JasperObjective(options.settings.train.filterbank_features)
+    return JasperObjective(options.settings.input_train.filterbank_features)
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

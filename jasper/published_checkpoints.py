@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import from_plain, naming_fields, to_plain
 from common.errors import CheckpointError
-from jasper.config import LABELS, FeatureConfig
+from jasper.config import LABELS, FeatureConfig, ModelConfig
 from jasper.yaml_config import settings_of
 
 State = dict[str, Tensor]
@@ -21,7 +22,6 @@ _FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.co
 _N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
 # No file records them; all are as the recipe has them unless its YAML file said otherwise.
 _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
-_UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder_init", "labels", "features")
 
 
 def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
@@ -38,12 +38,11 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
     if given.keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     state, ema = _renamed(given), payload.get("ema_state_dict")
-    said = payload.get("config") or {}  # no published file has one
-    if "jasper" in said:  # a section of the YAML files
+    if described := payload.get("config"):  # the YAML file's sections, which no published file holds
         with naming_fields(str(path), error=CheckpointError):
-            said = to_plain(settings_of(said).model)
-    is_complete = said.keys() >= set(_UNRECORDED_CONFIG)
-    config = said if is_complete else _config_of(state, path) | said
+            config = to_plain(settings_of(described).model)
+    else:
+        config = _config_of(state, path)
     resumable = training and "epoch" in payload
     return Checkpoint(
         model="Jasper",
@@ -54,8 +53,8 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
         ema=None if ema is None else {"jasper": _renamed(published_state(ema))},
         training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
         layout="Jasper",
-        assumed=() if "features" in said else _UNRECORDED,
-        assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in said),
+        assumed=() if described else _UNRECORDED,
+        assumed_config=() if described else tuple(field.name for field in fields(ModelConfig)),
     )
 
 

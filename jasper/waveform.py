@@ -9,7 +9,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample
-from jasper.config import DatasetSettings, SpeedPerturbation
+from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB

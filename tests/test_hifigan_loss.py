@@ -10,7 +10,7 @@ import torch
 from golden_files import group, read_case, read_golden, series
 from hifigan_goldens import formula_weights, generator_case
 from safetensors.torch import load_file
-from tiny_vocoder import ALIGNED, cut, hifigan_objective, segments, tiny_networks, vocoder_engine
+from tiny_vocoder import ALIGNED, DEFAULTS, cut, hifigan_objective, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
 
 from common.nn.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, SpectralNormConv1d
@@ -184,7 +184,7 @@ def count_calls(module: nn.Module) -> list[int]:
 
 
 def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_nothing():
-    kept, forgotten = (trained(kind(ALIGNED), (4, 4)) for kind in (HifiganObjective, Forgetful))
+    kept, forgotten = (trained(kind(DEFAULTS, ALIGNED), (4, 4)) for kind in (HifiganObjective, Forgetful))
     assert kept[1] == forgotten[1]
     assert all(torch.equal(value, forgotten[0][key]) for key, value in kept[0].items())
     for sizes, passes in (((8,), 1), ((4, 4), 3), ((2, 4, 2), 5)):  # two phases' passes, less the one that is kept
