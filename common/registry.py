@@ -217,8 +217,6 @@ class ModelSpec:
     published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
     # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it
     exports: Callable[..., Any] | None = None
-    # (config, audio) -> common.checkpoints.Signature of each part of ``exports``, by name
-    signatures: Callable[..., Any] | None = None
     # (runner, config, description, device) -> what infers as the network does, with an exported file's
     # common.checkpoints.Runner (of a network in several parts: those of all parts by name) and description; None:
     # inference has no use for such files

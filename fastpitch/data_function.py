@@ -181,7 +181,7 @@ def build_dataset(
         audio=audio,
         text=text,
         n_speakers=options.architecture.n_speakers,
-        unknown_symbols=options.unknown_symbols,
+        unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
         pitch_method=options.pitch_method,
         pitch_cache=options.pitch_cache,

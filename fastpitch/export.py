@@ -1,6 +1,6 @@
 """FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature, random_examples
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
 from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
@@ -147,10 +147,10 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of FastPitch's only exported part, by its empty name."""
+def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
+    """Inputs and outputs."""
     symbols: Shape = ("batch", "tokens")
-    inputs: dict[str, Shape] = {
+    inputs: Shapes = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
         "lengths": ("batch",),
         "pace": symbols,
@@ -158,7 +158,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         "durations": symbols,
         "pitch": symbols,
     }
-    outputs: dict[str, Shape] = {
+    outputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "mel_lengths": ("batch",),
         "frames_of_tokens": symbols,
@@ -169,10 +169,10 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
-    return {"": Signature(inputs, outputs)}
+    return inputs, outputs
 
 
-def _examples(network: FastPitch, config: ModelConfig, signature: Signature) -> Examples:
+def _examples(network: FastPitch, config: ModelConfig, inputs: Shapes) -> Examples:
     """Random inputs, some of whose durations, pitch and energy are given."""
     uniform = torch.special.ndtr
 
@@ -184,7 +184,7 @@ def _examples(network: FastPitch, config: ModelConfig, signature: Signature) -> 
 
     mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
     return random_examples(
-        signature,
+        inputs,
         {
             "tokens": (lambda values: (values > 0).float()) if config.symbol_type == "pf" else ids,
             "pace": lambda values: 0.7 + 0.7 * uniform(values),
@@ -197,7 +197,7 @@ def _examples(network: FastPitch, config: ModelConfig, signature: Signature) -> 
     )
 
 
-def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:
+def _compared(inputs: Iterable[str], examples: Examples) -> list[tuple[Tensor, ...]]:
     """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
     generator, utterances = torch.Generator().manual_seed(_SEED), []
     for length in _COMPARED_LENGTHS:
@@ -210,17 +210,18 @@ def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, .
 
 def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
     """FastPitch as one part."""
-    signature = signatures(config, audio)[""]
-    inputs, examples = tuple(signature.inputs), _examples(network, config, signature)
+    inputs, outputs = _shapes(config)
+    examples = _examples(network, config, inputs)
 
     def onnx_form(quantized: bool) -> OnnxForm:
         changed = with_onnx_convolutions(network, as_products=quantized)
-        return OnnxForm(ExportableFastPitch(changed).eval(), inputs)
+        return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
 
     part = Part(
         "",
         ExportableFastPitch(network).eval(),
-        signature,
+        inputs,
+        outputs,
         examples,
         scriptable=True,
         onnx_form=onnx_form,

@@ -24,9 +24,9 @@ from fastpitch.prosody import (
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
-    frames_per_token,
     means_over_tokens,
     regulate_length,
+    whole_frames,
 )
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
@@ -162,7 +162,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         encoded, predicted_energy = self.add_pitch(
             encoded, batch.token_lengths, predicted_pitch if pitch is None else pitch
         )
-        frames = frames_per_token(predicted_durations if durations is None else durations, pace)
+        frames = whole_frames((predicted_durations if durations is None else durations).float() / pace)
         decoded_energy = predicted_energy if energy is None else energy
         mel, lengths = self.decode(encoded, batch.token_lengths, decoded_energy, frames, batch.mels.size(2))
         return FastPitchOutput(
@@ -179,9 +179,7 @@ class FastPitch(SpeakerPitch, nn.Module):
             alignment=alignment,
         )
 
-    def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
-        """Call `forward`, under the name that all text-to-mel models share."""
-        return self(batch)
+    teacher_forced = forward  # the name that all text-to-mel models share
 
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
@@ -198,7 +196,8 @@ class FastPitch(SpeakerPitch, nn.Module):
             given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
-        frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
+        given_durations = durations if controls.durations is None else controls.durations
+        frames = whole_frames(given_durations.float() / controls.pace)
         if controls.pitch_transform is not None and given_pitch is None:
             pitch = controls.pitch_transform(pitch, lengths, *self.pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch.double(), speakers)

@@ -49,17 +49,9 @@ def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
     return torch.clamp(torch.exp(log_durations) - 1, 0, max_duration)
 
 
-def frames_per_token(durations: Tensor, pace: float | Tensor) -> Tensor:
-    """Whole frames of each token: durations (B, L) / pace, one or (B, L), half rounding up -> int64 (B, L).
-
-    An utterance that would get no frame at all gets one, at its longest token.
-    """
-    return whole_frames(durations.float() / pace)
-
-
 def whole_frames(durations: Tensor) -> Tensor:
     """Durations (B, L), half rounding up -> int64 (B, L); an utterance of no frame gets one, at its longest token."""
-    frames = torch.floor(durations + 0.5).long()
+    frames = torch.floor(durations.float() + 0.5).long()
     silent = (frames.sum(1, keepdim=True) == 0).long()
     return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
 

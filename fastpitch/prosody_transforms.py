@@ -1,7 +1,7 @@
 """Changes of the predicted pitch and energy: flatten, invert, amplify, shift, or a function of your own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -121,7 +121,8 @@ def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig,
 
 def _given(options: InferenceOptions, quantity: str) -> dict[str, Any]:
     """The transforms of pitch or energy that the options ask for; a custom one is loaded."""
-    given = options.transform(quantity)
+    values = {field.name: getattr(options, f"{quantity}_transform_{field.name}") for field in fields(_Transform)}
+    given = {name: value for name, value in values.items() if value is not None and value is not False}
     if "custom" in given:
         given["custom"] = load_custom_transform(given["custom"], quantity)
     return given

@@ -25,6 +25,5 @@ MODEL = ModelSpec(
         context=_package.model.context_frames,
     ),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedHarmonic,
 )

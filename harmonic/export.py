@@ -8,16 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import (
-    Exports,
-    OnnxForm,
-    Part,
-    Quantization,
-    Runner,
-    Signature,
-    random_examples,
-    vocoder_signature,
-)
+from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Runner, Shapes, random_examples
 from common.config import AudioConfig, from_plain
 from common.errors import OptionError
 from common.nn import SeededNoise
@@ -113,16 +104,15 @@ class ExportableHarmonic(nn.Module):
         return self.network.cut(wave, mel.size(2), lengths)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """The signature of the one part."""
-    return {"": vocoder_signature(config.n_mel_channels, {"noise": ("batch", "noise_samples")})}
-
-
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
     """The vocoder as one part, whose noise is an input; pieces of its sound would not fit together."""
-    signature = signatures(config, audio)[""]
+    inputs: Shapes = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", "noise_samples"),
+        "lengths": ("batch",),
+    }
     examples = random_examples(
-        signature,
+        inputs,
         {"mel": lambda values: values - 5},
         noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
     )
@@ -130,12 +120,13 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     def onnx_form(quantized: bool) -> OnnxForm:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
-        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(signature.inputs))
+        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(inputs))
 
     part = Part(
         "",
         ExportableHarmonic(network).eval(),
-        signature,
+        inputs,
+        WAVE,
         examples,
         onnx_form=onnx_form,
         quantization=Quantization(False, lambda _: [examples(1, 200, torch.Generator().manual_seed(1))], "/blocks."),

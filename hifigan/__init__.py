@@ -24,6 +24,5 @@ MODEL = ModelSpec(
     read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedGenerator,
 )

@@ -6,16 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import (
-    Exports,
-    OnnxForm,
-    Part,
-    Quantization,
-    Runner,
-    Signature,
-    random_examples,
-    vocoder_signature,
-)
+from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Runner, Shapes, random_examples
 from common.config import AudioConfig
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
@@ -92,14 +83,10 @@ class ExportableGenerator(nn.Module):
         return self.network.infer(mel, lengths)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
-    return {"": vocoder_signature(config.n_mel_channels)}
-
-
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
-    module, signature = ExportableGenerator(network).eval(), signatures(config, audio)[""]
+    module = ExportableGenerator(network).eval()
+    inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
 
     def onnx_form(quantized: bool) -> OnnxForm:
         complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
@@ -108,8 +95,9 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         module,
-        signature,
-        random_examples(signature, {"mel": lambda values: 2 * values - 5}),
+        inputs,
+        WAVE,
+        random_examples(inputs, {"mel": lambda values: 2 * values - 5}),
         scriptable=True,
         onnx_form=onnx_form,
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),

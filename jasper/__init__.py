@@ -27,6 +27,5 @@ MODEL = ModelSpec(
     ),
     read_published=_package.published_checkpoints.read_published,
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedJasper,
 )

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature, random_examples
+from common.checkpoints import Exports, Part, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
@@ -155,52 +155,38 @@ class ExportablePostnet(nn.Module):
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Encoder, one step of the decoder, and postnet."""
-    modules = {
-        "encoder": ExportableEncoder(network),
-        "decoder": ExportableStep(network.decoder, config.encoder_embedding_dim),
-        "postnet": ExportablePostnet(network),
+    sizes = (
+        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
+        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
+    )
+    memory: Shapes = {
+        "memory": ("batch", "tokens", config.encoder_embedding_dim),
+        "processed_memory": ("batch", config.attention_dim, "tokens"),
     }
+    states: Shapes = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
+    states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
+    lengths: Shapes = {"lengths": ("batch",)}
+    masks: Shapes = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
+    decoded: Shapes = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
+    mel: Shape = ("batch", config.n_mel_channels, "frames")
     made = {
         "tokens": lambda values: (torch.special.ndtr(values) * config.n_symbols).long().clamp(max=config.n_symbols - 1),
         "prenet_masks": lambda values: (values > 0) / (1 - PRENET_DROPOUT),
         "mel": lambda values: 2 * values - 5,
         **dict.fromkeys(_HISTORY, lambda values: values.softmax(1)),
     }
-    parts = [
-        Part(
-            name,
-            modules[name].eval(),
-            signature,
-            random_examples(signature, made, masks=lambda length: 1),
-            scriptable=True,
-            example_batch=2,
-        )
-        for name, signature in signatures(config, audio).items()
-    ]
-    return Exports(tuple(parts), {"prenet_dropout": PRENET_DROPOUT})
 
+    def part(name: str, module: nn.Module, inputs: Shapes, outputs: Shapes) -> Part:
+        examples = random_examples(inputs, made, masks=lambda length: 1)
+        return Part(name, module.eval(), inputs, outputs, examples, scriptable=True, example_batch=2)
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of the exported encoder, decoder and postnet, by part."""
-    sizes = (
-        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
-        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
+    step = ExportableStep(network.decoder, config.encoder_embedding_dim)
+    parts = (
+        part("encoder", ExportableEncoder(network), {"tokens": ("batch", "tokens"), **lengths}, memory),
+        part("decoder", step, {**masks, **states, **memory, **lengths}, decoded),
+        part("postnet", ExportablePostnet(network), {"mel": mel, **lengths}, {"refined_mel": mel}),
     )
-    memory: dict[str, Shape] = {
-        "memory": ("batch", "tokens", config.encoder_embedding_dim),
-        "processed_memory": ("batch", config.attention_dim, "tokens"),
-    }
-    states: dict[str, Shape] = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
-    states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
-    lengths: dict[str, Shape] = {"lengths": ("batch",)}
-    masks: dict[str, Shape] = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
-    decoded: dict[str, Shape] = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
-    mel: Shape = ("batch", config.n_mel_channels, "frames")
-    return {
-        "encoder": Signature({"tokens": ("batch", "tokens"), **lengths}, memory),
-        "decoder": Signature({**masks, **states, **memory, **lengths}, decoded),
-        "postnet": Signature({"mel": mel, **lengths}, {"refined_mel": mel}),
-    }
+    return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
 
 class ExportedTacotron2(Inference):

@@ -188,8 +188,6 @@ def test_transforms_that_cannot_be_applied_are_refused():
             speaking(*option)
     with pytest.raises(InputError, match=r"^voice\.pt: predicts no energy to transform; .* without --energy-cond"):
         speaking("--energy-transform-flatten")
-    with pytest.raises(OptionError, match="--pitch-transform-custom is applied alone; leave out --pitch-transform-amp"):
-        speaking("--pitch-transform-custom", "--pitch-transform-amplify", "0")
 
 
 def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path):

@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature, random_examples, vocoder_signature
+from common.checkpoints import WAVE, Exports, Part, Runner, Shapes, random_examples
 from common.config import AudioConfig, from_plain
 from common.nn import SeededNoise, mask_from_lengths
 from waveglow.config import SIGMA_INFER
@@ -51,19 +51,17 @@ class ExportableWaveGlow(nn.Module):
         return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of WaveGlow's only exported part, by its empty name."""
-    noise: dict[str, Shape] = {"noise": ("batch", config.n_group, "positions")}
-    return {"": vocoder_signature(config.n_mel_channels, noise)}
-
-
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
     """WaveGlow as one part, whose noise is an input."""
     per_frame = network.hop_length // config.n_group
-    signature = signatures(config, audio)[""]
+    inputs: Shapes = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", config.n_group, "positions"),
+        "lengths": ("batch",),
+    }
     made = {"mel": lambda values: 2 * values - 5, "noise": lambda values: SIGMA_INFER * values}
-    examples = random_examples(signature, made, positions=lambda length: length * per_frame)
-    part = Part("", ExportableWaveGlow(network).eval(), signature, examples, scriptable=True)
+    examples = random_examples(inputs, made, positions=lambda length: length * per_frame)
+    part = Part("", ExportableWaveGlow(network).eval(), inputs, WAVE, examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 

@@ -18,6 +18,7 @@ from .checkpoint import (
 )
 from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
 from .exported import (
+    WAVE as WAVE,
     ExportedFile as ExportedFile,
     Exports as Exports,
     OnnxForm as OnnxForm,
@@ -25,11 +26,10 @@ from .exported import (
     Quantization as Quantization,
     Runner as Runner,
     Shape as Shape,
-    Signature as Signature,
+    Shapes as Shapes,
     describe as describe,
     describe_part as describe_part,
     random_examples as random_examples,
-    vocoder_signature as vocoder_signature,
 )
 from .exporting import (
     part_path as part_path,
