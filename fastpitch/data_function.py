@@ -269,10 +269,7 @@ class _Moments:
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
     """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
 
-    A speaker without voiced pitch gets the statistics of all.
-
-    Raises:
-        InputError: an utterance cannot be read, or a speaker's pitch does not vary.
+    A speaker without voiced pitch gets the statistics of all. Raises InputError where an utterance cannot be read.
     """
     if (network.pitch_std > 0).all():
         return

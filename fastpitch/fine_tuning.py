@@ -26,10 +26,8 @@ def set_up_networks(
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
-    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new.
-
-    Raises:
-        InputError: no file of statistics is given or found, or it holds none, or the weights do not fit.
+    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new;
+    raises InputError where there are no statistics, or the weights do not fit.
     """
     if not new:
         return []
@@ -62,11 +60,7 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
 
 
 def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """The voice that a checkpoint, ours or published, holds.
-
-    Raises:
-        CheckpointError: it is of another model, or does not say how its text was read.
-    """
+    """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     config = from_plain(ModelConfig, checkpoint.config, where=str(path))

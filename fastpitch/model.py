@@ -185,9 +185,7 @@ class FastPitch(SpeakerPitch, nn.Module):
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
 
-        Raises:
-            InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
-                where it has none.
+        Raises InputError for controls of a speaker, pitch statistics or an energy that the model does not have.
         """
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)

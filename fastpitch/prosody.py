@@ -104,11 +104,7 @@ class SpeakerPitch:
         return pitch * std + mean
 
     def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:
-        """Pitch (B, L) in Hz, 0 where unvoiced, normalized: float32.
-
-        Raises:
-            InputError: the statistics are not known.
-        """
+        """Pitch (B, L) in Hz, 0 where unvoiced, normalized: float32; raises InputError without known statistics."""
         mean, std = self.pitch_statistics(speakers)
         if not bool((std > 0).all()):
             raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")

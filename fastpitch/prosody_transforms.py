@@ -24,9 +24,7 @@ Transform = Callable[[Tensor, Tensor], Tensor]  # values (B, L), lengths (B,) ->
 def load_custom_transform(path: Path, quantity: str) -> Transform:
     """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run.
 
-    Raises:
-        InputError: there is no such file or function, or later, it returns something else than finite values of the
-            shape that it was given.
+    Raises InputError where there is none, or where it returns something else than finite values of the given shape.
     """
     name = f"{quantity}_transform_custom"
     check_file(path)
@@ -99,9 +97,7 @@ class EnergyTransform(_Transform):
 def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:
     """How to speak with the checkpoint in ``where``; the ``network`` takes the pitch statistics that are given.
 
-    Raises:
-        InputError: a file that the options name cannot be read, or the checkpoint has no statistics or no energy
-            predictor for a transform.
+    Raises InputError where the checkpoint has no statistics or no energy predictor for a transform.
     """
     pitch, energy = _given(options, "pitch"), _given(options, "energy")
     if options.pitch_mean_std_file is not None:

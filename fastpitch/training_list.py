@@ -86,11 +86,7 @@ def speaker_names(
 
 
 def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
-    """The speaker's id in a line; None for a model of one voice.
-
-    Raises:
-        InputError: several speakers and none in the line, or one that the model does not have.
-    """
+    """The speaker's id in a line, None for a model of one voice; raises InputError where there is none."""
     value = entry.fields.get("speaker")
     if n_speakers == 1 and (not names or value is None):
         return None

@@ -32,10 +32,6 @@ def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint]
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
     has reached sqrt(warmup steps); it is constant without warm-up.
-
-    Raises:
-        OptionError: options that do not go together.
-        InputError: the training list or the voice to start from cannot be used.
     """
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
@@ -63,8 +59,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
     """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are.
 
-    Raises:
-        OptionError: the voice makes other mels; lists each setting that differs.
+    Raises OptionError where the voice makes other mels; lists each setting that differs.
     """
     stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
     if voice is None:

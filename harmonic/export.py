@@ -145,8 +145,7 @@ class ExportedHarmonic:
     def settings_of(self, settings: VocoderSettings) -> VocoderSettings:
         """The settings of whole utterances, as the file finds pitch and phase itself.
 
-        Raises:
-            OptionError: the file makes another number of corrections.
+        Raises OptionError where it makes another number of corrections.
         """
         if (corrections := settings.infer["corrections"]) != self._corrections:
             made = f"{self._corrections} are in the exported network"

@@ -14,12 +14,7 @@ _WARM_UP = 50  # updates
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
-
-    Raises:
-        OptionError: a segment is shorter than the loss's longest window, or the voice has other mels than options or
-            files say.
-    """
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
     run, audio = request.run, request.mels(for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
@@ -43,13 +38,7 @@ def cosine_schedule(learning_rate: float, *, n_updates: int) -> Schedule:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, for mels as ``audio``'s.
-
-    ``base``, of the checkpoint to resume from, takes the place of the default, so that options need not repeat it.
-
-    Raises:
-        OptionError: an option has no sensible value.
-    """
+    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:
         discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)

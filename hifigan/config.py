@@ -20,12 +20,7 @@ def _dilations(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ModelConfig(DiscriminatorConfig):
-    """Architecture of generator and discriminators; the generator's names are those of the authors' config.json.
-
-    Raises:
-        InputError: a value is out of range.
-        OptionError: values do not fit together; names the option.
-    """
+    """Architecture of generator and discriminators; the generator's names are those of the authors' config.json."""
 
     n_mel_channels: int = 80
     resblock: str = option("1", "1: pairs of convolutions, 2: single ones", choices=("1", "2"))

@@ -174,8 +174,7 @@ def build_networks(
 ) -> dict[str, nn.Module]:
     """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
 
-    Raises:
-        OptionError: the generator makes another number of samples of a frame than a hop has.
+    Raises OptionError where the generator makes another number of samples of a frame than a hop has.
     """
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:

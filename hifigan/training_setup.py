@@ -25,12 +25,7 @@ def defaults_of_file(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] 
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe.
-
-    Raises:
-        OptionError: options that do not go together, or are of different mels.
-        InputError: the voice cannot be read.
-    """
+    """The training run that the options describe."""
     run, begins_anew = request.run, request.resumed is None and request.initial is None
     if options.fine_tuning and options.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
@@ -79,9 +74,6 @@ def model_config(
     """The architecture that the options describe, for mels as ``audio``'s.
 
     ``base``, of the checkpoint to resume from, takes the place of the preset, so that options need not repeat it.
-
-    Raises:
-        OptionError: an option has no sensible value, two do not fit together, or no rates make up the hop length.
     """
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:
@@ -97,8 +89,7 @@ def model_config(
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
     """The preset's rates if their product is the hop length, else as many, falling, the first as large as possible.
 
-    Raises:
-        OptionError: there are none.
+    Raises OptionError where there are none.
     """
     if prod(preset) == hop_length:
         return preset

@@ -13,11 +13,7 @@ LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """Log-mel features; names are the published ones.
-
-    Raises:
-        InputError: values that do not fit together; names the field.
-    """
+    """Log-mel features; names are the published ones."""
 
     sample_rate: int = option(16000, "Hz", least=1, most=1_000_000)
     window_size: float = option(0.02, "seconds", above=0, most=1)
@@ -104,11 +100,7 @@ class BlockConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Architecture, labels and features; names are those of the YAML files.
-
-    Raises:
-        InputError: values that do not fit together; names the field.
-    """
+    """Architecture, labels and features; names are those of the YAML files."""
 
     blocks: tuple[BlockConfig, ...]
     activation: str = option("relu", "after each batch norm", choices=("hardtanh", "relu", "selu"))

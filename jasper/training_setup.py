@@ -10,11 +10,7 @@ from jasper.yaml_config import load_config
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Read --model-config with --override-config and --max-duration; the features are those of the file.
-
-    Raises:
-        InputError: the file is missing, or has a key or value that it must not have.
-    """
+    """Read --model-config with --override-config and --max-duration; the features are those of the file."""
     run = request.run
     overrides = list(options.override_config)
     if options.max_duration is not None:

@@ -21,9 +21,7 @@ from jasper.yaml_config import DatasetSettings, load_config
 def settings(options: InferenceOptions, config: ModelConfig) -> InferenceOptions:
     """The options; what they leave open is as in --model-config, or on.
 
-    Raises:
-        InputError: the YAML file cannot be read.
-        OptionError: it is of another network than ``config``, the checkpoint's.
+    Raises OptionError where that file is of another network than ``config``, the checkpoint's.
     """
     dataset = DatasetSettings(trim_silence=True)
     if options.model_config is not None:

@@ -19,8 +19,7 @@ _FAINTEST = 1e-10  # lower mean squares count as this
 def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
     """A recording of any rate as (T,) float32 at ``sampling_rate`` Hz; ``trim`` cuts silence off its ends.
 
-    Raises:
-        AudioError: it cannot be read; names ``where``.
+    Raises AudioError where it cannot be read; names ``where``.
     """
     own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
     wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)

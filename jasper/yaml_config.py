@@ -177,11 +177,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
-    """What the sections of a file say.
-
-    Raises:
-        InputError: a key is unknown, missing or has a wrong value; names it.
-    """
+    """What a file's sections say; raises InputError where a key is unknown, missing or wrong, and names it."""
     settings: JasperSettings = from_plain(JasperSettings, _plain(sections), where="")
     settings.check_repeated()
     return settings

@@ -28,11 +28,7 @@ def defaults_of_checkpoint(given: Mapping[str, Any], initial: tuple[Path, Checkp
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate.
-
-    Raises:
-        OptionError: options do not fit together.
-    """
+    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate."""
     if options.text.input_type == "pf":
         raise OptionError("--input-type pf is not supported by Tacotron 2; expected char or phone")
     run = request.run

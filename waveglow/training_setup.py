@@ -11,11 +11,7 @@ from waveglow.options import TrainingOptions
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
-
-    Raises:
-        OptionError: a segment is too short for a mel, or the voice has other mels than options or files say.
-    """
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
     audio = request.mels(for_voice=options.for_voice)
     shortest = MelExtractor(audio).min_samples
     if options.segment_length < shortest:
@@ -28,11 +24,5 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, for mels as ``audio``'s.
-
-    ``base``, of the checkpoint to resume from, takes the place of the default, so that options need not repeat it.
-
-    Raises:
-        OptionError: two options do not fit together.
-    """
+    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
     return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
