@@ -284,9 +284,6 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
         own = [part for part, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and part.count]
-        try:
-            found = statistics(own) if own and len(network.pitch_std) > 1 else overall
-        except InputError as error:
-            raise InputError(f"speaker {speaker}: {error}") from error
+        found = statistics(own) if own and len(network.pitch_std) > 1 else overall
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std

@@ -46,16 +46,13 @@ def set_up_networks(
 def _find_pitch_statistics(options: TrainingOptions) -> Path:
     """The statistics of the training lists, or the only ones of the dataset, whose lists may have been renamed."""
     named = [options.dataset_path / f"pitch_char_stats__{path.stem}.json" for path in options.training_files]
-    own = [path for path in named if path.is_file()]
-    if len({read_pitch_statistics(path) for path in own}) > 1:
-        raise InputError(f"{', '.join(map(str, own))}: differ; name the voice's with --pitch-mean-std-file")
-    found = own[:1] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
-    if len(found) == 1:
+    found = [path for path in named if path.is_file()] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
+    if len({read_pitch_statistics(path) for path in found}) == 1:
         return found[0]
-    there = f"; there are {', '.join(path.name for path in found)}" if found else ""
+    there = f"differ from each other: {', '.join(path.name for path in found)}" if found else "no such file"
     raise InputError(
-        f"{named[0]}: no such file, and the model needs its voice's pitch statistics{there}; "
-        "name theirs with --pitch-mean-std-file, or make them by extract_mels.py --extract-pitch-char"
+        f"{named[0]}: {there}; name those of the voice with --pitch-mean-std-file, or make them by extract_mels.py "
+        "--extract-pitch-char"
     )
 
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Runner, Shapes, random_examples
-from common.config import AudioConfig, from_plain
+from common.checkpoints import WAVE, ExportedVocoder, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import SeededNoise
 from common.synthesis import VocoderSettings
@@ -134,27 +134,23 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None})
 
 
-class ExportedHarmonic:
+class ExportedHarmonic(ExportedVocoder):
     """An exported harmonic vocoder, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
-        self._run, self._corrections = run, description["mel_corrections"]
-        self._audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-        self._noise = SeededNoise(self._audio.hop_length)
+    def __init__(self, *description: Any) -> None:
+        super().__init__(*description)
+        self._noise = SeededNoise(self.audio.hop_length)
 
     def settings_of(self, settings: VocoderSettings) -> VocoderSettings:
         """The settings of whole utterances, as the file finds pitch and phase itself.
 
         Raises OptionError where it makes another number of corrections.
         """
-        if (corrections := settings.infer["corrections"]) != self._corrections:
-            made = f"{self._corrections} are in the exported network"
+        if (corrections := settings.infer["corrections"]) != (wanted := self.description["mel_corrections"]):
+            made = f"{wanted} are in the exported network"
             raise OptionError(f"--mel-corrections {corrections}: {made}; give that number, or use PyTorch")
         return VocoderSettings(infer={"seed": settings.infer["seed"]})
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        noise = draw_noise(self._noise, seed, mel, self._audio, first_frame=0)
-        return self._run({"mel": mel.float(), "noise": noise.contiguous(), "lengths": lengths})["wave"]
+        return self.run(mel, lengths, noise=draw_noise(self._noise, seed, mel, self.audio, first_frame=0))

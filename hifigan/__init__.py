@@ -14,7 +14,7 @@ MODEL = ModelSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
         set_up=_package.training_setup.set_up,
-        defaults=_package.training_setup.defaults_of_file,
+        defaults=_package.json_config.defaults_of_file,
         model_config=_package.training_setup.model_config,
         build_dataset=_package.data_function.HifiganDataset,
         build_objective=_package.loss_function.HifiganObjective,
@@ -24,5 +24,5 @@ MODEL = ModelSpec(
     read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
     exports=_package.export.exports,
-    from_exported=_package.export.ExportedGenerator,
+    from_exported=deferred("common").checkpoints.ExportedVocoder,
 )

@@ -53,13 +53,6 @@ class ModelConfig(DiscriminatorConfig):
             )
         if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
             raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many of each")
-        if any(dilation < 1 for dilations in self.resblock_dilation_sizes for dilation in dilations):
-            raise OptionError("--resblock-dilation-sizes: expected whole numbers of at least 1")
-        if self.upsample_initial_channel % 2 ** len(rates):
-            raise OptionError(
-                f"--upsample-initial-channel {self.upsample_initial_channel}: expected a multiple of "
-                f"{2 ** len(rates)}, as {len(rates)} upsamplings halve it"
-            )
 
 
 PRESETS = {

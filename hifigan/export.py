@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Runner, Shapes, random_examples
+from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
@@ -103,16 +103,3 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
     return Exports((part,))
-
-
-class ExportedGenerator:
-    """An exported HiFi-GAN, which makes the sound that the network does."""
-
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
-        self._run = run
-
-    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        return self._run({"mel": mel.float(), "lengths": lengths})["wave"]

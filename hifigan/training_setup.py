@@ -1,27 +1,17 @@
 """What HiFi-GAN's options mean for a training: mels, segments, architecture and schedule."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import prod
-from pathlib import Path
-from typing import Any
 
-from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
 from common.training.settings import stored_mels
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
-from hifigan.json_config import read_json_config
 from hifigan.options import SEGMENT_SIZE, TrainingOptions
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
-
-
-def defaults_of_file(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """What the file of --hifigan-config says of options."""
-    return {} if given["hifigan_config"] is None else read_json_config(given["hifigan_config"])
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:

@@ -20,6 +20,7 @@ from .conversion import Conversion as Conversion, convert_checkpoint as convert_
 from .exported import (
     WAVE as WAVE,
     ExportedFile as ExportedFile,
+    ExportedVocoder as ExportedVocoder,
     Exports as Exports,
     OnnxForm as OnnxForm,
     Part as Part,
