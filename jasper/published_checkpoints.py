@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import from_plain, naming_fields, to_plain
+from common.config import from_plain, naming_errors, to_plain
 from common.errors import CheckpointError
 from jasper.config import LABELS, FeatureConfig, ModelConfig
 from jasper.yaml_config import settings_of
@@ -39,7 +39,7 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
         return None
     state, ema = _renamed(given), payload.get("ema_state_dict")
     if described := payload.get("config"):  # the YAML file's sections, which no published file holds
-        with naming_fields(str(path), error=CheckpointError):
+        with naming_errors(str(path), error=CheckpointError):
             config = to_plain(settings_of(described).model)
     else:
         config = _config_of(state, path)

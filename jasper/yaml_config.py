@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from common.config import from_plain, naming_fields
+from common.config import from_plain, naming_errors
 from common.errors import InputError, OptionError, shown
 from common.files import parse_yaml, read_yaml
 from common.options import option
@@ -132,7 +132,7 @@ class JasperSettings:
         """Architecture, labels and features; raises InputError, which names the section."""
         encoder, filterbank = self.jasper.encoder, self.input_train.filterbank_features
         features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
-        with naming_fields("jasper.encoder"):
+        with naming_errors("jasper.encoder"):
             return ModelConfig(
                 blocks=encoder.blocks,
                 activation=encoder.activation,
@@ -172,7 +172,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     sections = _plain(read_yaml(path))
     for override in overrides:
         _override(sections, override)
-    with naming_fields(str(path), error=OptionError if overrides else InputError):
+    with naming_errors(str(path), error=OptionError if overrides else InputError):
         return settings_of(sections)
 
 
