@@ -200,14 +200,12 @@ def _measure_speaking(environ: dict[str, str], runs: _Runs, folder: Path, precis
         voice = replace(voice, hifigan=None, waveglow=None, harmonic=None)
     denoising = given(denoising_strength=own.denoising) if voice.vocoder else []
     options = [*given(input=phrases, repeats=own.repeats), *voice.words(), *denoising]
+    options += ["--benchmark"] if voice.vocoder else []  # times the first sound
     options += ["--no-audio"] * (not own.audio) + ["--torchscript"] * own.torchscript
     for amp in precisions:
         for size in own.batch_sizes:
             log = folder / f"nvlog_infer_{'amp' if amp else 'fp32'}_bs{size}.json"
             runs.measure(log, amp=amp, options=[*options, *given(batch_size=size)])
-        if voice.vocoder and not voice.tacotron2:  # which cannot be told to speak for 20 s
-            first_sound = [voice.vocoder, *denoising, *runs.flags(amp=amp), *given(voice=voice.fastpitch)]
-            run_or_print([python(), "-m", "scripts.benchmarks.first_sound", *first_sound])
 
 
 SCRIPTS = {

@@ -80,7 +80,6 @@ ONE_PROCESS = {
     "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
     "train_digits.sh": {},
     "benchmark.sh vocoder": {},
-    "benchmark.sh decoder": {},
     "benchmark.sh feed": {},
     "benchmark.sh serving": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},

@@ -22,15 +22,13 @@ from torch import Tensor
 
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, run
-from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.precision import ComputingOptions, autocast
 from common.timing import take_turns
-from hifigan.config import ModelConfig
+from hifigan.config import PRESETS, ModelConfig
 from scripts.benchmarks.measuring import Row, machine, markdown
-from scripts.benchmarks.random_models import KINDS, N_FRAMES, make_vocoder
+from scripts.benchmarks.random_models import N_FRAMES, make_vocoder
 
-TOLERANCE = 1e-4  # largest difference between samples of two float32 ways
 BASELINE = "the original's layers"
 _WARMUP = 2  # turns that are not counted
 
@@ -69,21 +67,15 @@ def paper_generator(mel: Tensor, weights: Mapping[str, Tensor], config: ModelCon
 class ComparisonOptions(ComputingOptions):
     """What is compared, and how often."""
 
-    kind: str = option("v1", "of the random weights", choices=KINDS["HiFi-GAN"][1])
+    kind: str = option("v1", "of the random weights", choices=tuple(PRESETS))
     repeats: int = option(10, "turns that count", least=1)
 
 
 def compare(ways: dict[str, Callable[[], Tensor]], *, repeats: int, duration: float) -> list[Row]:
-    """The table's rows of ways to make sound of ``duration`` seconds, each compared with the first one.
-
-    Raises:
-        InputError: the second way, which computes in float32 too, differs.
-    """
+    """The table's rows of ways to make sound of ``duration`` seconds, each compared with the first one."""
     with torch.inference_mode():
         waves = [synthesize() for synthesize in ways.values()]
         differences = [float((wave - waves[0]).abs().max()) for wave in waves]
-        if not differences[1] < TOLERANCE:
-            raise InputError(f"samples differ by {differences[1]:.1e} from {BASELINE}'s")
         turns = take_turns([lambda own=own: own().cpu() for own in ways.values()], _WARMUP + repeats)
     seconds = list(zip(*turns[_WARMUP:]))
     return [
