@@ -177,7 +177,7 @@ def benchmark_training(environ: dict[str, str], words: list[str]) -> None:
                 run |= {"AMP": str(amp).lower(), "OUTPUT_DIR": str(output)}
                 run_or_print(train.command(environ | run, [*map(str, [*further, *words])]))
                 runs.append(f"{processes}={output}/nvlog.json")
-    run_or_print([python(), "-m", "scripts.benchmarks.table", "sequences" if is_jasper else "training", *runs])
+    run_or_print([python(), "-m", "scripts.benchmarks.table", "training", *runs])
 
 
 def _numbers_of_gpus(one: SpeechTraining | JasperTraining, environ: dict[str, str]) -> list[int]:
@@ -264,7 +264,7 @@ class BenchmarkVariables(Device):
 
 def benchmark(environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
-    subjects = ("train", "inference", "serving", "feed", "vocoder", "gpu")
+    subjects = ("train", "inference", "serving", "feed", "gpu")
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
@@ -281,8 +281,6 @@ def benchmark(environ: dict[str, str], words: list[str]) -> None:
         flags = [*given(batch_size=own.batch_size, accumulation=own.accumulation), *["--cuda"] * min(gpus, 1)]
     elif what == "serving":
         flags = [*find_voice(environ, words).words(), *own.flags()]
-    elif what == "vocoder":
-        flags = replace(own, ema=None).flags()
     elif what == "feed":
         flags = replace(own, amp=False, ema=None).flags()
     exec_or_print([*launcher, *flags, *words])

@@ -64,7 +64,6 @@ TINY = {  # program -> options
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
-    "scripts.benchmarks.vocoder": "--repeats 1",
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",

@@ -4,13 +4,12 @@
 
 Features of noise with lengths like LJSpeech's are written once, and then read from the page cache: mels, pitch, texts
 and the aligner's priors. What is measured is train.py's own loader and sampler; on a GPU batches are copied through
-page-locked memory. Time is that of processors, so that other work on the machine changes it little: of loader processes
-and of the training process, which is fed at most as fast as it takes batches in. The figure "with so many cores" is for
-a machine that has one for each of these processes.
+page-locked memory. Time is that of processors, so that other work on the machine changes it little: of loading, which
+is measured in this process, and of taking batches from loader processes. The figure "with so many cores" is for a
+machine that has one for each process.
 """
 
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Sequence
@@ -56,8 +55,8 @@ class Figures:
 
     n_frames: int
     seconds: float  # on the clock
-    training_process: float  # seconds of processors
-    loaders: float  # seconds of processors
+    training_process: float  # s of a core
+    loaders: float  # s of a core, of all of them together
 
 
 def make_dataset(folder: Path, options: FeedOptions) -> FastPitchDataset:
@@ -67,18 +66,18 @@ def make_dataset(folder: Path, options: FeedOptions) -> FastPitchDataset:
     frames = torch.randint(FRAMES[0], FRAMES[1] + 1, (options.utterances,), generator=generator)
     lengths = (audio.hop_length * frames).tolist()
     make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=audio.sampling_rate, seed=options.seed)
-    text = TextConfig(cleaners=("basic_cleaners",))
     entries = read_list(folder, folder / LIST, learned_alignment=True)
+    text = TextConfig(cleaners=("basic_cleaners",))
     dataset = FastPitchDataset(folder, entries, audio=audio, text=text, n_speakers=1)
     network = FastPitch(ModelConfig(learned_alignment=True))
-    network.pitch_mean.fill_(150.0)
+    network.pitch_mean.fill_(150.0)  # Hz
     network.pitch_std.fill_(30.0)
     dataset.normalize_pitch_as(network)
     return dataset
 
 
 def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.device) -> Figures:
-    """Feed ``options.epochs`` epochs, without the time of one that starts processes and fills caches."""
+    """Feed ``options.epochs`` epochs after one that starts processes and fills caches."""
     datasets, _ = bucketed({"training": dataset}, options.length_buckets)
     sampler = GlobalBatchSampler(
         dataset.lengths,
@@ -87,28 +86,20 @@ def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.devic
         seed=options.seed,
         ranks=Ranks(),
     )
-    spent: list[tuple[float, ...]] = []  # frames, then seconds on the clock, in this process, in its children
-    for epochs in (1, 1 + options.epochs):
+
+    def feed(n_workers: int) -> tuple[int, float, float]:
         loader = build_loader(
-            datasets["training"],
-            sampler,
-            n_workers=options.num_workers,
-            pin_memory=device.type == "cuda",
-            seed=options.seed,
+            datasets["training"], sampler, n_workers=n_workers, pin_memory=device.type == "cuda", seed=options.seed
         )
-        before, seen = _clocks(), 0
-        for batch in raise_errors(batch for _ in range(epochs) for batch in loader):
-            seen += int(batch.to(device).n_frames)
-        del loader  # its processes end, and their time is known
-        spent.append((seen, *(b - a for a, b in zip(before, _clocks()))))
-    n_frames, *seconds = (long - short for short, long in zip(*spent))
-    return Figures(int(n_frames), *seconds)
+        n_frames, clock, processor = 0, 0.0, 0.0
+        for epoch in range(1 + options.epochs):
+            if epoch == 1:
+                n_frames, clock, processor = 0, time.perf_counter(), time.process_time()
+            n_frames += sum(int(batch.to(device).n_frames) for batch in raise_errors(loader))
+        return n_frames, time.perf_counter() - clock, time.process_time() - processor
 
-
-def _clocks() -> tuple[float, float, float]:
-    """Seconds on the clock, of this process, and of children that ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.perf_counter(), time.process_time(), children.ru_utime + children.ru_stime
+    _, _, loading = feed(0)
+    return Figures(*feed(options.num_workers), loading)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -124,12 +115,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         figures = measure(options, dataset, torch.device("cuda" if options.cuda else "cpu"))
     print(f"{options.num_workers} loader processes on {machine(cuda=False)}, {os.cpu_count()} cores")
     rates = {  # frames/s of one core
-        name: figures.n_frames / max(seconds, 1e-9)
-        for name, seconds in (("loaders", figures.loaders), ("training process", figures.training_process))
+        "loaders": figures.n_frames / figures.loaders,
+        "training process": figures.n_frames / figures.training_process,
     }
-    print(
-        *markdown([{"process": name, "frames/s of a core": f"{rate:,.0f}"} for name, rate in rates.items()]), sep="\n"
-    )
+    rows = [{"process": name, "frames/s of a core": f"{rate:,.0f}"} for name, rate in rates.items()]
+    print(*markdown(rows), sep="\n")
     on_cores = min(options.num_workers * rates["loaders"], rates["training process"])
     print(f"fed: {figures.n_frames / figures.seconds:,.0f} frames/s on this machine as it is now")
     print(f"with {options.num_workers + 1} cores: {on_cores:,.0f} frames/s")

@@ -29,7 +29,7 @@ from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.files import write_json
 from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
@@ -42,6 +42,7 @@ from scripts.benchmarks.random_models import LIST, configure, durations, make_co
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 ONE_SECOND = (87, 87)  # frames; longer than any segment
+PRECISIONS = ("fp32", "tf32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class BenchmarkOptions:
     batch_size: int = option(16, "utterances of one micro-batch", least=1, names=("-bs",))
     accumulation: int = option(4, "micro-batches an update", least=1)
     steps: int = option(5, "updates that are timed, for each line", least=1)
-    settings: tuple[str, ...] = option((), "lines of the table, such as fp32; all if not given")
+    settings: tuple[str, ...] = option((), "lines of the table; if not given, those of this device", choices=PRECISIONS)
     largest_batch: int | None = option(
         None, "find the largest batch that memory suffices for, from --batch-size up to this size", least=1
     )
@@ -83,15 +84,6 @@ SUBJECTS = {
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The precision of one line of a table."""
-
-    name: str
-    amp_dtype: torch.dtype | None = None
-    tf32: bool = False
-
-
-@dataclass(frozen=True)
 class Figures:
     """What was measured of one setting."""
 
@@ -101,48 +93,35 @@ class Figures:
     memory: float | None  # GiB: the GPU's peak; None on the CPU
 
 
-def chosen_settings(options: BenchmarkOptions) -> list[Setting]:
-    """The lines of the table; raises OptionError for one that this device does not have.
-
-    By default bfloat16 is left out, with a note, on a processor that emulates it: that takes a quarter of an hour.
-    """
-    settings = [Setting("fp32")]
-    if options.cuda:
-        settings += [Setting("tf32", tf32=True), Setting("float16", torch.float16, tf32=True)]
-    settings.append(Setting("bfloat16", torch.bfloat16, tf32=options.cuda))
-    if not options.settings and not options.cuda and not has_bfloat16(cuda=False):
-        note = "this processor has no bfloat16 instructions; --settings bfloat16 measures their emulation"
-        print(f"note: bfloat16 is left out: {note}", file=sys.stderr)
-        return settings[:-1]
-    known = {setting.name: setting for setting in settings}
-    for name in options.settings:
-        if name not in known:
-            raise OptionError(f"--settings {name!r}: expected some of {', '.join(map(repr, known))}")
-    return [known[name] for name in options.settings or known]
+def chosen_settings(options: BenchmarkOptions) -> tuple[str, ...]:
+    """The precisions to measure: by default those that this device has instructions for."""
+    if options.settings or options.cuda:
+        return options.settings or PRECISIONS
+    return ("fp32", "bfloat16") if has_bfloat16(cuda=False) else ("fp32",)
 
 
 def draw_lengths(count: int, options: BenchmarkOptions, further: Sequence[str]) -> tuple[list[int], int]:
     """Samples of ``count`` utterances, and their sampling rate in Hz; ``further`` are options of train.py."""
-    audio = AudioConfig()
     if get_model(options.model).role == "recognizer":
         rate = configure(options.model, further)[1].sampling_rate
         seconds = durations(count, options.max_duration, np.random.default_rng(options.seed))
         return [round(value * rate) for value in seconds], rate
-    least, most = SUBJECTS.get(options.model, Subject()).frames
+    audio, (least, most) = AudioConfig(), SUBJECTS.get(options.model, Subject()).frames
     frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(options.seed))
     return (audio.hop_length * frames).tolist(), audio.sampling_rate
 
 
 def build(
-    setting: Setting, options: BenchmarkOptions, further: Sequence[str], folder: Path, ranks: Ranks
+    setting: str, options: BenchmarkOptions, further: Sequence[str], folder: Path, ranks: Ranks
 ) -> tuple[Engine, Any]:
     """A new engine of the model, and its dataset of the corpus in ``folder``; ``further`` are options of train.py."""
     subject, files = SUBJECTS.get(options.model, Subject()), str(folder / LIST)
     words = ["--model", options.model, "--output", str(folder), "--dataset-path", str(folder)]
     words += ["--training-files", files, "--validation-files", files, *["--cuda"] * options.cuda]
     words += [*subject.options, *further]
-    if setting.amp_dtype is not None:
-        words += ["--amp", "--amp-dtype", setting.name]
+    amp_dtype = None if setting in ("fp32", "tf32") else getattr(torch, setting)
+    if amp_dtype is not None:
+        words += ["--amp", "--amp-dtype", setting]
     command = read_command(words)
     spec, run, training = command.spec, command.request.run, command.spec.training
     setup = training.set_up(command.options, command.request)
@@ -153,8 +132,8 @@ def build(
     dataset = training.build_dataset(
         setup.options, run.training_files, audio=setup.audio, text=setup.text, training=True
     )
-    computing = command.request.computing
-    Precision(options.cuda, setting.amp_dtype, setting.tf32, computing.cudnn_benchmark).prepare_process()
+    tf32 = options.cuda and setting != "fp32"
+    Precision(options.cuda, amp_dtype, tf32, command.request.computing.cudnn_benchmark).prepare_process()
     engine = build_engine(
         networks,
         training.build_objective(setup.options, setup.audio),
@@ -162,13 +141,13 @@ def build(
         replace(run, ema_decay=0.0),
         steps_per_epoch=options.steps,
         ranks=ranks,
-        amp_dtype=setting.amp_dtype,
+        amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
     return engine, dataset
 
 
-def measure(setting: Setting, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> Figures:
+def measure(setting: str, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> Figures:
     """Train a new model, on a corpus that is made for it, for one update and ``options.steps`` that are timed."""
     torch.manual_seed(options.seed)
     n_sequences = options.batch_size * options.accumulation * ranks.world_size  # of an update
@@ -243,10 +222,22 @@ def row_of(setting: str, batch_size: int, figures: Figures, *, first: Figures) -
     }
 
 
+def measure_if_it_fits(setting: str, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> Figures | None:
+    """The figures; None where memory does not suffice."""
+    try:
+        return measure(setting, options, further, ranks)
+    except (RuntimeError, MemoryError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        return None
+    finally:
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 def main() -> int:
     """Measure each setting in turn and print the table."""
     options, further = parse_args()
-    settings = chosen_settings(options)
     ranks = distributed.start(cuda=options.cuda)
     if ranks.is_main:
         print(f"{options.model} on {machine(cuda=options.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
@@ -255,32 +246,23 @@ def main() -> int:
     measured: list[tuple[str, Figures]] = []
     rows: list[Row] = []
 
-    def fits(setting: Setting, batch_size: int) -> bool:
-        try:
-            figures = measure(setting, replace(options, batch_size=batch_size), further, ranks)
-        except (RuntimeError, MemoryError) as error:
-            if not _is_out_of_memory(error):
-                raise
-            return False
-        finally:
-            gc.collect()
-            torch.cuda.empty_cache()
-        if ranks.is_main:
-            measured.append((setting.name, figures))
-            rows.append(row_of(setting.name, batch_size, figures, first=measured[0][1]))
-            print(*markdown(rows)[-1 if rows[1:] else 0 :], sep="\n", flush=True)
-            if options.json is not None:
-                write_json(options.json, {name: asdict(one) for name, one in measured})
+    def fits(setting: str, batch_size: int) -> bool:
+        figures = measure_if_it_fits(setting, replace(options, batch_size=batch_size), further, ranks)
+        if figures is None or not ranks.is_main:
+            return figures is not None
+        measured.append((setting, figures))
+        rows.append(row_of(setting, batch_size, figures, first=measured[0][1]))
+        print(*markdown(rows)[-1 if rows[1:] else 0 :], sep="\n", flush=True)
+        if options.json is not None:
+            write_json(options.json, {name: asdict(one) for name, one in measured})
         return True
 
-    found = []
-    for setting in settings:
+    for setting in chosen_settings(options):
         if options.largest_batch is not None:
             size = search(partial(fits, setting), smallest=options.batch_size, largest=options.largest_batch)
-            found.append(f"{setting.name}: the largest batch up to {options.largest_batch} that fits is {size}")
+            print(f"{setting}: the largest batch up to {options.largest_batch} that fits is {size}")
         elif not fits(setting, options.batch_size):
-            raise InputError(f"{setting.name}: out of memory at --batch-size {options.batch_size}")
-    print(*found, sep="\n", end="\n" * bool(found))
+            raise InputError(f"{setting}: out of memory at --batch-size {options.batch_size}")
     distributed.stop()
     return 0
 
