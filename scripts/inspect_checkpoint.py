@@ -69,9 +69,9 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
     for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
         voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
         contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
-        compared = contract.compare(voice.audio, owner="voice", assumed=voice.assumed)
-        fact = {"file": str(path), "model": other.model, "fits": not compared.lines}
-        found.append(fact | {"differs": compared.lines, "taken_to_be_equal": list(compared.unrecorded)})
+        lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
+        fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
+        found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
     return found
 
 
