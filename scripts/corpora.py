@@ -1,7 +1,6 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,12 +224,10 @@ def prepare_dataset(environ: dict[str, str], words: list[str]) -> None:
     preparation.print_next()
 
 
-def _download(source: str, archive: Path, unpacked: Path, checksum: str | None) -> None:
-    """Download and unpack an archive, elsewhere than it is to be: the folder is complete or absent."""
-    if not dry_run():
-        shutil.rmtree(unpacked, ignore_errors=True)
-    options = [source, "-o", archive, *given(sha256=checksum), "--unpack", unpacked]
-    run_or_print([python(), "-m", "scripts.datasets.download", *options])
+def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
+    """Make ``folder`` what the folder with ``member`` in an archive is."""
+    options = given(output=folder, member=member, sha256=checksum)
+    run_or_print([python(), "-m", "scripts.datasets.download", source, *options])
 
 
 @dataclass(frozen=True)
@@ -255,16 +252,10 @@ def download_ljspeech(environ: dict[str, str], words: list[str]) -> None:
     if (corpus / "metadata.csv").is_file():
         print(f"{corpus} exists already")
     else:
-        archive, unpacked = Path(f"{corpus}.tar.bz2"), Path(f"{corpus}.unpacking")
-        _download(own.archive, archive, unpacked, None if environ.get("DATASET_SHA256") == "" else own.checksum)
+        checksum = None if environ.get("DATASET_SHA256") == "" else own.checksum
+        _download(own.archive, corpus, "metadata.csv", checksum)
         if dry_run():
             return
-        found = [*unpacked.glob("metadata.csv"), *unpacked.glob("*/metadata.csv")]
-        if len(found) != 1:
-            raise InputError(f"{archive} holds no corpus in LJSpeech's layout (metadata.csv and wavs/)")
-        found[0].parent.rename(corpus)
-        shutil.rmtree(unpacked, ignore_errors=True)
-        archive.unlink(missing_ok=True)
         print(f"{corpus}: {len((corpus / 'metadata.csv').read_text(encoding='utf-8').splitlines())} clips")
     own_path = [] if corpus == Path("LJSpeech-1.1") else [f"DATASET_PATH={corpus}"]
     print_next("", [*own_path, "bash", "scripts/prepare_dataset.sh"])
@@ -300,20 +291,13 @@ def download_librispeech(environ: dict[str, str], words: list[str]) -> None:
     own: LibrispeechVariables = read_variables(LibrispeechVariables, environ)
     corpus = own.dataset_path
     for subset in own.subsets:
-        folder, archive, unpacked = (corpus / f"{subset}{end}" for end in ("", ".tar.gz", ".unpacking"))
+        folder = corpus / subset
         if folder.is_dir():
             print(f"{folder} exists already")
             continue
-        checksum = _LIBRISPEECH[subset] if own.verify else None
-        _download(f"{own.source}/{subset}.tar.gz", archive, unpacked, checksum)
+        _download(f"{own.source}/{subset}.tar.gz", folder, subset, _LIBRISPEECH[subset] if own.verify else None)
         if dry_run():
             continue
-        found = unpacked / "LibriSpeech" / subset
-        if not found.is_dir():
-            raise InputError(f"{archive} holds no folder LibriSpeech/{subset}")
-        found.rename(folder)
-        shutil.rmtree(unpacked)
-        archive.unlink(missing_ok=True)
         print(f"{folder}: {sum(1 for _ in folder.rglob('*.flac'))} recordings")
     if not dry_run():
         own_path = [] if corpus == Path("LibriSpeech") else [f"DATASET_PATH={corpus}"]
@@ -336,12 +320,13 @@ class DigitsVariables:
 def download_digits(environ: dict[str, str], words: list[str]) -> None:
     """Download the Free Spoken Digit Dataset."""
     own: DigitsVariables = read_variables(DigitsVariables, environ)
-    if (own.dataset / "recordings").is_dir():
-        print(f"{own.dataset}/recordings exists already")
+    recordings = own.dataset / "recordings"
+    if recordings.is_dir():
+        print(f"{recordings} exists already")
     else:
-        options = [own.archive, "--output", own.dataset, *given(sha256=own.checksum)]
-        run_or_print([python(), "-m", "scripts.datasets.download_fsdd", *options])
+        _download(own.archive, recordings, "recordings", own.checksum)
     if not dry_run():
+        print(f"{recordings}: {sum(1 for _ in recordings.glob('*.wav'))} recordings")
         own_path = [] if own.dataset == Path("fsdd") else [f"DATASET={own.dataset}"]
         print_next("", [*own_path, "bash", "scripts/train_digits.sh"])
 

@@ -117,10 +117,6 @@ class _Runs:
         run_or_print([python(), "inference.py", *own, *options, *self._flags, *["--amp"] * amp, *self.words])
         self.logs.append(log)
 
-    def flags(self, *, amp: bool) -> list[str]:
-        """Switches of a program that measures otherwise."""
-        return [*self._flags, *["--amp"] * amp]
-
     def print_table(self, kind: str) -> None:
         """Print the figures of all logs."""
         if not dry_run():
@@ -172,7 +168,7 @@ def _measure_transcribing(own: TranscribingBenchmark, runs: _Runs, folder: Path,
 def _measure_speaking(environ: dict[str, str], runs: _Runs, folder: Path, precisions: tuple[bool, ...]) -> None:
     own: SpeakingBenchmark = read_variables(SpeakingBenchmark, environ)
     voice: VoiceFiles = read_variables(VoiceFiles, environ)
-    phrases, compared = own.phrases, None
+    phrases = own.phrases
     for model, name, default in (
         ("HiFi-GAN", "hifigan", "random-v1"),
         ("WaveGlow", "waveglow", "random-256"),
@@ -187,11 +183,7 @@ def _measure_speaking(environ: dict[str, str], runs: _Runs, folder: Path, precis
         environ[name.upper()] = str(folder / f"{model}_{kind}.pt")
         if not voice.voice:
             phrases = phrases or folder / "random_mels.tsv"
-            compared = environ[name.upper()] if model == "HiFi-GAN" else compared
     phrases = phrases or Path("phrases/benchmark_8_128.tsv")
-    if compared:
-        flags = runs.flags(amp=True in precisions)
-        run_or_print([python(), "-m", "scripts.benchmarks.vocoder", compared, *given(repeats=own.repeats), *flags])
     if phrases == folder / "random_mels.tsv":  # a dry run has not made it
         voice = read_variables(VoiceFiles, environ)
     else:
@@ -200,14 +192,12 @@ def _measure_speaking(environ: dict[str, str], runs: _Runs, folder: Path, precis
         voice = replace(voice, hifigan=None, waveglow=None, harmonic=None)
     denoising = given(denoising_strength=own.denoising) if voice.vocoder else []
     options = [*given(input=phrases, repeats=own.repeats), *voice.words(), *denoising]
+    options += ["--benchmark"] if voice.vocoder else []  # times the first sound
     options += ["--no-audio"] * (not own.audio) + ["--torchscript"] * own.torchscript
     for amp in precisions:
         for size in own.batch_sizes:
             log = folder / f"nvlog_infer_{'amp' if amp else 'fp32'}_bs{size}.json"
             runs.measure(log, amp=amp, options=[*options, *given(batch_size=size)])
-        if voice.vocoder and not voice.tacotron2:  # which cannot be told to speak for 20 s
-            first_sound = [voice.vocoder, *denoising, *runs.flags(amp=amp), *given(voice=voice.fastpitch)]
-            run_or_print([python(), "-m", "scripts.benchmarks.first_sound", *first_sound])
 
 
 SCRIPTS = {

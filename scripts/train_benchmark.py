@@ -177,7 +177,7 @@ def benchmark_training(environ: dict[str, str], words: list[str]) -> None:
                 run |= {"AMP": str(amp).lower(), "OUTPUT_DIR": str(output)}
                 run_or_print(train.command(environ | run, [*map(str, [*further, *words])]))
                 runs.append(f"{processes}={output}/nvlog.json")
-    run_or_print([python(), "-m", "scripts.benchmarks.table", "sequences" if is_jasper else "training", *runs])
+    run_or_print([python(), "-m", "scripts.benchmarks.table", "training", *runs])
 
 
 def _numbers_of_gpus(one: SpeechTraining | JasperTraining, environ: dict[str, str]) -> list[int]:
@@ -247,11 +247,11 @@ def _find_largest_batch(environ: dict[str, str], words: list[str]) -> None:
     own: LargestBatch = read_variables(LargestBatch, environ)
     model, gpus = environ["MODEL"], own.number(1)  # another GPU would hold as much
     require_gpus(gpus)
-    largest = own.max_batch_size or (None if gpus else 8)
-    options = given(model=model, smallest=own.batch_size, steps=own.steps, largest=largest)
+    largest = own.max_batch_size or (2**16 if gpus else 8)
+    options = given(model=model, batch_size=own.batch_size, accumulation=1, steps=own.steps, largest_batch=largest)
     options += given(wn_channels=own.wn_channels) if model == "WaveGlow" else []
     options += ["--settings", *own.precisions] if own.precisions else []
-    exec_or_print([python(), "-m", "scripts.benchmarks.largest_batch", *options, *["--cuda"] * gpus, *words])
+    exec_or_print([python(), "-m", "scripts.benchmarks.train", *options, *["--cuda"] * gpus, *words])
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class BenchmarkVariables(Device):
 
 def benchmark(environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
-    subjects = ("train", "inference", "serving", "feed", "extract", "vocoder", "decoder", "gpu")
+    subjects = ("train", "inference", "serving", "feed", "gpu")
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
@@ -281,9 +281,7 @@ def benchmark(environ: dict[str, str], words: list[str]) -> None:
         flags = [*given(batch_size=own.batch_size, accumulation=own.accumulation), *["--cuda"] * min(gpus, 1)]
     elif what == "serving":
         flags = [*find_voice(environ, words).words(), *own.flags()]
-    elif what == "vocoder":
-        flags = replace(own, ema=None).flags()
-    elif what in ("feed", "decoder"):
+    elif what == "feed":
         flags = replace(own, amp=False, ema=None).flags()
     exec_or_print([*launcher, *flags, *words])
 
