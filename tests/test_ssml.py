@@ -41,9 +41,7 @@ def test_a_text_without_elements_stays_as_it_is(text: str):
     assert read_markup(text) == [Span(text)]
 
 
-@pytest.mark.parametrize(
-    "text", ["<break/>", "a<break\n/>b", "<p>a</p>", "</s>", "<s xml:lang='en'>", "<speak"]
-)
+@pytest.mark.parametrize("text", ["<break/>", "a<break\n/>b", "<p>a</p>", "</s>", "<s xml:lang='en'>", "<speak"])
 def test_a_tag_of_an_element_is_markup(text: str):
     assert has_markup(text)
 
