@@ -17,9 +17,8 @@ from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint,
 from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
-from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
+from common.checkpoints import open_checkpoint
 from common.config import AudioConfig
-from common.errors import InputError
 from common.precision import Precision
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
 from common.synthesis.measurements import FirstSound, first_sound
@@ -93,7 +92,7 @@ def test_the_context_of_hifigan_is_how_far_its_samples_depend_on_the_mel(config:
     assert (read[0], read[-1]) == (middle - context, middle + context)
 
 
-@pytest.mark.parametrize("n_frames", [1, 5, 16, 29, 30, 47, 48, 100, 1722, 4096, 20_000])
+@pytest.mark.parametrize("n_frames", [1, 16, 29, 48, 100, 4096, 20_000])
 @pytest.mark.parametrize("context", [0, 1, 13, 99, 700])
 def test_pieces_follow_each_other_start_small_and_stay_bounded(n_frames: int, context: int):
     pieces = list(plan_pieces(n_frames, context=context))
@@ -254,7 +253,3 @@ def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path
     assert title.startswith("v, 0.3 s of sound, FP32; ")
     n_pieces = len(list(plan_pieces(round(0.3 * 22050 / 64), context=CONTEXT)))
     assert row == f"|1.000|1.000|1.000|1.000|{n_pieces}.000|"  # a clock that ticks once a look
-    monkeypatch.undo()
-    save_checkpoint(voice, replace(load_checkpoint(voice), audio=replace(AUDIO, n_mels=9)))
-    with pytest.raises(InputError, match=r"voice\.pt: 9 mel channels, expected 8, as the vocoder's"):
-        first_sound_benchmark.main([str(vocoder), "--voice", str(voice)])
