@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 from limits import HANG_LIMIT
+from shell import ROOT, run_bash
 from singing_voice import singing_voice
 from tiny_served import serving
 
@@ -501,3 +502,25 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
             points = [] if moved is None else [{"x": x, "y": y - moved}]
             touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
         assert studio.value("pitch of OW1 in Hello") > 180
+
+
+INSTALL = """
+command() { case "$2" in chromium) [ -n "$HAS_BROWSER" ] ;; *) true ;; esac; }
+id() { echo "$USER_ID"; }
+apt-get() { echo "apt-get $*" >> "$LOG"; return "$STATUS"; }
+source "$1/scripts/lib/browser.sh"
+install_browser
+"""
+
+
+@pytest.mark.parametrize(
+    ("ci", "user", "has_browser", "status", "calls"),
+    [("true", "0", "", "0", 1), ("true", "0", "", "1", 2), ("", "0", "", "0", 0), ("true", "0", "1", "0", 0)],
+)
+def test_only_continuous_integration_installs_a_browser(tmp_path: Path, ci, user, has_browser, status, calls):
+    log = tmp_path / "log"
+    settings = {"CI": ci, "USER_ID": user, "HAS_BROWSER": has_browser, "STATUS": status, "LOG": str(log)}
+    result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
+    assert result.returncode == 0, result.stderr
+    assert len(log.read_text().splitlines() if log.exists() else []) == calls
+    assert ("could not be installed" in result.stderr) == (status == "1")
