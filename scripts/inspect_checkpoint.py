@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.cli import ArgumentParser, run
-from common.errors import InputError, one_line
+from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.registry import available_models, get_model
 
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     last = ""
     for name, value in table(facts):
-        print(one_line(f"{name if name != last else '':<13} {value}".rstrip()))
+        print(f"{name if name != last else '':<13} {value}".rstrip())
         last = name
 
 
