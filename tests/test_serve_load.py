@@ -50,9 +50,3 @@ def test_options_that_the_load_test_does_not_have_go_to_the_server():
     args, options = parse_args(words[3:])
     assert (args.clients, args.rounds) == (7, 2)
     assert options == ["--fastpitch", "v.pt", "--hifigan", "h.pt", "--batch-size", "2"]
-
-
-def test_the_script_serves_what_its_variables_name():
-    variables = {"TACOTRON2": "t.pt", "WAVEGLOW": "w.pt", "JASPER": "j.pt", "AMP": "true", "NUM_GPUS": "0"}
-    (words,) = dry_run("scripts/serve.sh", "--port", "90", **variables)
-    assert words[1:] == "serve.py --tacotron2 t.pt --waveglow w.pt --jasper j.pt --amp --port 90".split()
