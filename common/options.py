@@ -283,15 +283,17 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str], **others: Any) -> Any:
+def read_variables(kind: type, environ: Mapping[str, str], *, only: Collection[str], **others: Any) -> Any:
     """The dataclass ``kind`` with the values of the variables of its options; those that are empty are not set.
+
+    ``only`` are the fields that are read; ``others`` are the values of further fields.
 
     Raises:
         OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
     """
     values = dict(others)
     for name, hint, known in options_of(kind):
-        for variable in (one for one in variables_of(known) if environ.get(one)):
+        for variable in (one for one in variables_of(known) if name in only and environ.get(one)):
             value = _read_variable(variable, environ[variable], hint, known)
             if values.setdefault(name, value) != value:
                 first = next(one for one in variables_of(known) if environ.get(one))

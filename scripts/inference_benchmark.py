@@ -1,230 +1,135 @@
 """Scripts that measure speaking and transcribing: inference_benchmark.sh."""
 
-import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from common.errors import OptionError
-from common.options import option, read_switch, read_variables
+from common.registry import get_model
 from scripts.launch import (
+    GPU,
     JASPER,
     MODELS,
     SPEAKING,
-    Gpus,
     Script,
+    cuda,
     dry_run,
     given,
     passed_on,
+    precisions,
     python,
     run_or_print,
-    variable,
 )
-from scripts.voices import VoiceFiles, find_voice
+from scripts.train import librispeech_manifest
+from scripts.variables import Variables
+from scripts.voices import VOCODERS, VOICE, find_voice, vocoder_of, voice_of, voice_words
 
-_OWN_LOGS = "each run has a log of its own in OUTPUT_DIR; leave it out"
-
-
-def _read_precisions(text: str) -> tuple[bool, ...]:
-    """Whether each run is in mixed precision: true, false or both."""
-    return (False, True) if text == "both" else (read_switch("AMP", text),)
+_JASPER = get_model("Jasper").inference.options
 
 
-@dataclass(frozen=True)
-class InferenceVariables(Gpus):
-    """Variables of inference_benchmark.sh for all models."""
-
-    warmup: int | None = variable(
-        "WARMUP",
-        None,
-        "batches before measuring; empty: 16 on a GPU, 2 on a CPU",
-        least=0,
-        published=("NUM_WARMUP_STEPS",),
-    )
-    cudnn_benchmark: bool = variable("CUDNN_BENCHMARK", True, "cuDNN tries its algorithms for each shape, on a GPU")
-    amp: str | None = variable(
-        "AMP", None, "true, false, or both, which adds the speed-up; by default false, of Jasper both"
-    )
-    output_dir: Path | None = variable(
-        "OUTPUT_DIR", None, "folder for the results, by default output/benchmark_inference or benchmark_jasper"
-    )
-
-
-@dataclass(frozen=True)
-class SpeakingBenchmark:
-    """Variables of voices and vocoders; a vocoder may be random-..., which makes one of random weights."""
-
-    denoising: float = variable("DENOISING", 0.0, "how much of the vocoder's own noise is subtracted", least=0)
-    phrases: Path | None = variable(
-        "PHRASES",
-        None,
-        "list to speak; empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice",
-        published=("FILELIST",),
-    )
-    batch_sizes: tuple[int, ...] = variable(
-        "BS_SEQUENCE", (1, 4, 8), "batch sizes", least=1, most=99999, published=("BATCH_SIZE",)
-    )
-    repeats: int = variable("REPEATS", 100, "times that the list is synthesized", least=1, most=99999)
-    audio: bool = variable("AUDIO", True, "false: measure the text-to-mel model only")
-    torchscript: bool = variable("TORCHSCRIPT", False, "compile the networks to TorchScript")
-
-
-@dataclass(frozen=True)
-class TranscribingBenchmark:
-    """Variables of Jasper."""
-
-    jasper: Path | None = variable(
-        "JASPER", None, "checkpoint; empty: random weights for MODEL_CONFIG", published=("CHECKPOINT",)
-    )
-    model_config: Path = variable(
-        "MODEL_CONFIG", Path("jasper/configs/jasper10x5dr_speedp-online_speca.yaml"), "YAML file that configures Jasper"
-    )
-    batch_sizes: tuple[int, ...] = variable("BATCH_SIZE_SEQ", (1, 2, 4, 8, 16), "batch sizes", least=1)
-    durations: tuple[str, ...] = variable("MAX_DURATION_SEQ", ("2", "7", "16.7"), "s, of the recordings of a batch")
-    dataset_path: Path = variable(
-        "DATASET_PATH", Path("LibriSpeech"), "folder of the corpus", published=("DATASET_DIR", "DATA_DIR")
-    )
-    manifest: Path | None = variable(
-        "MANIFEST", None, "manifest or list to transcribe, by default LibriSpeech's dev-clean"
-    )
-    pad_to_max_duration: bool = variable("PAD_TO_MAX_DURATION", True, "false: pad batches to their longest recording")
-    iterations: int = variable(
-        "ITERATIONS", 500, "batches that are measured, about", least=1, most=99999, published=("NUM_STEPS",)
-    )
-
-
-@dataclass(frozen=True)
-class PassedOn:
-    """Variables of Jasper's original that are options of inference.py."""
-
-    pad_leading: int | None = option(None, "frames before the recordings", least=0, published=("PAD_LEADING",))
-
-
-class _Runs:
-    """Runs of inference.py with the same arguments, each with a log."""
-
-    def __init__(self, own: InferenceVariables, words: list[str]) -> None:
-        self.words = words
-        self.gpu = own.number(1) > 0
-        self.logs: list[Path] = []
-        self._flags = ["--cuda"] * self.gpu + ["--cudnn-benchmark"] * (self.gpu and own.cudnn_benchmark)
-        self._warmup = (16 if self.gpu else 2) if own.warmup is None else own.warmup
-
-    def measure(self, log: Path, *, amp: bool, options: list[str | Path]) -> None:
-        """One run."""
+def benchmark_inference(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Measure latency and throughput of a model by batch size and precision."""
+    gpu = cuda(own)
+    flags = [*gpu, *["--cudnn-benchmark"] * (own.cudnn_benchmark and bool(gpu))]
+    warmup = (16 if gpu else 2) if own.warmup is None else own.warmup
+    folder, logs = own.output_dir or Path(), []
+    if own.model == "Jasper":
+        table, runs = "recognition", _transcribing_runs(own, folder)
+        words = [*passed_on([_JASPER], environ), *words]
+    else:
+        table, runs = "inference", _speaking_runs(own, folder, flags, words)
+    for name, options in runs:
+        log = folder / name
         if not dry_run():
             log.unlink(missing_ok=True)  # figures of an earlier run
-        own = given(log_file=log, warmup_steps=self._warmup)
-        run_or_print([python(), "inference.py", *own, *options, *self._flags, *["--amp"] * amp, *self.words])
-        self.logs.append(log)
-
-    def flags(self, *, amp: bool) -> list[str]:
-        """Switches of a program that measures otherwise."""
-        return [*self._flags, *["--amp"] * amp]
-
-    def print_table(self, kind: str) -> None:
-        """Print the figures of all logs."""
-        if not dry_run():
-            run_or_print([python(), "-m", "scripts.benchmarks.table", kind, *self.logs])
+        run_or_print([python(), "inference.py", *given(log_file=log, warmup_steps=warmup), *options, *flags, *words])
+        logs.append(log)
+    if not dry_run():
+        run_or_print([python(), "-m", "scripts.benchmarks.table", table, *logs])
 
 
-def benchmark_inference(environ: dict[str, str], words: list[str]) -> None:
-    """Measure latency and throughput of a model by batch size and precision."""
-    own: InferenceVariables = read_variables(InferenceVariables, environ)
-    is_jasper = environ["MODEL"] == "Jasper"
-    precisions = _read_precisions(own.amp or ("both" if is_jasper else "false"))
-    runs = _Runs(own, [*passed_on(PassedOn, environ), *words] if is_jasper else words)
-    folder = own.output_dir or Path(f"output/benchmark_{'jasper' if is_jasper else 'inference'}")
-    if is_jasper:
-        _measure_transcribing(read_variables(TranscribingBenchmark, environ), runs, folder, precisions)
-        runs.print_table("recognition")
-    else:
-        _measure_speaking(environ, runs, folder, precisions)
-        runs.print_table("inference")
+def _make_random(folder: Path, model: str, *words: str | Path) -> None:
+    run_or_print([python(), "-m", "scripts.benchmarks.random_models", folder, "--model", model, *map(str, words)])
 
 
-def _measure_transcribing(own: TranscribingBenchmark, runs: _Runs, folder: Path, precisions: tuple[bool, ...]) -> None:
-    random_models = [python(), "-m", "scripts.benchmarks.random_models"]
-    config = given(model_config=own.model_config)
-    for duration in own.durations:
-        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", duration):  # part of names of folders
-            raise OptionError(f"MAX_DURATION_SEQ={' '.join(own.durations)}: expected seconds, such as 2 7 16.7")
-    checkpoint = own.jasper
+def _transcribing_runs(own: Variables, folder: Path) -> Iterator[tuple[str, list[str | Path]]]:
+    """Log and options of each run of Jasper, with random weights or noise where there are no others."""
+    config, checkpoint = given(model_config=own.model_config), own.jasper
     if checkpoint is None:
         checkpoint = folder / "weights/Jasper_random.pt"
-        run_or_print([*random_models, checkpoint.parent, "--model", "Jasper", "--count", "1", *config])
-    for duration in own.durations:
+        _make_random(checkpoint.parent, "Jasper", "--count", "1", *config)
+    for seconds in own.durations:
         for size in own.batch_sizes:
-            corpus = own.dataset_path
-            manifest = own.manifest or corpus / "librispeech-dev-clean-wav.json"
+            corpus = own.dataset_path or Path("LibriSpeech")
+            manifest = own.manifest or librispeech_manifest(corpus, "dev-clean")
             if not manifest.exists():
-                corpus = folder / f"noise_{duration}s"
+                corpus = folder / f"noise_{seconds:g}s"
                 manifest = corpus / "list.txt"
-                made = [corpus, "--model", "Jasper", "--no-checkpoint", "--all-longest"]
-                run_or_print([*random_models, *made, *given(count=size, max_duration=duration), *config])
+                made = given(count=size, max_duration=seconds)
+                _make_random(corpus, "Jasper", "--no-checkpoint", "--all-longest", *made, *config)
             options = given(jasper=checkpoint, input=manifest, dataset_path=corpus, batch_size=size)
-            options += [*given(max_duration=duration), *["--pad-to-max-duration"] * own.pad_to_max_duration]
+            options += [*given(max_duration=seconds), *["--pad-to-max-duration"] * own.pad_to_max_duration]
             options += given(iterations=own.iterations, max_utterances=size * own.iterations)
-            for amp in precisions:
-                log = folder / f"nvlog_{'amp' if amp else 'fp32'}_bs{size}_{duration}s.json"
-                runs.measure(log, amp=amp, options=options)
+            for amp in precisions(own):
+                yield f"nvlog_{'amp' if amp else 'fp32'}_bs{size}_{seconds:g}s.json", [*options, *["--amp"] * amp]
 
 
-def _measure_speaking(environ: dict[str, str], runs: _Runs, folder: Path, precisions: tuple[bool, ...]) -> None:
-    own: SpeakingBenchmark = read_variables(SpeakingBenchmark, environ)
-    voice: VoiceFiles = read_variables(VoiceFiles, environ)
-    phrases, compared = own.phrases, None
-    for model, name, default in (
-        ("HiFi-GAN", "hifigan", "random-v1"),
-        ("WaveGlow", "waveglow", "random-256"),
-        ("Harmonic", "harmonic", "random-256"),
-    ):
-        file = getattr(voice, name) or (default if environ["MODEL"] == model else "")
-        if not file.startswith("random-"):
+def _speaking_runs(
+    own: Variables, folder: Path, flags: list[str], words: list[str]
+) -> Iterator[tuple[str, list[str | Path]]]:
+    """Log and options of each run of a voice or a vocoder; a vocoder random-... gets random weights.
+
+    A HiFi-GAN without a voice is compared with the layers of its paper first, and what streams is timed to its first
+    sound.
+    """
+    phrases, needs_voice = own.phrases, True
+    for model, name in VOCODERS.items():
+        default = "random-v1" if model == "HiFi-GAN" else "random-256"
+        kind = (getattr(own, name) or (default if own.model == model else "")).partition("random-")[2]
+        if not kind:
             continue
-        kind = file.removeprefix("random-")
-        made = [folder, *given(model=model, kind=kind, count=max(own.batch_sizes))]
-        run_or_print([python(), "-m", "scripts.benchmarks.random_models", *made])
-        environ[name.upper()] = str(folder / f"{model}_{kind}.pt")
-        if not voice.voice:
+        _make_random(folder, model, *given(kind=kind, count=max(own.batch_sizes)))
+        checkpoint = str(folder / f"{model}_{kind}.pt")
+        own = replace(own, **{name: checkpoint})
+        if voice_of(own) is None:
+            needs_voice = phrases is not None
             phrases = phrases or folder / "random_mels.tsv"
-            compared = environ[name.upper()] if model == "HiFi-GAN" else compared
-    phrases = phrases or Path("phrases/benchmark_8_128.tsv")
-    if compared:
-        flags = runs.flags(amp=True in precisions)
-        run_or_print([python(), "-m", "scripts.benchmarks.vocoder", compared, *given(repeats=own.repeats), *flags])
-    if phrases == folder / "random_mels.tsv":  # a dry run has not made it
-        voice = read_variables(VoiceFiles, environ)
-    else:
-        voice = find_voice(environ, runs.words, phrases=phrases, audio=own.audio)
+            if model == "HiFi-GAN":
+                measured = [checkpoint, *given(repeats=own.repeats), *flags, *["--amp"] * (True in precisions(own))]
+                run_or_print([python(), "-m", "scripts.benchmarks.vocoder", *measured])
+    own = replace(own, phrases=phrases or Path("phrases/benchmark_8_128.tsv"))
+    if needs_voice:
+        own = find_voice(own, words, audio=own.audio)
     if not own.audio:
-        voice = replace(voice, hifigan=None, waveglow=None, harmonic=None)
-    denoising = given(denoising_strength=own.denoising) if voice.vocoder else []
-    options = [*given(input=phrases, repeats=own.repeats), *voice.words(), *denoising]
+        own = replace(own, hifigan=None, waveglow=None, harmonic=None)
+    vocoder = vocoder_of(own)
+    denoising = given(denoising_strength=own.denoising) if vocoder else []
+    options = [*given(input=own.phrases, repeats=own.repeats), *voice_words(own), *denoising]
     options += ["--no-audio"] * (not own.audio) + ["--torchscript"] * own.torchscript
-    for amp in precisions:
+    for amp in precisions(own):
         for size in own.batch_sizes:
-            log = folder / f"nvlog_infer_{'amp' if amp else 'fp32'}_bs{size}.json"
-            runs.measure(log, amp=amp, options=[*options, *given(batch_size=size)])
-        if voice.vocoder and not voice.tacotron2:  # which cannot be told to speak for 20 s
-            first_sound = [voice.vocoder, *denoising, *runs.flags(amp=amp), *given(voice=voice.fastpitch)]
-            run_or_print([python(), "-m", "scripts.benchmarks.first_sound", *first_sound])
+            name = f"nvlog_infer_{'amp' if amp else 'fp32'}_bs{size}.json"
+            yield name, [*options, *given(batch_size=size), *["--amp"] * amp]
+        if vocoder and not own.tacotron2:  # which cannot be told to speak for 20 s
+            timed = [vocoder, *denoising, *flags, *["--amp"] * amp, *given(voice=own.fastpitch)]
+            run_or_print([python(), "-m", "scripts.benchmarks.first_sound", *timed])
 
 
 SCRIPTS = {
     "inference_benchmark": Script(
         benchmark_inference,
         {
-            InferenceVariables: (),
-            VoiceFiles: SPEAKING,
-            SpeakingBenchmark: SPEAKING,
-            TranscribingBenchmark: JASPER,
-            PassedOn: JASPER,
+            f"{GPU} warmup cudnn_benchmark amp output_dir batch_sizes": (),
+            f"{VOICE} phrases denoising repeats audio torchscript": SPEAKING,
+            "jasper model_config durations dataset_path manifest pad_to_max_duration iterations": JASPER,
+            _JASPER: JASPER,
         },
         models=MODELS,
-        removed={
-            "LOG_FILE": _OWN_LOGS,
-            "SEED": "transcribing draws no random numbers; leave it out",
-            "DATASET": "set MANIFEST to its manifest",
+        defaults={
+            "": "AMP=false OUTPUT_DIR=output/benchmark_inference BS_SEQUENCE='1 4 8'",
+            "Jasper": "AMP=both OUTPUT_DIR=output/benchmark_jasper BS_SEQUENCE='1 2 4 8 16' "
+            "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_speca.yaml",
         },
+        removed="LOG_FILE SEED DATASET",
+        default_models={"BATCH_SIZE_SEQ": "Jasper"},
     )
 }

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.files import write_text
-from common.options import option_of, options_of
+from common.options import option_of
 from common.registry import available_models, get_model
+from scripts.launch import REMOVED
 from scripts.options_page import parser_of
 from scripts.start import all_scripts
 
@@ -108,13 +109,12 @@ def published_variables() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     """Variables of the originals with what replaces them -> the scripts and the models (none: all) that have them."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for script, one in sorted(all_scripts().items()):
-        for kind, models in one.variables.items():
-            for field, _, known in options_of(kind):
-                here = known.variable or option_of(field)
-                for name in (name for name in known.published if name[0] != "-"):
-                    found.setdefault((name, here), {})[script] = tuple(models)
-        for name, reason in one.removed.items():
-            found.setdefault((name, reason), {})[script] = ()
+        for field, known, _, models in one.declarations():
+            here = known.variable or option_of(field)
+            for name in (name for name in known.published if name[0] != "-"):
+                found.setdefault((name, here), {})[script] = tuple(models)
+        for name in one.removed.split():
+            found.setdefault((name, REMOVED[name]), {})[script] = ()
     return dict(sorted(found.items()))
 
 

@@ -160,7 +160,7 @@ with.
         for variable, default, meaning, models in variables_of(script):
             only = f" ({', '.join(models)})" if models else ""
             text += f"| `{variable}` | {default and f'`{default}`'} | {_escape(meaning + only)} |\n"
-        text += f"\nThe variables of {script.calls} apply too.\n" if script.calls else ""
+        text += "\nThe variables of scripts/train.sh apply too.\n" if script.trains else ""
     return text
 
 
