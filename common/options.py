@@ -127,7 +127,7 @@ def add_options(
             nested = parser.add_argument_group(title, about)
             for name, hint, found in options_of(given_kind):
                 value = getattr(given_kind, name)
-                bracketed = replace(found, help=f"{found.help} [{_words_of(value)}]", negatable=True)
+                bracketed = replace(found, help=f"{found.help} [{words_of_value(value)}]", negatable=True)
                 _add_option(nested, name, hint, bracketed, None)
         elif (known := declared(one)) is not None:
             section = known.section or title
@@ -135,9 +135,9 @@ def add_options(
             _add_option(container, one.name, _hint(kind, one), known, defaults.get(one.name, one.default))
 
 
-def _words_of(value: Any) -> str:
+def words_of_value(value: Any) -> str:
     """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple | list):
         return str(value)
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 

@@ -79,5 +79,5 @@ class InferenceOptions:
         0,
         "frames of silence before each recording; published inference had 16, training has none",
         least=0,
-        published=("PAD_LEADING",),
+        variable="PAD_LEADING",
     )

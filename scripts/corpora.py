@@ -1,7 +1,6 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,12 +163,10 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     print_next(what, [*words, "bash", f"scripts/{script}.sh"])
 
 
-def _download(source: str, archive: Path, unpacked: Path, checksum: str | None) -> None:
-    """Download and unpack an archive, elsewhere than it is to be: the folder is complete or absent."""
-    if not dry_run():
-        shutil.rmtree(unpacked, ignore_errors=True)
-    options = [source, "-o", archive, *given(sha256=checksum), "--unpack", unpacked]
-    run_or_print([python(), "-m", "scripts.datasets.download", *options])
+def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
+    """Make ``folder`` what the folder with ``member`` in an archive is."""
+    options = given(output=folder, member=member, sha256=checksum)
+    run_or_print([python(), "-m", "scripts.datasets.download", source, *options])
 
 
 def _print_script(name: str, value: Path, default: str, script: str) -> None:
@@ -183,17 +180,10 @@ def download_ljspeech(own: Variables, environ: dict[str, str], words: list[str])
     if (corpus / "metadata.csv").is_file():
         print(f"{corpus} exists already")
     else:
-        archive, unpacked = Path(f"{corpus}.tar.bz2"), Path(f"{corpus}.unpacking")
         checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
-        _download(own.archive, archive, unpacked, checksum)
+        _download(own.archive, corpus, "metadata.csv", checksum)
         if dry_run():
             return
-        found = [*unpacked.glob("metadata.csv"), *unpacked.glob("*/metadata.csv")]
-        if len(found) != 1:
-            raise InputError(f"{archive} holds no corpus in LJSpeech's layout (metadata.csv and wavs/)")
-        found[0].parent.rename(corpus)
-        shutil.rmtree(unpacked, ignore_errors=True)
-        archive.unlink(missing_ok=True)
         print(f"{corpus}: {len((corpus / 'metadata.csv').read_text(encoding='utf-8').splitlines())} clips")
     _print_script("DATASET_PATH", corpus, "LJSpeech-1.1", "prepare_dataset.sh")
 
@@ -202,34 +192,27 @@ def download_librispeech(own: Variables, environ: dict[str, str], words: list[st
     """Download subsets of LibriSpeech."""
     corpus = own.dataset_path or Path("LibriSpeech")
     for subset in own.subsets or LIBRISPEECH:
-        folder, archive, unpacked = (corpus / f"{subset}{end}" for end in ("", ".tar.gz", ".unpacking"))
+        folder = corpus / subset
         if folder.is_dir():
             print(f"{folder} exists already")
             continue
-        _download(f"{own.source}/{subset}.tar.gz", archive, unpacked, LIBRISPEECH[subset] if own.verify else None)
-        if dry_run():
-            continue
-        found = unpacked / "LibriSpeech" / subset
-        if not found.is_dir():
-            raise InputError(f"{archive} holds no folder LibriSpeech/{subset}")
-        found.rename(folder)
-        shutil.rmtree(unpacked)
-        archive.unlink(missing_ok=True)
-        print(f"{folder}: {sum(1 for _ in folder.rglob('*.flac'))} recordings")
+        _download(f"{own.source}/{subset}.tar.gz", folder, subset, LIBRISPEECH[subset] if own.verify else None)
+        if not dry_run():
+            print(f"{folder}: {sum(1 for _ in folder.rglob('*.flac'))} recordings")
     if not dry_run():
         _print_script("DATASET_PATH", corpus, "LibriSpeech", "preprocess_librispeech.sh")
 
 
 def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download the Free Spoken Digit Dataset."""
-    folder = Path(own.dataset)
-    if (folder / "recordings").is_dir():
-        print(f"{folder}/recordings exists already")
+    recordings = Path(own.dataset) / "recordings"
+    if recordings.is_dir():
+        print(f"{recordings} exists already")
     else:
-        options = [own.archive, "--output", folder, *given(sha256=own.checksum)]
-        run_or_print([python(), "-m", "scripts.datasets.download_fsdd", *options])
+        _download(own.archive, recordings, "recordings", own.checksum)
     if not dry_run():
-        _print_script("DATASET", folder, "fsdd", "train_digits.sh")
+        print(f"{recordings}: {sum(1 for _ in recordings.glob('*.wav'))} recordings")
+        _print_script("DATASET", Path(own.dataset), "fsdd", "train_digits.sh")
 
 
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:

@@ -15,16 +15,7 @@ from typing import Any, NamedTuple
 
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
-from common.options import (
-    Option,
-    add_options,
-    option_of,
-    options_of,
-    read_switch,
-    read_variables,
-    variables_of,
-    words_of_variables,
-)
+from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
 from common.signals import TerminatedError
 from scripts.variables import Variables
 
@@ -107,9 +98,17 @@ class Script:
         for one, models in self.variables.items():
             kind = Variables if isinstance(one, str) else one
             for name, _, known in options_of(kind):
-                if kind is not Variables or name in str(one).split():
+                if (kind is not Variables or name in str(one).split()) and known.variable not in self.removed.split():
                     default = None if name in self.of_model else getattr(kind, name, None)
                     yield Declaration(name, known, default, models)
+
+    def passed_on(self, environ: Mapping[str, str]) -> list[str]:
+        """The words of a command line that the set variables stand for which are of an option of a command."""
+        parser = ArgumentParser(add_help=False)
+        for kind, models in self.variables.items():
+            if not isinstance(kind, str) and (not models or environ.get("MODEL") in models):
+                add_options(parser, kind)
+        return words_of_variables(parser, environ)
 
     def start(self, environ: dict[str, str], words: Sequence[str]) -> None:
         """Run with these variables and arguments."""
@@ -139,7 +138,7 @@ class Script:
                     defaults[name] = words.pop(0) or defaults.get(name, "")
         declared = [one for one in self.declarations() if not one.models or model in one.models]
         known = [*(self.trains.declarations() if self.trains else ()), *declared]
-        names = {one.option.variable: variables_of(one.option) for one in known}
+        names = {name: group for group in (variables_of(one.option) for one in known) for name in group}
         for name, value in defaults.items():
             if not any(environ.get(other) for other in names.get(name, [name])):
                 environ[name] = value
@@ -177,14 +176,6 @@ def given(**values: Any) -> list[Any]:
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
-def passed_on(kinds: Sequence[type], environ: Mapping[str, str]) -> list[str]:
-    """The words of a command line that the set variables of dataclasses stand for, whose fields are its options."""
-    parser = ArgumentParser(add_help=False)
-    for kind in kinds:
-        add_options(parser, kind)
-    return words_of_variables(parser, environ)
-
-
 def number_of_gpus(own: Variables, most: int | None = None) -> int:
     """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
     if own.num_gpus == "auto":
@@ -195,11 +186,6 @@ def number_of_gpus(own: Variables, most: int | None = None) -> int:
     if most is not None and int(own.num_gpus) > most:
         raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
     return int(own.num_gpus)
-
-
-def precisions(own: Variables) -> list[bool]:
-    """Whether each run is in mixed precision."""
-    return [False, True] if own.amp == "both" else [read_switch("AMP", word) for word in own.amp.split()]
 
 
 def cuda(own: Variables) -> list[str]:

@@ -19,7 +19,6 @@ from scripts.launch import (
     cuda,
     exec_or_print,
     given,
-    passed_on,
     python,
     require,
     run_or_print,
@@ -28,23 +27,21 @@ from scripts.train import librispeech_manifest
 from scripts.variables import Variables
 from scripts.voices import VOICE, find_newest, find_voice, vocoder_of, voice_of, voice_words
 
-_SPEAKING = (VoiceOptions, OutputOptions, MeasuringOptions, get_model("WaveGlow").inference.options)
-_TRANSCRIBING = (TranscribingOptions, get_model("Jasper").inference.options)
-_WEIGHTS = (ComputingOptions, EmaOptions)
+SPEAKING_OPTIONS = (VoiceOptions, OutputOptions, MeasuringOptions, get_model("WaveGlow").inference.options)
+TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.options)
 _LIBRISPEECH = Path("LibriSpeech")
 
 
 def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Speak a list, or transcribe one with Jasper."""
-    kinds: Sequence[type]
     if own.model == "Jasper":
-        corpus, kinds = own.dataset_path or _LIBRISPEECH, _TRANSCRIBING
+        corpus = own.dataset_path or _LIBRISPEECH
         manifest = own.manifest or librispeech_manifest(corpus, own.dataset)
         transcripts = (own.output_dir or Path("output/transcripts")) / "transcripts.json"
         jasper = own.jasper or find_newest("Jasper")
         options = given(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
-        own, kinds = find_voice(own, words), _SPEAKING
+        own = find_voice(own, words)
         defaults = {"SPEAKER": "0"} if own.fastpitch else {}
         if own.waveglow:
             defaults |= {"SIGMA": "0.9", "DENOISING": "0.01"}
@@ -54,14 +51,13 @@ def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> No
         numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
         output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
         options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]
-        options += ["--torchscript"] * own.torchscript
-    options += [*passed_on([*kinds, ComputingOptions], environ), *cuda(own)]
+    options += [*SCRIPTS["inference_example"].passed_on(environ), *cuda(own)]
     exec_or_print([python(), "inference.py", *options, *words])
 
 
 def evaluate_voice(own: Variables, environ: dict[str, str], words: Sequence[str | Path]) -> None:
     """Evaluate a voice or a vocoder on a list."""
-    options = [*given(output=own.output_dir, jasper=own.jasper), *passed_on([EvaluationOptions, *_WEIGHTS], environ)]
+    options = [*given(output=own.output_dir, jasper=own.jasper), *SCRIPTS["evaluate_voice"].passed_on(environ)]
     exec_or_print([python(), "-m", "scripts.evaluate_voice", *cuda(own), *options, *words])
 
 
@@ -78,15 +74,13 @@ def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
         print(manifest, flush=True)
         output = (own.output_dir or Path()) / f"{manifest.stem}.json"
         options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        run_or_print(
-            [python(), "inference.py", *options, *passed_on([*_TRANSCRIBING, ComputingOptions], environ), *words]
-        )
+        run_or_print([python(), "inference.py", *options, *SCRIPTS["evaluation"].passed_on(environ), *words])
 
 
 def serve(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Serve a voice; serve.py reads the key itself."""
     options = [*voice_words(find_voice(own, words)), *given(jasper=own.jasper), *cuda(own)]
-    exec_or_print([python(), "serve.py", *options, *passed_on(_WEIGHTS, environ), *words])
+    exec_or_print([python(), "serve.py", *options, *SCRIPTS["serve"].passed_on(environ), *words])
 
 
 SCRIPTS = {
@@ -96,9 +90,9 @@ SCRIPTS = {
             f"{GPU} output_dir dataset_path": (),
             ComputingOptions: (),
             f"{VOICE} phrases torchscript": SPEAKING,
-            **dict.fromkeys(_SPEAKING, SPEAKING),
+            **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
             "jasper dataset manifest": JASPER,
-            **dict.fromkeys(_TRANSCRIBING, JASPER),
+            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
         },
         models=MODELS,
         defaults={"": "BATCH_SIZE=32 PHRASES=phrases/devset10.tsv DATASET=test-other"},
@@ -110,7 +104,7 @@ SCRIPTS = {
             f"{GPU} output_dir jasper": (),
             ComputingOptions: (),
             "dataset_path datasets manifests": JASPER,
-            **dict.fromkeys(_TRANSCRIBING, JASPER),
+            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
             f"{VOICE} phrases": SPEAKING,
             EvaluationOptions: SPEAKING,
             EmaOptions: SPEAKING,

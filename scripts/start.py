@@ -20,8 +20,7 @@ from scripts.launch import ROOT, Script
 _MODULES = {  # with the scripts that they hold
     "train": "train",
     "speaking": "inference_example evaluation evaluate_voice serve",
-    "inference_benchmark": "inference_benchmark",
-    "train_benchmark": "train_benchmark benchmark",
+    "benchmarking": "inference_benchmark train_benchmark benchmark",
     "training": "finetune_voice fine_tune extract_fine_tune_mels train_digits train_voices slurm_train",
     "corpora": "prepare_dataset download_dataset download_librispeech download_fsdd preprocess_librispeech",
 }

@@ -22,7 +22,6 @@ from scripts.launch import (
     launcher,
     note,
     number_of_gpus,
-    passed_on,
 )
 from scripts.variables import Variables
 
@@ -54,10 +53,8 @@ def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
         )
-    kinds = [RunOptions, ComputingOptions, get_model(own.model).training.options]
-    kinds += [AudioOptions] if own.model != "Jasper" else []
-    options = ["--model", own.model, "--output", own.output_dir or Path("output"), *options, *passed_on(kinds, found)]
-    return [*processes, "train.py", *options, *arguments]
+    options = ["--model", own.model, "--output", own.output_dir or Path("output"), *options]
+    return [*processes, "train.py", *options, *SCRIPT.passed_on(found), *arguments]
 
 
 def _batch(own: Variables, environ: Mapping[str, str]) -> tuple[int, int]:
@@ -174,7 +171,8 @@ SCRIPT = Script(
         "Tacotron2": "LOAD_MEL_FROM_DISK=true",
         "Jasper": "SEED=0",
     },
-    removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY SAMPLING_RATE",
+    removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
+    "SAMPLING_RATE",
     of_model=[one.name for one in fields(Recipe)],
     default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
     names_model=True,

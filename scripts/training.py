@@ -11,8 +11,6 @@ from pathlib import Path
 from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.precision import ComputingOptions
-from common.registry import get_model
-from common.training.options import RunOptions
 from scripts import train
 from scripts.launch import (
     GLOBAL_BATCHES,
@@ -24,7 +22,6 @@ from scripts.launch import (
     exec_or_print,
     given,
     number_of_gpus,
-    passed_on,
     print_next,
     python,
     require,
@@ -32,8 +29,6 @@ from scripts.launch import (
 )
 from scripts.variables import Variables
 from scripts.voices import find_newest
-
-_JASPER = get_model("Jasper").training.options
 
 
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -87,7 +82,7 @@ def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[
     else:
         options += ["--lists", own.filelists / own.name]
     options += given(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    options += ["--resume", *passed_on([ComputingOptions, EmaOptions], environ), *cuda(own)]
+    options += ["--resume", *SCRIPTS["extract_fine_tune_mels"].passed_on(environ), *cuda(own)]
     exec_or_print([python(), "extract_mels.py", *options, *words])
 
 
@@ -95,17 +90,17 @@ def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> N
     """Train a small Jasper on spoken digits, and print its word error rate."""
     folder, output = Path(own.dataset), own.output_dir or Path()
     recordings = require(folder / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET")
-    environ = environ | {"KEEP_MILESTONES": str(own.epochs), "SAMPLES_INTERVAL": str(own.epochs)}
+    environ = environ | {"MODEL": "Jasper", "KEEP_MILESTONES": str(own.epochs), "SAMPLES_INTERVAL": str(own.epochs)}
     options = given(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size)
     options += given(training_files=output / "train.txt", validation_files=output / "test.txt")
-    options += [*passed_on([RunOptions, _JASPER, ComputingOptions], environ), *cuda(own)]
+    options += [*train.SCRIPT.passed_on(environ), *cuda(own)]
     run_or_print([python(), "-m", "scripts.datasets.make_digits_lists", folder, output])
     start = time.monotonic()
     run_or_print([python(), "train.py", *options, *words])
     took, cpu = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     options = given(jasper=output / f"Jasper_checkpoint_{own.epochs}.pt", dataset_path=recordings)
     options += given(input=output / "test.txt", output=output / "transcripts.tsv")
-    options += ["--ema", "--quiet", *passed_on([ComputingOptions], environ), *cuda(own)]
+    options += ["--ema", "--quiet", *SCRIPTS["train_digits"].passed_on(environ), *cuda(own)]
     run_or_print([python(), "inference.py", *options])
     if not dry_run():
         print(f"training took {took:.3f} s, and {cpu:.3f} s of CPU time")
@@ -256,7 +251,7 @@ SCRIPTS = {
     ),
     "train_digits": Script(
         train_digits,
-        {f"{GPU} dataset output_dir epochs batch_size": ()},
+        {f"{GPU} dataset output_dir epochs batch_size": (), ComputingOptions: ()},
         defaults={
             "": "OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
             "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "

@@ -37,7 +37,6 @@ class Variables:
     cpu: bool = _variable("CPU", False, "older name of NUM_GPUS=0")
     cuda: bool | None = _variable("CUDA", None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0")
     amp: str = _variable("AMP", "both", "mixed precision: true, false, or both, which adds the speed-up")
-    cudnn_benchmark: bool = _variable("CUDNN_BENCHMARK", True, "cuDNN tries its algorithms for each shape, on a GPU")
     nnodes: int = _count("NNODES", 1, "machines")
     node_rank: int | None = _count("NODE_RANK", None, "number of this machine; empty: they agree on it", least=0)
     master_addr: str | None = _variable("MASTER_ADDR", None, "host name of the first machine")
@@ -161,25 +160,15 @@ class Variables:
     # Speaking, and measuring
     batch_size: int = _count("BATCH_SIZE", 32, "utterances of a batch", published=("BS",))
     api_key: str | None = _variable("SPEECH_API_KEY", None, "key that clients must send; empty: they need none")
-    warmup: int | None = _count(
-        "WARMUP",
-        None,
-        "batches before measuring; empty: 16 on a GPU, 2 on a CPU",
-        least=0,
-        published=("NUM_WARMUP_STEPS",),
-    )
-    denoising: float = _variable("DENOISING", 0.0, "how much of the vocoder's own noise is subtracted", least=0)
     batch_sizes: tuple[int, ...] = _count(
         "BS_SEQUENCE", (), "batch sizes, in training micro-batches'", published=("BS", "BATCH_SIZE", "BATCH_SIZE_SEQ")
     )
     durations: tuple[float, ...] = _variable(
         "MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of a batch's recordings", above=0
     )
-    repeats: int = _count("REPEATS", 100, "times that the list is synthesized")
     iterations: int = _count("ITERATIONS", 500, "batches that are measured, about", published=("NUM_STEPS",))
     audio: bool = _variable("AUDIO", True, "false: measure the text-to-mel model only")
     torchscript: bool = _variable("TORCHSCRIPT", False, "compile the networks to TorchScript")
-    pad_to_max_duration: bool = _variable("PAD_TO_MAX_DURATION", True, "false: pad batches to their longest recording")
     gpu_numbers: str = _variable(
         "NUM_GPUS",
         "auto",

@@ -26,7 +26,7 @@ def served(make_once) -> Iterator[SimpleNamespace]:
 
 
 def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
-    answers, seconds, _ = ask_in_rounds(served.host, LOAD, TEXTS)
+    answers, seconds = ask_in_rounds(served.host, LOAD, TEXTS)
     assert [one.text for one in answers] == [TEXTS[(client + number) % 2] for client in range(3) for number in (0, 1)]
     assert all(0 < answer.first_byte <= answer.seconds <= seconds for answer in answers)
 

@@ -48,13 +48,11 @@ class TranscribingOptions(EmaOptions):
         "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load",
         metavar="FILE",
         writes=True,
-        published=("LOGITS_FILE",),
+        variable="LOGITS_FILE",
     )
     quiet: bool = option(False, "print the figures alone")
-    log_file: Path | None = option(None, "JSON log of the figures", writes=True, published=("LOG_FILE",))
-    max_duration: float | None = option(
-        None, "leave out recordings of more seconds", above=0, published=("MAX_DURATION",)
-    )
+    log_file: Path | None = option(None, "JSON log of the figures", writes=True, variable="LOG_FILE")
+    max_duration: float | None = option(None, "leave out recordings of more seconds", above=0, variable="MAX_DURATION")
     batch_size: int = _measuring(
         16, "recordings at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
     )
@@ -64,9 +62,11 @@ class TranscribingOptions(EmaOptions):
         least=0,
         published=("--steps",),
     )
-    warmup_steps: int = _measuring(0, "batches before measuring begins", least=0, published=("NUM_WARMUP_STEPS",))
+    warmup_steps: int = _measuring(
+        0, "batches before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
     pad_to_max_duration: bool = _measuring(
-        False, "pad all batches to the length of --max-duration", published=("PAD_TO_MAX_DURATION",)
+        False, "pad all batches to the length of --max-duration", variable="PAD_TO_MAX_DURATION"
     )
 
     @property

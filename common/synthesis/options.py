@@ -74,7 +74,7 @@ class OutputOptions:
     )
     quiet: bool = option(False, "print warnings and errors alone")
     log_file: Path | None = option(
-        None, "log of the figures; nvlog_infer.json in --output if not given", writes=True, published=("LOG_FILE",)
+        None, "log of the figures; nvlog_infer.json in --output if not given", writes=True, variable="LOG_FILE"
     )
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
     plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
@@ -155,7 +155,7 @@ class AccelerationOptions:
         "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
         choices=("auto", "pytorch", "onnx"),
     )
-    torchscript: bool = option(False, "compile the networks to TorchScript")
+    torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
     cuda_graphs: bool = option(False, "record the vocoder's work for each length, rounded up, on a GPU")
     length_buckets: int = option(
@@ -180,8 +180,10 @@ class MeasuringOptions:
     """How a list is batched and measured."""
 
     batch_size: int = option(64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",))
-    repeats: int = option(1, "speak the list so often, to measure it", least=1, published=("REPEATS",))
-    warmup_steps: int = option(0, "batches to speak before measuring begins", least=0, published=("WARMUP",))
+    repeats: int = option(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
+    warmup_steps: int = option(
+        0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
     include_warmup: bool = option(False, f"the same as --warmup-steps {WARMUP_STEPS}")
     benchmark: bool = option(
         False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
