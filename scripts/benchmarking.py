@@ -43,11 +43,6 @@ def _precisions(own: Variables) -> list[str]:
     return [str(read_switch("AMP", word)).lower() for word in words]
 
 
-def _table(kind: str, logs: list[str]) -> None:
-    if not dry_run():
-        run_or_print([python(), "-m", "scripts.benchmarks.table", kind, *logs])
-
-
 def _make_random(folder: Path, model: str, *words: str | Path) -> None:
     run_or_print([python(), "-m", "scripts.benchmarks.random_models", folder, "--model", model, *map(str, words)])
 
@@ -58,16 +53,17 @@ def benchmark_inference(own: Variables, environ: dict[str, str], words: list[str
     defaults = ["WARMUP=16", "CUDNN_BENCHMARK=true"] if gpu else ["WARMUP=2", "CUDNN_BENCHMARK="]
     own, environ, words = SCRIPTS["inference_benchmark"].prepare(environ, [*defaults, *words])
     is_jasper, folder, logs = own.model == "Jasper", own.output_dir or Path(), []
-    for name, variables, options in (
-        _transcribing_runs(own, folder) if is_jasper else _speaking_runs(own, folder, words)
-    ):
+    runs = _transcribing_runs(own, folder) if is_jasper else _speaking_runs(own, folder, words)
+    for name, variables, options in runs:
         log = folder / name
         if not dry_run():
             log.unlink(missing_ok=True)  # figures of an earlier run
         passed_on = SCRIPTS["inference_benchmark"].passed_on(environ | variables | {"BS": "", "LOG_FILE": str(log)})
         run_or_print([python(), "inference.py", *options, *passed_on, *gpu, *words])
         logs.append(str(log))
-    _table("recognition" if is_jasper else "inference", logs)
+    if not dry_run():
+        table = "recognition" if is_jasper else "inference"
+        run_or_print([python(), "-m", "scripts.benchmarks.table", table, *logs])
 
 
 Runs = Iterator[tuple[str, dict[str, str], list[str | Path]]]  # log, variables and options of each
@@ -129,7 +125,7 @@ def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]
     numbers = [number_of_gpus(replace(own, num_gpus=word)) for word in own.gpu_numbers.split()]
     if own.gpu_numbers == "auto" and is_jasper:
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
-    folder = own.output_dir or Path()
+    folder, amps = own.output_dir or Path(), _precisions(own)
     never = (own.epochs or 0) + 1  # nothing but training takes time
     defaults = [f"EPOCHS_PER_CHECKPOINT={never}", f"VALIDATION_INTERVAL={never}", f"SAMPLES_INTERVAL={never}"]
     environ = environ | (_jasper_corpus(own, folder, max(1, *numbers)) if is_jasper else _speech_corpus(own, folder))
@@ -141,7 +137,7 @@ def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]
             published = least if least == most else 1
             accumulation = own.accumulation or max(1, published // (size * processes))
             benchmark = ["CUDNN_BENCHMARK=true"] * (is_jasper and gpus > 0)
-            for amp in _precisions(own):
+            for amp in amps:
                 if "OMP_NUM_THREADS" not in environ:  # that of an earlier run of several processes
                     os.environ.pop("OMP_NUM_THREADS", None)
                 output = folder / f"gpus{gpus}_bs{size}_acc{accumulation}_amp_{amp}"

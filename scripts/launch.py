@@ -60,8 +60,9 @@ _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arg
 
 
 class Declaration(NamedTuple):
-    """A variable of a script: the field that declares it, its default, and the models that have it (none: all)."""
+    """A variable of a script: what declares it, its default, and the models that have it (none: all)."""
 
+    kind: type
     field: str
     option: Option
     default: Any
@@ -100,7 +101,7 @@ class Script:
             for name, _, known in options_of(kind):
                 if (kind is not Variables or name in str(one).split()) and known.variable not in self.removed.split():
                     default = None if name in self.of_model else getattr(kind, name, None)
-                    yield Declaration(name, known, default, models)
+                    yield Declaration(kind, name, known, default, models)
 
     def passed_on(self, environ: Mapping[str, str]) -> list[str]:
         """The words of a command line that the set variables stand for which are of an option of a command."""
@@ -124,7 +125,7 @@ class Script:
         """
         environ, words = dict(environ), list(words)
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
-            if environ.get(name, "").lower() not in ("", "0", "false", "no", "off"):
+            if not _is_off(environ, name):
                 raise OptionError(f"{name}={shown(environ[name])[1:-1]}: of the original script; {REMOVED[name]}")
         model = environ.get("MODEL", "")
         if self.models:
@@ -145,30 +146,38 @@ class Script:
         config = environ.get("MODEL_CONFIG", "")
         if config.startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
-        own = {one.field for one in declared}
+        own = [one.field for one in declared if one.kind is Variables]
         return read_variables(Variables, environ, only=own, model=model), environ, words
 
     def choose_model(self, environ: Mapping[str, str]) -> str:
         """MODEL, or else the first model that has every variable that is set.
 
         Raises:
-            OptionError: MODEL is none of the script's.
+            OptionError: MODEL is none of the script's, or does not have a variable that is set.
         """
-        if model := environ.get("MODEL"):
-            if model not in self.models:
-                raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
-            return model
         owners: dict[str, set[str]] = {}
         for one in self.declarations():
             for name in variables_of(one.option):
                 owners.setdefault(name, set()).update(one.models or self.models)
-        default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
-        all_set = [models for name, models in owners.items() if environ.get(name)]
-        having = (model for model in (default, *self.models) if all(model in models for models in all_set))
-        model = next(having, default)
-        if self.names_model or model != self.models[0]:
-            note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
+        is_set = {name: models for name, models in owners.items() if not _is_off(environ, name)}
+        model = environ.get("MODEL") or ""
+        if not model:
+            default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
+            having = (model for model in (default, *self.models) if all(model in models for models in is_set.values()))
+            model = next(having, default)
+            if self.names_model or model != self.models[0]:
+                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
+        if model not in self.models:
+            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
+        for name, models in is_set.items():
+            if model not in models:
+                others = ", ".join(other for other in self.models if other in models)
+                raise OptionError(f"{name}={environ[name]}: not a variable of MODEL={model}, but of MODEL={others}")
         return model
+
+
+def _is_off(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").lower() in ("", "0", "false", "no", "off")
 
 
 def given(**values: Any) -> list[Any]:
@@ -183,6 +192,9 @@ def number_of_gpus(own: Variables, most: int | None = None) -> int:
         return there if most is None else min(there, most)
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
+    if int(own.num_gpus) and (own.cpu or own.cuda is False):
+        off = "CPU=true" if own.cpu else "CUDA=false"
+        raise OptionError(f"{off}: NUM_GPUS={own.num_gpus} is set too; leave one out")
     if most is not None and int(own.num_gpus) > most:
         raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
     return int(own.num_gpus)

@@ -173,7 +173,7 @@ def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
     for script, one in sorted(all_scripts().items()):
-        for field, known, _, models in one.declarations():
+        for _, field, known, _, models in one.declarations():
             for name in (name for name in known.published if name[0] != "-"):
                 found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
         for name in one.removed.split():

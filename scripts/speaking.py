@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
+from common.errors import OptionError
 from common.evaluation.options import EvaluationOptions
 from common.options import read_switch
 from common.precision import ComputingOptions
@@ -69,7 +70,10 @@ def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
         evaluate_voice(own, environ, [generator, vocoder_of(voice) or "griffin-lim", own.phrases or "", *words])
         return
     corpus, jasper = own.dataset_path or _LIBRISPEECH, own.jasper or find_newest("Jasper")
-    for manifest in own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]:
+    manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
+    if len({manifest.stem for manifest in manifests}) < len(manifests):
+        raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")
+    for manifest in manifests:
         require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
         output = (own.output_dir or Path()) / f"{manifest.stem}.json"
