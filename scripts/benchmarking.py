@@ -110,10 +110,11 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
         own = replace(own, hifigan=None, waveglow=None, harmonic=None)
     options = [*given(input=own.phrases), *voice_words(own), *["--no-audio"] * (not own.audio)]
     options += ["--benchmark"] if vocoder_of(own) else []  # times the first sound
+    without_vocoder = {} if vocoder_of(own) else {"DENOISING": "", "SIGMA": ""}
     for amp in _precisions(own):
         for size in own.batch_sizes:
             name = f"nvlog_infer_{'amp' if amp == 'true' else 'fp32'}_bs{size}.json"
-            yield name, {"AMP": amp, "BATCH_SIZE": str(size)}, options
+            yield name, {"AMP": amp, "BATCH_SIZE": str(size)} | without_vocoder, options
 
 
 def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]) -> None:

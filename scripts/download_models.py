@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser, run
@@ -25,8 +26,7 @@ from common.registry import get_model
 from scripts.datasets.download import bring
 
 
-@dataclass(frozen=True)
-class PublishedModel:
+class PublishedModel(NamedTuple):
     """A checkpoint that its owners offer for download."""
 
     model: str
@@ -45,38 +45,24 @@ class SourceOptions:
     output: Path = option(Path("pretrained_models"), "folder of the models", names=("-o",), writes=True)
 
 
-NGC = "https://api.ngc.nvidia.com/v2/models/nvidia"
+_NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
+# Name, model, address and, if it is known, file of each.
+_PUBLISHED = """
+fastpitch FastPitch fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip nvidia_fastpitch_210824.pt
+fastpitch-cfg FastPitch dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt \
+    nvidia_fastpitch_210824+cfg.pt
+fastpitch-1.0 FastPitch fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip nvidia_fastpitch_200518.pt
+tacotron2 Tacotron2 tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt \
+    nvidia_tacotron2pyt_fp16.pt
+hifigan HiFi-GAN dle/hifigan__pyt_ckpt_ds-ljs22khz/versions/21.08.0_amp/zip hifigan_gen_checkpoint_6500.pt
+hifigan-finetuned-fastpitch HiFi-GAN dle/hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz/versions/21.08.0_amp/zip \
+    hifigan_gen_checkpoint_10000_ft.pt
+waveglow WaveGlow waveglow_ckpt_amp_256/versions/20.01.0/zip nvidia_waveglow256pyt_fp16.pt
+jasper Jasper jasperpyt_fp16/versions/1/zip
+"""
 PUBLISHED = {
-    "fastpitch": PublishedModel(
-        "FastPitch", f"{NGC}/fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip", "nvidia_fastpitch_210824.pt"
-    ),
-    "fastpitch-cfg": PublishedModel(
-        "FastPitch",
-        f"{NGC}/dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt",
-        "nvidia_fastpitch_210824+cfg.pt",
-    ),
-    "fastpitch-1.0": PublishedModel(
-        "FastPitch", f"{NGC}/fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip", "nvidia_fastpitch_200518.pt"
-    ),
-    "tacotron2": PublishedModel(
-        "Tacotron2",
-        f"{NGC}/tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt",
-        "nvidia_tacotron2pyt_fp16.pt",
-    ),
-    "hifigan": PublishedModel(
-        "HiFi-GAN",
-        f"{NGC}/dle/hifigan__pyt_ckpt_ds-ljs22khz/versions/21.08.0_amp/zip",
-        "hifigan_gen_checkpoint_6500.pt",
-    ),
-    "hifigan-finetuned-fastpitch": PublishedModel(
-        "HiFi-GAN",
-        f"{NGC}/dle/hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz/versions/21.08.0_amp/zip",
-        "hifigan_gen_checkpoint_10000_ft.pt",
-    ),
-    "waveglow": PublishedModel(
-        "WaveGlow", f"{NGC}/waveglow_ckpt_amp_256/versions/20.01.0/zip", "nvidia_waveglow256pyt_fp16.pt"
-    ),
-    "jasper": PublishedModel("Jasper", f"{NGC}/jasperpyt_fp16/versions/1/zip"),
+    name: PublishedModel(model, _NGC + path, *file)
+    for name, model, path, *file in map(str.split, _PUBLISHED.strip().splitlines())
 }
 # Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,13 +141,13 @@ class Script:
         known = [*(self.trains.declarations() if self.trains else ()), *declared]
         names = {name: group for group in (variables_of(one.option) for one in known) for name in group}
         for name, value in defaults.items():
-            if not any(environ.get(other) for other in names.get(name, [name])):
+            if name in names and not any(environ.get(other) for other in names[name]):
                 environ[name] = value
         config = environ.get("MODEL_CONFIG", "")
         if config.startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
-        own = [one.field for one in declared if one.kind is Variables]
-        return read_variables(Variables, environ, only=own, model=model), environ, words
+        others = {one.name for one in fields(Variables)} - {one.field for one in declared if one.kind is Variables}
+        return read_variables(Variables, environ, without=others, model=model), environ, words
 
     def choose_model(self, environ: Mapping[str, str]) -> str:
         """MODEL, or else the first model that has every variable that is set.

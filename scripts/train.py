@@ -9,7 +9,7 @@ from common.errors import OptionError
 from common.options import read_switch
 from common.precision import ComputingOptions
 from common.registry import get_model
-from common.training.options import Recipe, RunOptions
+from common.training.options import RunOptions
 from scripts.launch import (
     GLOBAL_BATCHES,
     GPU,
@@ -173,7 +173,11 @@ SCRIPT = Script(
     },
     removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
     "SAMPLING_RATE",
-    of_model=[one.name for one in fields(Recipe)],
+    of_model=[
+        one.name
+        for one in fields(RunOptions)
+        if any(getattr(get_model(model).training.recipe, one.name) != one.default for model in MODELS)
+    ],
     default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
     names_model=True,
 )

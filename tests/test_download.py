@@ -8,7 +8,6 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
@@ -196,9 +195,9 @@ def published(
     url, handler = server
     files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
     handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
-    ours = replace(PUBLISHED["fastpitch"], address=f"{url}/zip")
+    ours = PUBLISHED["fastpitch"]._replace(address=f"{url}/zip")
     monkeypatch.setitem(PUBLISHED, "fastpitch", ours)
-    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", replace(ours, model="HiFi-GAN"))
+    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", ours._replace(model="HiFi-GAN"))
     return handler
 
 

@@ -83,28 +83,25 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
     generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
-        letters = (torch.randint(26, (n_letters,), generator=generator) + ord("a")).tolist()
-        letters[5:-1:6] = [ord(" ")] * len(letters[5:-1:6])  # words of five
+        letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
+        letters[5:-1:6] = ord(" ")  # words of five
         fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
-        tensors = {}
-        if "wav" in columns:
+        n_pitches = n_letters if "durations" in columns else n_frames
+        tensors = {
+            "mel": torch.randn(audio.n_mels, n_frames, generator=generator) - 5,
+            "durations": torch.linspace(0, n_frames, n_letters + 1).round().long().diff(),
+            "pitch": 100 + 100 * torch.rand(n_pitches, generator=generator),
+        }
+        for column in tensors.keys() & fields.keys():
+            save_tensor(folder / fields[column], tensors[column], durable=False)
+        if "wav" in fields:
             wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
             save_wav(folder / fields["wav"], wave, sampling_rate=sampling_rate, durable=False)
-        if "mel" in columns:
-            tensors["mel"] = torch.randn(audio.n_mels, n_frames, generator=generator) - 5
-        if "durations" in columns:
-            tensors["durations"] = torch.linspace(0, n_frames, n_letters + 1).round().long().diff()
-        if "pitch" in columns and "durations" in columns:
-            tensors["pitch"] = torch.randn(n_letters, generator=generator)
-        elif "pitch" in columns:
-            tensors["pitch"] = 100 + 100 * torch.rand(n_frames, generator=generator)
-        for column, tensor in tensors.items():
-            save_tensor(folder / fields[column], tensor, durable=False)
-        if "text" in columns:
-            fields["text"] = bytes(letters).decode()
+        if "text" in fields:
+            fields["text"] = bytes(letters.tolist()).decode()
         lines.append("|".join(fields.values()) + "\n")
     if "pitch" in columns:
-        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
+        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 150.0, "std": 30.0})
     write_text(folder / LIST, "".join(lines))
 
 
@@ -118,7 +115,6 @@ def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> P
     write_json(mels / "audio.json", to_plain(audio))
     lines = ["mel\toutput", *(f"{mels / str(place)}.pt\t{place}.wav" for place in range(count))]
     write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
-    print(f"{path} has random weights: it measures speed alone")
     return path
 
 

@@ -35,7 +35,7 @@ from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
 from common.registry import available_models, get_model
 from common.timing import Stopwatch
-from common.training import Engine, build_engine
+from common.training import Engine
 from common.training.start import read_command
 from scripts.benchmarks.measuring import Row, cell, machine, markdown
 from scripts.benchmarks.random_models import LIST, configure, durations, make_corpus
@@ -134,7 +134,7 @@ def build(
     )
     tf32 = options.cuda and setting != "fp32"
     Precision(options.cuda, amp_dtype, tf32, command.request.computing.cudnn_benchmark).prepare_process()
-    engine = build_engine(
+    engine = Engine(
         networks,
         training.build_objective(setup.options, setup.audio),
         setup.optimization,
@@ -162,11 +162,11 @@ def measure(setting: str, options: BenchmarkOptions, further: Sequence[str], ran
     if options.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
     stopwatch = Stopwatch(ranks.device)
-    ranks.barrier()
+    ranks.gather(None)
     with stopwatch.running():  # no result is read before the end: an update may be launched while the last one runs
         results = [engine.step(micro_batches, epoch=1) for micro_batches in ready]
         frames = sum(result.n_frames for result in results)
-        ranks.barrier()
+        ranks.gather(None)
     spent = stopwatch.seconds
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if options.cuda else None
     return Figures(frames / spent, n_sequences * options.steps / spent, spent / options.steps, memory)
