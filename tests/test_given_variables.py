@@ -1,5 +1,8 @@
 """Variables of the scripts: a switch may be said in several ways, and a wrong value is refused first."""
 
+import itertools
+from pathlib import Path
+
 import pytest
 from shell import ROOT, dry_run, run_bash
 
@@ -61,3 +64,14 @@ def test_every_variable_has_a_meaning_and_stands_once():
         names = [variable.name for variable in variables_of(script)]
         assert len(names) == len(set(names))
         assert all(variable.meaning for variable in variables_of(script))
+
+
+@pytest.mark.parametrize("script", ["train", "prepare_dataset", "inference_example", "serve", "evaluation"])
+def test_no_value_of_a_variable_is_run(script: str, tmp_path: Path):
+    canary = tmp_path / "canary"
+    for name, value in itertools.product(
+        ("NAME", "DATASET_PATH", "NUM_GPUS", "OUTPUT_DIR"),
+        ("$(touch {})", "a;touch {}", "a[$(touch {})]", "`touch {}`"),
+    ):
+        run_bash(ROOT / f"scripts/{script}.sh", DRY_RUN="1", **{name: value.format(canary)})
+    assert not canary.exists()
