@@ -298,17 +298,6 @@ def test_stored_pitch_that_does_not_fit_is_one_clear_line(case: str, tmp_path: P
     assert refused(tmp_path).startswith(message)
 
 
-def test_unknown_speakers_are_refused_by_naming_the_known(tmp_path: Path):
-    write_recordings(tmp_path, speakers=True)
-    text = TextConfig(speakers=("anna", "berta"))
-    message = "list.txt:2: speaker 'carl', expected one of anna, berta"
-    assert refused(tmp_path, text=text) == message
-    write_recordings(tmp_path / "without")
-    assert refused(tmp_path / "without", text=text) == (
-        "list.txt:1: no speaker column; expected wav|text|speaker for several speakers"
-    )
-
-
 def test_a_speaker_without_pitch_gets_that_of_all(tmp_path: Path):
     write_recordings(tmp_path, speakers=True)
     soundfile.write(tmp_path / "wavs" / "b.wav", torch.zeros(20000).numpy(), RATE)
