@@ -283,7 +283,7 @@ def test_options_that_do_not_fit_the_voice_are_one_clear_line(corpus: Path, voic
         "and data), 256 (--from-checkpoint voice.pt); give one of them"
     )
     assert refused("--n-speakers", "1", "--from-checkpoint", str(voice)) == (
-        "train.txt: 2 speakers (high, low), but --n-speakers 1; leave the option out"
+        "--n-speakers 1: there are 2 speakers (high, low); leave it out"
     )
 
 

@@ -289,5 +289,5 @@ def test_architectures_that_cannot_be_built_are_refused_by_name(values: dict, me
 def test_networks_are_built_for_their_audio_and_inference_needs_no_discriminators():
     assert list(build_networks(PRESETS["v2"], AudioConfig(), None, inference=True)) == ["generator"]
     assert list(build_networks(PRESETS["v2"], AudioConfig(), None)) == ["generator", "mpd", "msd"]
-    with pytest.raises(OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, but the hop length is 512 "):
+    with pytest.raises(OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, expected the hop, 512"):
         build_networks(ModelConfig(), AudioConfig(filter_length=2048, hop_length=512), None)

@@ -169,7 +169,7 @@ def test_fine_tuning_of_a_generator_alone_begins_new_discriminators_and_says_so(
     ("audio", "message"),
     [
         (AudioConfig(mel_fmax=7600.0), r"mel_fmax: 8000\.0 .*, 7600\.0 \(these options and data\)"),
-        (AudioConfig(hop_length=128), r"--upsample-rates 8 8 4 multiply to 256, but the hop length is 128"),
+        (AudioConfig(hop_length=128), r"--upsample-rates 8 8 4 multiply to 256, expected the hop, 128"),
     ],
 )
 def test_fine_tuning_may_not_change_the_mels_or_the_hop(
