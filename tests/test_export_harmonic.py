@@ -20,7 +20,6 @@ from common.config import AudioConfig, to_plain
 from common.errors import OptionError
 from common.synthesis import load_voice
 from scripts import export_model
-from scripts.inspect_checkpoint import main as inspect
 
 CPU = torch.device("cpu")
 TEXT = "one word after the other, and then more of them, until pieces are needed."
@@ -120,14 +119,6 @@ def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys:
     waves = [network(path).infer(mel) for path in (target, folder / "harmonic.pt")]
     mels = [MelExtractor(tiny_voice.AUDIO)(wave) for wave in waves]
     assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
-
-
-def test_a_file_says_what_it_is(folder: Path, capsys: pytest.CaptureFixture[str]):
-    inspect([str(folder / "harmonic.onnx")])
-    shown = capsys.readouterr().out
-    assert "Harmonic" in shown and "noise" in shown
-    description = open_checkpoint(folder / "harmonic.onnx").exported.description
-    assert description["mel_corrections"] == 2 and description["context_frames"] is None
 
 
 @pytest.mark.parametrize(
