@@ -4,6 +4,7 @@ Both are measured after alignment by dynamic time warping, so a different pace d
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,34 +39,80 @@ class SpeechDistance:
 
 
 @dataclass(frozen=True)
-class SpeechFrames:
-    """Frames of a wave, ``hop_s`` apart from 0 s."""
-
-    log_mel: np.ndarray  # (N_MELS, F) natural log, 0 at its largest value, floored
-    f0: np.ndarray  # (F,) Hz, 0 where unvoiced
-    hop_s: float  # s
-    fmax: float = MEL_FMAX  # Hz, the upper end of the last mel band
-
-
-@dataclass(frozen=True)
 class Clip:
-    """A wave with its frames."""
+    """A wave, and its frames ``hop_s`` apart from 0 s."""
 
     samples: np.ndarray  # (T,)
     sampling_rate: int  # Hz
 
+    @property
+    def hop_s(self) -> float:
+        """Seconds from a frame to the next."""
+        return round(HOP_S * self.sampling_rate) / self.sampling_rate
+
+    @property
+    def fmax(self) -> float:
+        """The upper end of the last mel band in Hz."""
+        return min(MEL_FMAX, self.sampling_rate / 2)
+
     @cached_property
-    def frames(self) -> SpeechFrames:
-        """Its frames; raises as `speech_frames`."""
-        return speech_frames(self.samples, sampling_rate=self.sampling_rate)
+    def log_mel(self) -> np.ndarray:
+        """(N_MELS, F) natural log, `floored`; raises AudioError for samples that are missing, silent or not finite."""
+        samples = np.asarray(self.samples, dtype=np.float32)
+        if not samples.any() or not np.isfinite(samples).all():
+            raise AudioError("a wave to compare is empty, silent or not finite")
+        mel = librosa.feature.melspectrogram(
+            y=samples,
+            sr=self.sampling_rate,
+            n_fft=2 ** round(math.log2(FFT_S * self.sampling_rate)),
+            hop_length=round(HOP_S * self.sampling_rate),
+            n_mels=N_MELS,
+            fmax=self.fmax,
+            power=1.0,
+            pad_mode="constant",
+        )
+        return floored(np.log(np.maximum(mel, np.finfo(np.float32).tiny)))
+
+    @cached_property
+    def f0(self) -> np.ndarray:
+        """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
+
+        def analyze(sound: parselmouth.Sound) -> tuple[Any, np.ndarray]:
+            track = sound.to_pitch_ac(time_step=self.hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
+            return track, track.selected_array["frequency"]
+
+        return self._at_frames(analyze, outside=0.0)
+
+    @cached_property
+    def harmonicity(self) -> np.ndarray:
+        """(F,) Praat's harmonics-to-noise ratio (Boersma 1993) in dB; NaN where it has none."""
+
+        def analyze(sound: parselmouth.Sound) -> tuple[Any, np.ndarray]:
+            track = sound.to_harmonicity_cc(time_step=self.hop_s, minimum_pitch=F0_MIN)
+            return track, np.where(track.values[0] > -200, track.values[0], math.nan)  # Praat's mark of silence
+
+        return self._at_frames(analyze, outside=math.nan)
+
+    def _at_frames(
+        self, analyze: Callable[[parselmouth.Sound], tuple[Any, np.ndarray]], *, outside: float
+    ) -> np.ndarray:
+        """The values of a track of Praat that are nearest to the frames (F,); ``outside`` where there are none."""
+        times = np.arange(self.log_mel.shape[1]) * self.hop_s
+        if len(self.samples) / self.sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
+            return np.full(len(times), outside)
+        samples = np.asarray(self.samples, dtype=np.float64)
+        track, values = analyze(parselmouth.Sound(samples, sampling_frequency=self.sampling_rate))
+        nearest = np.rint((times - track.x1) / track.dx).astype(int)
+        inside = (nearest >= 0) & (nearest < len(values))
+        return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
 
 
 @dataclass(frozen=True)
 class SpeechComparison:
     """Two waves, and which of their frames are compared."""
 
-    reference: SpeechFrames
-    synthesized: SpeechFrames
+    reference: Clip
+    synthesized: Clip
     pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
 
     @cached_property
@@ -89,41 +136,18 @@ def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_r
     Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave
     that is empty, silent or not finite.
     """
-    left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
-    return compare_frames(left, right).distance
+    return aligned(Clip(reference, sampling_rate), Clip(synthesized, sampling_rate)).distance
 
 
-def compare_frames(reference: SpeechFrames, synthesized: SpeechFrames) -> SpeechComparison:
+def aligned(reference: Clip, synthesized: Clip) -> SpeechComparison:
     """The frames of two waves, aligned."""
     return SpeechComparison(reference, synthesized, speech_pairs(reference.log_mel, synthesized.log_mel))
 
 
-def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
-    """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
-    samples = np.asarray(wave, dtype=np.float32)
-    if not samples.any() or not np.isfinite(samples).all():
-        raise AudioError("a wave to compare is empty, silent or not finite")
-    hop_length, fmax = round(HOP_S * sampling_rate), min(MEL_FMAX, sampling_rate / 2)
-    mel = librosa.feature.melspectrogram(
-        y=samples,
-        sr=sampling_rate,
-        n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
-        hop_length=hop_length,
-        n_mels=N_MELS,
-        fmax=fmax,
-        power=1.0,
-        pad_mode="constant",
-    )
-    log_mel = np.log(np.maximum(mel, np.finfo(np.float32).tiny))
-    f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
-    return SpeechFrames(floored(log_mel), f0, hop_length / sampling_rate, fmax)
-
-
-def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
-    """Coefficients 1 to ``n_coefficients`` of the cosine series of each frame: (n_mels, F) -> (F, n_coefficients)."""
-    n_mels = log_mel.shape[0]
-    series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / n_mels)
-    return series[1 : n_coefficients + 1].T
+def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
+    """Coefficients 1 to N_COEFFICIENTS of the cosine series of each frame: (n_mels, F) -> (F, N_COEFFICIENTS)."""
+    series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / log_mel.shape[0])
+    return series[1 : N_COEFFICIENTS + 1].T
 
 
 def floored(log_mel: np.ndarray) -> np.ndarray:
@@ -131,39 +155,17 @@ def floored(log_mel: np.ndarray) -> np.ndarray:
     return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
 
-def align(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
-    """Pairs of frames (P, 2) on the cheapest monotonic path between two cepstra (F1, C) and (F2, C)."""
-    _, path = librosa.sequence.dtw(reference.T, synthesized.T, metric="euclidean")
-    return path[::-1]
-
-
-def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarray:
-    """F0 in Hz by Praat's autocorrelation at frames ``HOP_S`` apart from 0 s: (T,) -> (n_frames,), 0 if unvoiced."""
-    hop_s = round(HOP_S * sampling_rate) / sampling_rate
-    if len(wave) / sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-        return np.zeros(n_frames)
-    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), sampling_frequency=sampling_rate)
-    pitch = sound.to_pitch_ac(time_step=hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
-    return values_at_frames(pitch, pitch.selected_array["frequency"], n_frames=n_frames, hop_s=hop_s, outside=0.0)
-
-
-def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: float, outside: float) -> np.ndarray:
-    """The values (N,) of Praat's ``track`` that are nearest to frames ``hop_s`` apart from 0 s: (n_frames,)."""
-    nearest = np.rint((np.arange(n_frames) * hop_s - track.x1) / track.dx).astype(int)
-    inside = (nearest >= 0) & (nearest < len(values))
-    return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
-
-
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
 
-    Silence before the first and after the last frame of speech is left out first; otherwise a longer one would be
-    paired with speech.
+    They are on the cheapest monotonic path between the cepstra. Silence before the first and after the last frame of
+    speech is left out first; otherwise a longer one would be paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)
-    pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesized[:, second:second_end]))
-    pairs = pairs + np.array([first, second])
+    cepstra = mel_cepstrum(reference[:, first:end]).T, mel_cepstrum(synthesized[:, second:second_end]).T
+    _, path = librosa.sequence.dtw(*cepstra, metric="euclidean")
+    pairs = path[::-1] + np.array([first, second])
     return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
 
 

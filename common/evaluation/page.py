@@ -12,9 +12,19 @@ import soundfile
 
 from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
-from common.evaluation.results import MEASURES, PAGE, RECORDING, SYNTHESIZED, Result, averages, extent, worst_of
+from common.evaluation.results import (
+    PAGE,
+    RECORDING,
+    SYNTHESIZED,
+    Result,
+    average_rows,
+    averages,
+    known_measures,
+    result_rows,
+    worst_of,
+)
 from common.files import write_text
-from common.pages import Link, cells, render_page
+from common.pages import render_page, setting_rows
 from common.pages.charts import data_url
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
@@ -31,46 +41,28 @@ def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: 
     }
     # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
     linked = 4 / 3 * sum(path.stat().st_size for paths in files.values() for path in paths.values()) > EMBEDDED_BYTES
-    anchors = {result.name: f"u{number}" for number, result in enumerate(results)}
-    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
-    rows = []
-    for result in results:
-        rows.append((Link(result.name, anchors[result.name]), *cells(measures, result.figures)))
-        for one in result.beside:
-            rows.append((Link(f"{result.name}, {one.name}", anchors[result.name]), *cells(measures, one.figures)))
-    means = averages(results)
-    headline = f"{n_listed} utterance{'s' if n_listed != 1 else ''}"
-    if len(results) < n_listed:
-        headline = f"{len(results)} of {headline}: the evaluation was stopped; start it again to resume"
-    done = extent(results, n_listed)
+    measures = known_measures(results)
     html = render_page(
         "evaluation/page.html",
         linked=linked,
         title=title,
-        headline=headline,
+        n_listed=n_listed,
         results=results,
         measures=measures,
-        means=means[""],
+        means=averages(results)[""],
         worst={measure.key: worst_of(measure, results) for measure in measures},
-        anchors=anchors,
-        rows=rows,
-        foot=[(f"{done}, {name}" if name else done, *cells(measures, its)) for name, its in means.items()],
+        anchors={result.name: f"u{number}" for number, result in enumerate(results)},
+        rows=result_rows(results),
+        foot=average_rows(results, n_listed=n_listed),
         media={
             name: {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in paths}
             for name, paths in ((name, paths.items()) for name, paths in files.items())
         },
         players=(RECORDING, GRIFFIN_LIM, SYNTHESIZED),
         compared=compared,
-        settings=[(name.replace("_", " "), _plain(value)) for name, value in facts.items()],
+        settings=setting_rows(facts),
     )
     write_text(folder / PAGE, html)
-
-
-def _plain(value: Any) -> str:
-    """A setting as text."""
-    if isinstance(value, list | tuple):
-        return " ".join(map(str, value))
-    return {"None": "default", "True": "yes", "False": "no"}.get(str(value), str(value))
 
 
 def _embed(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Figures of each utterance and of all of them: averages, files, and a journal of the results so far."""
+"""Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_text, write_json, write_text, writing
-from common.pages import Measure, read_measures
+from common.pages import Link, Measure, Row, cells, read_measures
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
@@ -45,15 +45,14 @@ class Result:
     silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
+    def add(self, figures: Mapping[str, float]) -> None:
+        """Add the figures that have a value; NaN is none."""
+        self.figures |= {key: value for key, value in figures.items() if value == value}
+
     def files(self, folder: Path) -> dict[str, Path]:
         """The files that an evaluation in ``folder`` has of it."""
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
-
-
-def extent(results: Sequence[Result], n_listed: int) -> str:
-    """How much of its list an evaluation has done."""
-    return f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -80,6 +79,29 @@ def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
     return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
 
 
+def known_measures(results: Sequence[Result]) -> list[Measure]:
+    """The measures that an utterance has a figure of: the columns of tables."""
+    return [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
+
+
+def result_rows(results: Sequence[Result]) -> list[Row]:
+    """The figures of each utterance, and of what it is shown beside; the n-th name leads to anchor ``u<n>``."""
+    rows: list[Row] = []
+    for number, result in enumerate(results):
+        for name, one in [(result.name, result), *((f"{result.name}, {one.name}", one) for one in result.beside)]:
+            rows.append((Link(name, f"u{number}"), *cells(known_measures(results), one.figures)))
+    return rows
+
+
+def average_rows(results: Sequence[Result], *, n_listed: int) -> list[Row]:
+    """The averages of utterances, and of what they are shown beside."""
+    done = f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
+    return [
+        (f"{done}, {name}" if name else done, *cells(known_measures(results), figures))
+        for name, figures in averages(results).items()
+    ]
+
+
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
@@ -95,32 +117,24 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
     write_json(path, {"settings": settings, "extent": done, **means, "utterances": rows})
 
 
-@dataclass(frozen=True)
-class Journal:
-    """The results so far in a file, one a line, so that a run that was stopped can be resumed.
+def read_journal(path: Path, settings: dict[str, Any]) -> list[Result]:
+    """The results of an earlier run of the same ``settings``, up to a line that a kill has cut short."""
+    results: list[Result] = []
+    with suppress(InputError, ValueError, TypeError, KeyError):
+        first, *lines = read_text(path).splitlines()
+        for line in lines if json.loads(first) == json.loads(json.dumps(settings)) else ():
+            values = json.loads(line)
+            results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
+    return results
 
-    The first line holds the settings. Reading ends at a line that a kill has cut short.
-    """
 
-    path: Path
-    settings: dict[str, Any]
+def start_journal(path: Path, settings: dict[str, Any], results: Sequence[Result]) -> None:
+    """Begin the file of results so far anew, one a line below the settings, so that a run can be resumed."""
+    with writing(path, "; choose another --output"):
+        write_text(path, "".join(f"{json.dumps(line)}\n" for line in [settings, *map(asdict, results)]))
 
-    def read(self) -> list[Result]:
-        """The results of an earlier run of the same settings; none if there is no such run."""
-        results: list[Result] = []
-        with suppress(InputError, ValueError, TypeError, KeyError):
-            settings, *lines = read_text(self.path).splitlines()
-            for line in lines if json.loads(settings) == json.loads(json.dumps(self.settings)) else ():
-                values = json.loads(line)
-                results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
-        return results
 
-    def start(self, results: Sequence[Result]) -> None:
-        """Begin anew with ``results``."""
-        with writing(self.path, "; choose another --output"):
-            write_text(self.path, "".join(f"{json.dumps(line)}\n" for line in [self.settings, *map(asdict, results)]))
-
-    def add(self, result: Result) -> None:
-        """Append a result."""
-        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(asdict(result))}\n")
+def add_to_journal(path: Path, result: Result) -> None:
+    """Append a result."""
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(asdict(result))}\n")

@@ -3,14 +3,13 @@
 import math
 
 import numpy as np
-import parselmouth
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, hilbert, sosfiltfilt
 
 from common.audio import MelExtractor
-from common.evaluation.metrics import F0_MIN, Clip, SpeechFrames, values_at_frames
+from common.evaluation.metrics import Clip
 from common.evaluation.packages import pesq, stoi
 
 BANDS = {"low": (1500.0, 4000.0), "high": (4000.0, 8000.0)}  # Hz, in which pulses are looked for
@@ -24,22 +23,22 @@ Figures = dict[str, float]  # by keys of the measures and of the weights of thei
 
 def measure_sound(made: Clip, recording: Clip | None) -> Figures:
     """Figures of a sound beside a recording of its words at another pace, or beside none."""
-    pulses = _mean_pulses(made, made.samples, made.frames)
+    pulses = _mean_pulses(made, made)
     if recording is None:
         return pulses
-    own, real = (_mean(harmonicity(one)[one.frames.f0 > 0]) for one in (made, recording))
+    own, real = (_mean(one.harmonicity[one.f0 > 0]) for one in (made, recording))
     return {**pulses, "harmonicity_bias_db": own - real}
 
 
 def measure_copy(copy: Clip, recording: Clip, *, extractor: MelExtractor) -> Figures:
     """Figures of a copy (T,) of a recording (T,), compared moment by moment; ``extractor`` makes the copied mels."""
-    made, real, rate = copy.frames.f0, recording.frames.f0, recording.sampling_rate
+    made, real, rate = copy.f0, recording.f0, recording.sampling_rate
     both = (made > 0) & (real > 0)
     cents = np.abs(1200 * np.log2(made[both] / real[both]))
     mels = [extractor(torch.from_numpy(one.samples)[None]) for one in (copy, recording)]
     return {
-        **_mean_pulses(copy, recording.samples, recording.frames),
-        "harmonicity_bias_db": _mean((harmonicity(copy) - harmonicity(recording))[both]),
+        **_mean_pulses(copy, recording),
+        "harmonicity_bias_db": _mean((copy.harmonicity - recording.harmonicity)[both]),
         "pesq": pesq(copy.samples, recording.samples, sampling_rate=rate),
         "stoi": stoi(copy.samples, recording.samples, sampling_rate=rate),
         "f0_median_cents": float(np.median(cents)) if len(cents) else math.nan,
@@ -80,23 +79,15 @@ def pulse_strength(
     return strength
 
 
-def harmonicity(clip: Clip) -> np.ndarray:
-    """Praat's harmonics-to-noise ratio (Boersma 1993) in dB at the frames of a clip (F,); NaN where it has none."""
-    frames, values = clip.frames, np.full(len(clip.frames.f0), math.nan)
-    if len(clip.samples) / clip.sampling_rate <= 3 / F0_MIN:
-        return values
-    sound = parselmouth.Sound(clip.samples.astype(np.float64), sampling_frequency=clip.sampling_rate)
-    track = sound.to_harmonicity_cc(time_step=frames.hop_s, minimum_pitch=F0_MIN)
-    found = values_at_frames(track, track.values[0], n_frames=len(values), hop_s=frames.hop_s, outside=math.nan)
-    return np.where(found > -200, found, math.nan)  # Praat's mark of silence
-
-
-def _mean_pulses(clip: Clip, recording: np.ndarray, frames: SpeechFrames) -> Figures:
-    """Mean `pulse_strength` of a clip, and the numbers of frames; ``frames`` say which are voiced."""
-    times, voiced = np.arange(len(frames.f0)) * frames.hop_s, frames.f0 > 0
+def _mean_pulses(clip: Clip, recording: Clip) -> Figures:
+    """Mean `pulse_strength` of a clip, and the numbers of frames; the ``recording`` says which are voiced."""
+    voiced = recording.f0 > 0
+    times = np.arange(len(voiced)) * recording.hop_s
     figures: Figures = {}
     for name, band in BANDS.items():
-        strength = pulse_strength(clip.samples, recording, times=times, sampling_rate=clip.sampling_rate, band=band)
+        strength = pulse_strength(
+            clip.samples, recording.samples, times=times, sampling_rate=clip.sampling_rate, band=band
+        )
         figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
         if name == "low":  # the band that more sampling rates hold
             known = ~np.isnan(strength)
