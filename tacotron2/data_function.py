@@ -90,7 +90,7 @@ def teacher_forced_dataset(
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
     """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
     first = first_fields(path)
-    if first[0].endswith(".pt") != (column == "mel"):
+    if first[0] and first[0].endswith(".pt") != (column == "mel"):
         raise InputError(f"{path}: begins with {first[0]}; --load-mel-from-disk is for lists of mels (.pt) alone")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))

@@ -43,6 +43,7 @@ PROGRAM_OF = {
     "inference_example.sh": "inference",
     "inference_benchmark.sh": "inference",
     "evaluation.sh": "inference --jasper x",
+    "evaluate_voice.sh": "scripts.evaluate_voice",
 }
 TAKES_NO_OPTIONS = ("train_benchmark_jasper.sh", "train_benchmark_waveglow.sh", "inference_benchmark_jasper.sh")
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
@@ -103,8 +104,8 @@ def text_of(script: Path) -> str:
         if path not in texts and path.is_file():
             texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
             waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
-            if modules := re.findall(r"run_script (\w+)", texts[path]):  # its variables are those of options
-                waiting += [ROOT / f"scripts/{name}.py" for name in (*modules, "launch")]
+            if "run_script" in texts[path]:  # its variables are those of options
+                waiting += [*(ROOT / "scripts").glob("*.py"), *(ROOT / "scripts/benchmarks").glob("*.py")]
                 waiting += [*ROOT.glob("*/options.py"), *ROOT.glob("common/*/options.py"), ROOT / "common/precision.py"]
     return "".join(texts.values())
 
@@ -173,8 +174,7 @@ def test_each_option_named_in_a_document_exists(name: str):
     text = re.sub(r"```bash\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
     named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
     programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
-    programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh")}
-    programs.add("scripts.benchmarks.train")
+    programs |= {module_of("download_models.sh"), "scripts.benchmarks.train"}
     programs |= {module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "copy_list.sh")}
     assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
 

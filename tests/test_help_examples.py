@@ -34,16 +34,18 @@ def parse(words: list[str], project: Project, patch: pytest.MonkeyPatch) -> None
     if not (ROOT / f"{name.removesuffix('.py').replace('.', '/')}.py").is_file():
         return  # not ours: pytest and the linters
     module = importlib.import_module(name.removesuffix(".py"))
-    read = argparse.ArgumentParser.parse_args
+    read = argparse.ArgumentParser.parse_known_args
 
     def read_and_stop(parser: argparse.ArgumentParser, *given, **keywords):
-        read(parser, *given, **keywords)
-        raise ParsedError
+        found = read(parser, *given, **keywords)
+        if parser.add_help and found[1] == []:  # otherwise it peeks at which model is meant, and the next parser reads
+            raise ParsedError
+        return found
 
     with patch.context() as within:
         within.chdir(project.folder)
         within.setattr(sys, "argv", [name, *options])
-        within.setattr(argparse.ArgumentParser, "parse_args", read_and_stop)
+        within.setattr(argparse.ArgumentParser, "parse_known_args", read_and_stop)
         try:
             if hasattr(module, "parse_args"):
                 module.parse_args(options)

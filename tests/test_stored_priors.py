@@ -1,5 +1,6 @@
 """Priors of alignments that extract_mels.py stores, and that FastPitch 1.1 trains on as on those that it computes."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_resuming_keeps_priors_of_the_right_size_alone(corpus: Path, tmp_path: P
     folder = shutil.copytree(corpus, tmp_path / "copy")
     torch.save(torch.ones(3, 4), folder / "alignment_priors/c001.pt")
     assert extract(folder, "--resume") == 0
-    assert "alignment_priors/  1     3" in capsys.readouterr().out
+    assert re.search(r"alignment_priors/ +1 +3", capsys.readouterr().out)
     words = f"train with these options and --alignment-priors {folder}/alignment_priors"
     assert extract(folder, "--symbol-set", "english_basic_lowercase", "--text-cleaners", "english_cleaners") == 0
     out = capsys.readouterr().out
