@@ -150,7 +150,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
         "wavs/missing.wav|a": "wavs/missing.wav: no such file",
         "wavs/other.wav|a": r"TextGrid/other.TextGrid: 130 frames (1.51 s), the recording has 87 (1.01 s)",
         "wavs/no_grid.wav|a": "TextGrid/no_grid.TextGrid: no such TextGrid",
-        "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: truncated, or a label",
+        "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: Early end of text",
         "wavs/no_text.wav| ": "wavs/no_text.wav: the transcript is empty",
         "wavs/c001.wav|again": "wavs/c001.wav: duplicate, its files are those of wavs/c001.wav",
     }

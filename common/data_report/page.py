@@ -150,12 +150,12 @@ def terminal(report: DataReport) -> str:
     lines += [f"note: {note}" for note in report.notes()]
     for kind, found in report.by_kind().items():
         lines.append(f"{KINDS[kind].level}: {KINDS[kind].title} ({len(found)}): {KINDS[kind].advice}")
-        lines += _first([(finding.where, finding.wav, finding.reason) for finding in found], SHOWN, left=3)
+        lines += _first([(finding.where, finding.wav, finding.reason) for finding in found], SHOWN)
     # Without characters that a terminal would obey.
     return "\n".join("".join(one if one.isprintable() else "\ufffd" for one in line) for line in lines)
 
 
-def _first(rows: Rows, n_shown: int, *, left: int = 1) -> list[str]:
+def _first(rows: Rows, n_shown: int) -> list[str]:
     """The first rows in columns, and how many more there are."""
     more = len(rows) - n_shown
-    return text_table(rows[:n_shown], left=left) + [f"  ... and {more} more"] * (more > 0)
+    return text_table(rows[:n_shown]) + [f"  ... and {more} more"] * (more > 0)

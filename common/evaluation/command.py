@@ -30,7 +30,7 @@ from common.evaluation.results import (
     start_journal,
 )
 from common.files import check_apart, sha256, writing
-from common.pages import text_table
+from common.pages import Row, text_table
 from common.precision import Precision
 from common.progress import progress
 from common.recognition import load_recognizer
@@ -171,7 +171,8 @@ def _run(
     save_results(folder / RESULTS, results, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
     save_page(folder, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
-    rows = [("utterance", *known_measures(results)), *result_rows(results), *average_rows(results, n_listed=n_listed)]
+    rows: list[Row] = [("utterance", *known_measures(results)), *result_rows(results)]
+    rows += average_rows(results, n_listed=n_listed)
     failed = [result for result in results if result.error is not None]
     print(*text_table(rows), f"report: {folder / PAGE}; figures: {folder / RESULTS}", sep="\n")
     if failed:

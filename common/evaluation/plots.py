@@ -77,7 +77,7 @@ def _draw_mel(axis: Axes, log_mel: np.ndarray, clip: Clip, *, bar: list[Axes], *
     label_mel_axis(axis.yaxis, AudioConfig(n_mels=n_mels, mel_fmax=clip.fmax))
     if bar:
         explained = axis.figure.colorbar(image, ax=bar, label="dB", pad=0.01, fraction=0.03, aspect=12 * len(bar))
-        explained.solids.set_rasterized(True)  # one picture instead of 256 shapes
+        explained.solids.set_rasterized(True)  # type: ignore[union-attr]  # one picture instead of 256 shapes
         explained.outline.set_visible(False)
 
 

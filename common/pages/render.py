@@ -39,13 +39,13 @@ def render_page(path: str | Template, *, linked: bool = False, **values: Any) ->
     pictures in files beside it, others hold them.
     """
     # A page that is opened from the disk has no origin: its neighbors are of "file:", not of 'self'.
-    media = "data: 'self' file:" if linked else "data:"
+    sources = "data: 'self' file:" if linked else "data:"
     script = _read("sort.js")
     module = getattr(sys.modules["__main__"], "__spec__", None)
     start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
     return render_template(
         path,
-        media=media,
+        sources=sources,
         script_digest=digest(script),
         style=Markup(stylesheet()),
         script=Markup(script),

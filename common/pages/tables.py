@@ -1,7 +1,7 @@
 """Measured quantities, and the cells of tables that show them on pages and on the terminal."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Measure:
     key: str  # in the JSON
     name: str
     unit: str = ""
-    form: str = ".1f"  # how a value is shown
+    form: str | Callable[[float], str] = ".1f"  # how a value is shown
     meaning: str = ""  # shown on hover and in the glossary
     better: str = ""  # "low" or "high"; empty: no value is worse than another
     scale: float = 1.0  # from the JSON's unit to the one shown: 100 for %
@@ -44,7 +44,9 @@ class Measure:
 
     def show(self, value: float | None) -> str:
         """A value as text; a hyphen where there is none."""
-        return "-" if value is None else format(value * self.scale, self.form)
+        if value is None:
+            return "-"
+        return self.form(value) if callable(self.form) else format(value * self.scale, self.form)
 
     def cell(self, value: float | None, anchor: str = "", hint: str = "") -> Number:
         """A value in a table."""
