@@ -3,63 +3,39 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
-from common.data_report.charts import Chart
 from common.data_report.clip import MEASURES
 from common.data_report.findings import KINDS
 from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, values_of
 from common.options import option_of
-from common.pages import Cell, Link, Measure, Row, cells, render_page, text_table
+from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
 from common.text import name_symbol
 
-SHOWN = 10  # findings of a kind on the terminal; the page has them all
-SHOWN_SPEAKERS = 20
+SHOWN = 20  # rows of a table on the terminal; the page has them all
 
 Rows = list[Row]  # the first is the heading
 
 CLIPS = Measure("n_clips", "clips", form=".0f")
 LENGTH = Measure("seconds", "length", form=hours)
 TIMES = Measure("count", "times", form=".0f")
-SPEAKER_MEASURES = (
-    CLIPS,
-    LENGTH,
-    Measure("speaking_rate", "symbols/s", meaning="median speaking rate"),
-    Measure("level", "dBFS", meaning="median speech level"),
-    Measure("pitch_low", "pitch 5 %", "Hz", ".0f", "5th percentile of pitch"),
-    Measure("pitch_median", "median", "Hz", ".0f", "median pitch"),
-    Measure("pitch_high", "95 %", "Hz", ".0f", "95th percentile of pitch"),
-    Measure("pitch_mean", "mean", "Hz", ".0f", "mean pitch"),
-    Measure("pitch_std", "std", "Hz", ".0f", "standard deviation of pitch"),
-)
+SPEAKER_MEASURES = (CLIPS, LENGTH, *read_measures("data_report/speakers.tsv").values())
 
 
-def page(report: DataReport, charts: Sequence[Chart]) -> str:
+def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
     """The HTML of the report."""
-    by_kind = [(kind, KINDS[kind], found) for kind, found in report.by_kind().items()]
-    measures = [MEASURES[name] for name in report.distributions]
-    formats: Rows = [("samples", CLIPS), *((name, CLIPS.cell(n_clips)) for name, n_clips in report.formats.items())]
+    measures, contents = [MEASURES[name] for name in report.distributions], _contents(report)
     return render_page(
         "data_report/page.html",
+        **contents,
         title=str(report.dataset),
         headline=report.headline,
-        report=report,
         charts=charts,
         measures=measures,
         most_rows=MOST_LISTED,
         kinds=[
-            (Link(about.title, f"kind-{kind}"), CLIPS.cell(len(found)), about.level, about.advice)
-            for kind, about, found in by_kind
-        ],
-        found=[
-            (kind, about, [(_link(report, one.index, one.wav), one.where, one.reason) for one in found])
-            for kind, about, found in by_kind
-        ],
-        tables=[
-            ("Lists", _list_rows(report)),
-            ("Over the clips", _distribution_rows(report)),
-            ("Speakers", _speaker_rows(report)),
-            ("Files", formats),
-            *_character_tables(report),
+            (Link(about.title, f"kind-{kind}"), CLIPS.cell(len(rows)), about.level, about.advice)
+            for kind, about, rows in contents["found"]
         ],
         clips=_clip_rows(report, measures),
         clip_ids=[f"clip{index}" for index in report.listed],
@@ -70,6 +46,39 @@ def page(report: DataReport, charts: Sequence[Chart]) -> str:
             *((option_of(name), f"{value:g}") for name, value in asdict(report.limits).items()),
         ],
     )
+
+
+def terminal(report: DataReport) -> str:
+    """The report in lines, with the first findings of each kind."""
+    text = render_template("data_report/terminal.txt", **_contents(report), columns=_columns)
+    # Without characters that a terminal would obey.
+    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text.strip())
+
+
+def _columns(rows: Rows) -> str:
+    """The first rows in columns, and how many more there are."""
+    more = len(rows) - SHOWN
+    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {more} more"] * (more > 0))
+
+
+def _contents(report: DataReport) -> dict[str, Any]:
+    """What the page and the terminal both show."""
+    formats: Rows = [("samples", CLIPS), *((name, CLIPS.cell(n_clips)) for name, n_clips in report.formats.items())]
+    return {
+        "report": report,
+        "tables": [
+            ("Lists", _list_rows(report)),
+            ("Over the clips", _distribution_rows(report)),
+            ("Speakers", _speaker_rows(report)),
+            ("Files", formats),
+            (f"Characters that {report.text.symbol_set} lacks", _character_rows(report, "unknown")),
+            ("Characters that the cleaners rewrite", _character_rows(report, "rewritten")),
+        ],
+        "found": [
+            (kind, KINDS[kind], [(one.where, _link(report, one.index, one.wav), one.reason) for one in found])
+            for kind, found in report.by_kind().items()
+        ],
+    }
 
 
 def _clip_rows(report: DataReport, measures: Sequence[Measure]) -> Rows:
@@ -97,7 +106,7 @@ def _distribution_rows(report: DataReport) -> Rows:
     """Each figure over the clips; the smallest and the largest value lead to their clips."""
     rows: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report.distributions.items():
-        ends = dict(zip(("minimum", "maximum"), (clip.utterance for clip in report.extremes[name])))
+        ends = dict(zip(("minimum", "maximum"), (clip.utterance for clip in report.extremes(name))))
         anchors = {key: (_link(report, one.index, "").anchor, f"{one.wav} ({one.where})") for key, one in ends.items()}
         numbers = (MEASURES[name].cell(values[key], *anchors.get(key, ())) for key in PERCENTILES)
         rows.append((Measure(name, name, meaning=MEASURES[name].meaning), *numbers, MEASURES[name].unit))
@@ -107,8 +116,7 @@ def _distribution_rows(report: DataReport) -> Rows:
 def _speaker_rows(report: DataReport) -> Rows:
     """Each speaker's figures."""
     rows: Rows = [("speaker", *SPEAKER_MEASURES)]
-    rows += [(name or "all", *cells(SPEAKER_MEASURES, figures)) for name, figures in report.speakers.items()]
-    return rows
+    return rows + [(name or "all", *cells(SPEAKER_MEASURES, figures)) for name, figures in report.speakers.items()]
 
 
 def _list_rows(report: DataReport) -> Rows:
@@ -120,42 +128,10 @@ def _list_rows(report: DataReport) -> Rows:
     return rows
 
 
-def _character_tables(report: DataReport) -> list[tuple[str, Rows]]:
-    """Characters that the symbol set lacks, and those that the cleaners rewrite: titles and tables that have rows."""
-    tables = []
-    for title, characters in (
-        (f"characters that {report.text.symbol_set} lacks", report.characters("unknown")),
-        ("characters that the cleaners rewrite", report.characters("rewritten")),
-    ):
-        rows: Rows = [("character", TIMES, CLIPS, "where")]
-        for one in characters:
-            where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
-            rows.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
-        if characters:
-            tables.append((title, rows))
-    return tables
-
-
-def terminal(report: DataReport) -> str:
-    """The report in lines, with the first findings of each kind."""
-    lines = [report.headline]
-    if len(report.lists) > 1:
-        lines += text_table(_list_rows(report))
-    lines += [f"  {name}: {n_clips}" for name, n_clips in report.formats.items()]
-    lines += text_table(_distribution_rows(report))
-    if len(report.speakers) > 1:
-        lines += ["speakers", *_first(_speaker_rows(report), 1 + SHOWN_SPEAKERS)]
-    for title, rows in _character_tables(report):
-        lines += [title, *_first(rows, 1 + SHOWN)]
-    lines += [f"note: {note}" for note in report.notes()]
-    for kind, found in report.by_kind().items():
-        lines.append(f"{KINDS[kind].level}: {KINDS[kind].title} ({len(found)}): {KINDS[kind].advice}")
-        lines += _first([(finding.where, finding.wav, finding.reason) for finding in found], SHOWN)
-    # Without characters that a terminal would obey.
-    return "\n".join("".join(one if one.isprintable() else "\ufffd" for one in line) for line in lines)
-
-
-def _first(rows: Rows, n_shown: int) -> list[str]:
-    """The first rows in columns, and how many more there are."""
-    more = len(rows) - n_shown
-    return text_table(rows[:n_shown]) + [f"  ... and {more} more"] * (more > 0)
+def _character_rows(report: DataReport, which: str) -> Rows:
+    """The ``unknown`` or ``rewritten`` characters of transcripts, and where they are."""
+    rows: Rows = [("character", TIMES, CLIPS, "where")]
+    for one in report.characters(which):
+        where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
+        rows.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
+    return rows
