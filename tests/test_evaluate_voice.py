@@ -103,8 +103,8 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
         load_wav(path, sampling_rate=22050).numpy() for path in (tmp_path / "a.wav", tmp_path / "out/synthesised/a.wav")
     ]
     distance = compare_speech(*waves, sampling_rate=22050)
-    assert first["mcd_db"] == pytest.approx(distance.mcd_db)
-    assert first["voicing_error"] == pytest.approx(distance.voicing_error)
+    assert first["mcd_db"] == pytest.approx(distance["mcd_db"])
+    assert first["voicing_error"] == pytest.approx(distance["voicing_error"])
     assert first["duration"] == pytest.approx(len(waves[1]) / 22050)
     assert first["rtf"] == pytest.approx(first["duration"] / first["work"])
     assert (first["reference"], second["reference"], third["reference"]) == ("go on", "not so long", "hm")

@@ -2,23 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import librosa
-import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
-from common.evaluation.metrics import Clip, SpeechComparison, aligned
+from common.evaluation.metrics import Clip, SpeechComparison
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
 from common.evaluation.plots import plot_speech
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.evaluation.sound import Figures, measure_copy, measure_sound
+from common.evaluation.sound import measure
 from common.files import write_text
 from common.pages.charts import to_svg
 from common.recognition import Recognizer, error_counts
@@ -89,14 +87,12 @@ class Evaluator:
         real = None
         if item.recording is not None:
             real = self._read_recording(result, item, files[RECORDING], seconds=len(wave) / self.sampling_rate)
-        figures, made, comparison = self._compare(wave, real)
-        result.add(figures)
+        made, comparison = self._measure(result, wave, real)
         write_text(files["plot"], to_svg(plot_speech(made, comparison)))
         if self.griffin_lim is not None:
             other = Result(GRIFFIN_LIM, item.text, reference=result.reference)
-            wave = self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM])
-            other.add(self._compare(wave, real)[0])
             result.beside.append(other)
+            self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesize: Synthesize, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
@@ -126,8 +122,7 @@ class Evaluator:
             raise InputError(f"{item.where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
         lower = min(rate, self.sampling_rate)
         real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
-        figures = measure_sound(real, None)
-        own.add(figures if self.extractor is None else measure_copy(real, real, extractor=self.extractor))
+        own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])
         return real
 
     def _transcribe(self, result: Result, wave: Tensor, rate: int) -> None:
@@ -140,15 +135,10 @@ class Evaluator:
             result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
             result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
 
-    def _compare(self, wave: Tensor, real: Clip | None) -> tuple[Figures, Clip, SpeechComparison | None]:
-        """The figures of a synthesized wave (T,) beside its recording, if there is one, and what is plotted of it."""
+    def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
+        """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
         rate = self.sampling_rate if real is None else real.sampling_rate
         made = Clip(resample(wave, ratio=rate / self.sampling_rate).numpy(), rate)
-        if real is None:
-            return measure_sound(made, None), made, None
-        if self.extractor is None:
-            comparison = aligned(real, made)
-            return {**asdict(comparison.distance), **measure_sound(made, real)}, made, comparison
-        made = Clip(librosa.util.fix_length(made.samples, size=len(real.samples)), rate)
-        pairs = np.arange(len(made.f0))[:, None].repeat(2, axis=1)
-        return measure_copy(made, real, extractor=self.extractor), made, SpeechComparison(real, made, pairs)
+        figures, comparison = measure(made, real, extractor=self.extractor)
+        result.add(figures)
+        return made if comparison is None else comparison.synthesized, comparison

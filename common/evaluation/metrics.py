@@ -27,15 +27,7 @@ MEL_FMAX = 8000.0  # Hz
 F0_MIN, F0_MAX = 60.0, 500.0  # Hz, where Praat looks for F0
 
 
-@dataclass(frozen=True)
-class SpeechDistance:
-    """Figures of `compare_speech`, over aligned pairs of frames that are not both silence."""
-
-    mcd_db: float  # mel-cepstral distortion
-    voicing_error: float  # share of pairs that are voiced in one and unvoiced in the other
-    n_pairs: int
-    f0_rmse_hz: float = math.nan  # over pairs voiced in both; NaN if there are none
-    f0_rmse_cents: float = math.nan  # likewise
+Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
 
 
 @dataclass(frozen=True)
@@ -76,35 +68,30 @@ class Clip:
     @cached_property
     def f0(self) -> np.ndarray:
         """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
-
-        def analyze(sound: parselmouth.Sound) -> tuple[Any, np.ndarray]:
-            track = sound.to_pitch_ac(time_step=self.hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
-            return track, track.selected_array["frequency"]
-
-        return self._at_frames(analyze, outside=0.0)
+        values = self._at_frames(
+            lambda sound: sound.to_pitch_ac(time_step=self.hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX),
+            lambda track: track.selected_array["frequency"],
+        )
+        return np.nan_to_num(values)
 
     @cached_property
     def harmonicity(self) -> np.ndarray:
         """(F,) Praat's harmonics-to-noise ratio (Boersma 1993) in dB; NaN where it has none."""
+        return self._at_frames(
+            lambda sound: sound.to_harmonicity_cc(time_step=self.hop_s, minimum_pitch=F0_MIN),
+            lambda track: np.where(track.values[0] > -200, track.values[0], math.nan),  # Praat's mark of silence
+        )
 
-        def analyze(sound: parselmouth.Sound) -> tuple[Any, np.ndarray]:
-            track = sound.to_harmonicity_cc(time_step=self.hop_s, minimum_pitch=F0_MIN)
-            return track, np.where(track.values[0] > -200, track.values[0], math.nan)  # Praat's mark of silence
-
-        return self._at_frames(analyze, outside=math.nan)
-
-    def _at_frames(
-        self, analyze: Callable[[parselmouth.Sound], tuple[Any, np.ndarray]], *, outside: float
-    ) -> np.ndarray:
-        """The values of a track of Praat that are nearest to the frames (F,); ``outside`` where there are none."""
+    def _at_frames(self, analyze: Callable[[parselmouth.Sound], Any], read: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """The values of a track of Praat that are nearest to the frames (F,); NaN where there are none."""
         times = np.arange(self.log_mel.shape[1]) * self.hop_s
         if len(self.samples) / self.sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-            return np.full(len(times), outside)
-        samples = np.asarray(self.samples, dtype=np.float64)
-        track, values = analyze(parselmouth.Sound(samples, sampling_frequency=self.sampling_rate))
+            return np.full(len(times), math.nan)
+        track = analyze(parselmouth.Sound(np.asarray(self.samples, np.float64), sampling_frequency=self.sampling_rate))
+        values = read(track)
         nearest = np.rint((times - track.x1) / track.dx).astype(int)
         inside = (nearest >= 0) & (nearest < len(values))
-        return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
+        return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], math.nan)
 
 
 @dataclass(frozen=True)
@@ -115,22 +102,22 @@ class SpeechComparison:
     synthesized: Clip
     pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
 
-    @cached_property
-    def distance(self) -> SpeechDistance:
+    @property
+    def distance(self) -> Figures:
         """How far the frames of the pairs are from each other."""
         left, right = self.reference, self.synthesized
         first, second = left.f0[self.pairs[:, 0]], right.f0[self.pairs[:, 1]]
         both = (first > 0) & (second > 0)
-        return SpeechDistance(
-            mcd_db=mean_distortion(left.log_mel, right.log_mel, self.pairs),
-            f0_rmse_hz=_root_mean_square(first[both] - second[both]),
-            f0_rmse_cents=_root_mean_square(1200 * np.log2(first[both] / second[both])),
-            voicing_error=float(np.mean((first > 0) != (second > 0))),
-            n_pairs=len(self.pairs),
-        )
+        return {
+            "mcd_db": mean_distortion(left.log_mel, right.log_mel, self.pairs),
+            "f0_rmse_hz": _root_mean_square(first[both] - second[both]),
+            "f0_rmse_cents": _root_mean_square(1200 * np.log2(first[both] / second[both])),
+            "voicing_error": float(np.mean((first > 0) != (second > 0))),
+            "n_pairs": len(self.pairs),
+        }
 
 
-def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
+def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> Figures:
     """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
 
     Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave

@@ -2,6 +2,7 @@
 
 import math
 
+import librosa
 import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
@@ -9,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, hilbert, sosfiltfilt
 
 from common.audio import MelExtractor
-from common.evaluation.metrics import Clip
+from common.evaluation.metrics import Clip, Figures, SpeechComparison, aligned
 from common.evaluation.packages import pesq, stoi
 
 BANDS = {"low": (1500.0, 4000.0), "high": (4000.0, 8000.0)}  # Hz, in which pulses are looked for
@@ -18,34 +19,36 @@ PULSE_LAGS = (0.002, 0.012)  # s, the periods of voices from 83 to 500 Hz
 QUIETEST = 0.8  # of a whole recording's RMS: frames below have no pulse strength
 
 
-Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
+def measure(
+    made: Clip, recording: Clip | None, *, extractor: MelExtractor | None
+) -> tuple[Figures, SpeechComparison | None]:
+    """Figures of a sound beside a recording of its words, and the frames that are compared; or of a sound alone.
 
-
-def measure_sound(made: Clip, recording: Clip | None) -> Figures:
-    """Figures of a sound beside a recording of its words at another pace, or beside none."""
-    pulses = _mean_pulses(made, made)
+    With the ``extractor`` of the mels that it was made of, a sound is a copy, compared moment by moment.
+    """
     if recording is None:
-        return pulses
-    own, real = (_mean(one.harmonicity[one.f0 > 0]) for one in (made, recording))
-    return {**pulses, "harmonicity_bias_db": own - real}
-
-
-def measure_copy(copy: Clip, recording: Clip, *, extractor: MelExtractor) -> Figures:
-    """Figures of a copy (T,) of a recording (T,), compared moment by moment; ``extractor`` makes the copied mels."""
-    made, real, rate = copy.f0, recording.f0, recording.sampling_rate
-    both = (made > 0) & (real > 0)
-    cents = np.abs(1200 * np.log2(made[both] / real[both]))
-    mels = [extractor(torch.from_numpy(one.samples)[None]) for one in (copy, recording)]
-    return {
-        **_mean_pulses(copy, recording),
-        "harmonicity_bias_db": _mean((copy.harmonicity - recording.harmonicity)[both]),
-        "pesq": pesq(copy.samples, recording.samples, sampling_rate=rate),
-        "stoi": stoi(copy.samples, recording.samples, sampling_rate=rate),
+        return _mean_pulses(made, made), None
+    if extractor is None:
+        comparison = aligned(recording, made)
+        own, real = (_mean(one.harmonicity[one.f0 > 0]) for one in (made, recording))
+        return {**comparison.distance, **_mean_pulses(made, made), "harmonicity_bias_db": own - real}, comparison
+    rate = recording.sampling_rate
+    made = Clip(librosa.util.fix_length(made.samples, size=len(recording.samples)), rate)
+    is_voiced = [one.f0 > 0 for one in (made, recording)]
+    both = is_voiced[0] & is_voiced[1]
+    cents = np.abs(1200 * np.log2(made.f0[both] / recording.f0[both]))
+    mels = [extractor(torch.from_numpy(one.samples)[None]) for one in (made, recording)]
+    figures = {
+        **_mean_pulses(made, recording),
+        "harmonicity_bias_db": _mean((made.harmonicity - recording.harmonicity)[both]),
+        "pesq": pesq(made.samples, recording.samples, sampling_rate=rate),
+        "stoi": stoi(made.samples, recording.samples, sampling_rate=rate),
         "f0_median_cents": float(np.median(cents)) if len(cents) else math.nan,
         "f0_mean_cents": _mean(cents),
-        "voicing_error": float(np.mean((made > 0) != (real > 0))),
+        "voicing_error": float(np.mean(is_voiced[0] != is_voiced[1])),
         "mel_distance": float((mels[0] - mels[1]).abs().mean()),
     }
+    return figures, SpeechComparison(recording, made, np.arange(len(made.f0))[:, None].repeat(2, axis=1))
 
 
 def pulse_strength(

@@ -25,7 +25,7 @@ from common.checkpoints import checkpoint_path, open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.errors import InputError
-from common.evaluation.metrics import SpeechDistance, compare_speech
+from common.evaluation.metrics import Figures, compare_speech
 from common.files import read_json, write_json
 from common.options import add_options, option, read_options
 from common.signals import STOPS, handled_signals
@@ -150,7 +150,7 @@ def check_settings(output: Path, settings: dict[str, object]) -> None:
     write_json(path, settings)
 
 
-def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
+def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
     """Measure how far each phrase is from the embedded speaker's own rendering."""
     rate, distances = AUDIO.sampling_rate, []
     for phrase in phrases:
@@ -161,13 +161,11 @@ def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
     return distances
 
 
-def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
+def report(phrases: list[Phrase], distances: list[Figures]) -> float:
     """Print the distance of each phrase and their means; returns the mean mel-cepstral distortion in dB."""
     print("phrase              distortion      F0 error            voicing error")
-    rows = [
-        (phrase.output.name, d.mcd_db, d.f0_rmse_hz, d.f0_rmse_cents, d.voicing_error)
-        for phrase, d in zip(phrases, distances)
-    ]
+    names = ("mcd_db", "f0_rmse_hz", "f0_rmse_cents", "voicing_error")
+    rows = [(phrase.output.name, *map(found.get, names)) for phrase, found in zip(phrases, distances)]
     columns = np.ma.masked_invalid([row[1:] for row in rows])  # a phrase may have no pitch to compare
     means = columns.mean(axis=0).filled(np.nan)
     for name, mcd, hz, cents, voicing in (*rows, ("mean", *means)):
