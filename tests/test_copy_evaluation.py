@@ -14,8 +14,7 @@ from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordi
 from common.audio import MelExtractor
 from common.errors import CheckpointError, InputError
 from common.evaluation import packages
-from common.evaluation.metrics import Clip, Figures
-from common.evaluation.sound import measure, pulse_strength
+from common.evaluation.metrics import Clip, Figures, measure, pulse_strength
 from scripts import evaluate_voice
 
 RATE = 22050  # Hz

@@ -15,11 +15,11 @@ from common.evaluation.results import (
     MEASURES,
     Result,
     add_to_journal,
-    average_rows,
     averages,
     read_journal,
     save_results,
     start_journal,
+    tables,
     worst_of,
 )
 from common.pages.charts import to_svg
@@ -171,7 +171,7 @@ def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three)
     assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
     assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
     assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
-    names = [average_rows(three, n_listed=n_listed)[0][0] for n_listed in (10, 3)]
+    names = [tables(three, n_listed=n_listed)[2][0][0] for n_listed in (10, 3)]
     assert names == ["3 of 10 (stopped)", "all 3"]
 
 
@@ -184,7 +184,7 @@ def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three)
 
 
 def test_a_journal_gives_back_what_it_was_given_up_to_a_line_that_is_broken(tmp_path, three):
-    path, settings = tmp_path / "j", {"seed": 1, "names": ("a",)}
+    path, settings = tmp_path / "j", {"seed": 1, "names": ["a"]}
     assert read_journal(path, settings) == []
     start_journal(path, settings, three[:1])
     add_to_journal(path, three[2])

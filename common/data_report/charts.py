@@ -52,8 +52,8 @@ def _draw_histogram(axis: Axes, report: DataReport, chart: Mapping[str, str]) ->
         return
     bins = np.histogram_bin_edges(every, int(np.clip(2 * np.sqrt(len(every)), 10, 40)))
     for values, label, color in zip(found, chart["labels"].split(", "), chart["colors"].split(", ")):
-        look = {"facecolor": (f"tab:{color}", 0.85 if len(found) == 1 else 0.3), "edgecolor": f"tab:{color}"}
-        axis.hist(values, bins, histtype="stepfilled", label=label, **look)
+        fill = (f"tab:{color}", 0.85 if len(found) == 1 else 0.3)
+        axis.hist(values, bins.tolist(), histtype="stepfilled", label=label, facecolor=fill, edgecolor=f"tab:{color}")
     axis.set(ylabel="clips", ylim=(0, None))
     axis.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     left, right = axis.get_xlim()

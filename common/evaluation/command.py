@@ -1,5 +1,6 @@
 """Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,23 +15,21 @@ from common.evaluation.evaluator import Evaluator, copy, speak
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.options import EvaluationOptions
 from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
-from common.evaluation.page import save_page
 from common.evaluation.results import (
     JOURNAL,
     PAGE,
     RESULTS,
     Result,
     add_to_journal,
-    average_rows,
     files_of,
-    known_measures,
     read_journal,
-    result_rows,
+    save_page,
     save_results,
     start_journal,
+    tables,
 )
 from common.files import check_apart, sha256, writing
-from common.pages import Row, text_table
+from common.pages import text_table
 from common.precision import Precision
 from common.progress import progress
 from common.recognition import load_recognizer
@@ -40,7 +39,7 @@ from common.synthesis import GriffinLimVocoder, contract_of, make_vocoder, make_
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = set("generator vocoder list output fresh recordings transcripts dataset_path".split())
+_NOT_SETTINGS = set("output fresh recordings transcripts dataset_path".split())
 
 
 def evaluate(
@@ -68,6 +67,7 @@ def evaluate(
     else:
         items, evaluator = _copying(path, options, voice, models.get("vocoder"), precision)
     _check_files(options, items, [*read, *(("a checkpoint", one.path) for one in models.values())])
+    recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     has_words = any(item.words is not None for item in items)
     if "recognizer" in models:
         evaluator = replace(evaluator, recognizer=load_recognizer(models["recognizer"], precision=precision))
@@ -78,16 +78,14 @@ def evaluate(
     if missing := [name for name in PACKAGES if name in wanted - installed()]:
         columns = ", ".join(PACKAGES[name] for name in missing)
         print(f"note: without columns {columns}; for them: .venv/bin/pip install {' '.join(missing)}")
-    named = {one.spec.option if role == "recognizer" else role: one for role, one in models.items()}
-    facts = {role: str(parameters[role]) for role in ("generator", "vocoder", "list") if parameters[role]}
-    facts |= {name: str(one.path) for name, one in named.items() if name not in facts}
-    facts |= {"precision": precision.name, "threads": str(torch.get_num_threads())}
-    values = {name: str(value) if isinstance(value, Path) else value for name, value in parameters.items()}
+    paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
     settings = {
-        "sha256": {name: sha256(one.path) for name, one in named.items()},
+        "sha256": {role: sha256(one.path) for role, one in models.items()},
         "packages": sorted(installed()),
-        "options": {name: value for name, value in values.items() if name not in _NOT_SETTINGS | named.keys()},
+        "options": {name: value for name, value in parameters.items() if name not in _NOT_SETTINGS | paths.keys()},
     }
+    facts = paths | {"precision": precision.name, "threads": torch.get_num_threads()}
+    settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
     return _run(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
 
 
@@ -171,10 +169,9 @@ def _run(
     save_results(folder / RESULTS, results, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
     save_page(folder, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
-    rows: list[Row] = [("utterance", *known_measures(results)), *result_rows(results)]
-    rows += average_rows(results, n_listed=n_listed)
+    heading, rows, averages = tables(results, n_listed=n_listed)
     failed = [result for result in results if result.error is not None]
-    print(*text_table(rows), f"report: {folder / PAGE}; figures: {folder / RESULTS}", sep="\n")
+    print(*text_table([heading, *rows, *averages]), f"report: {folder / PAGE}; figures: {folder / RESULTS}", sep="\n")
     if failed:
         print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
         print(*text_table([(result.name, str(result.error)) for result in failed]), sep="\n")

@@ -11,12 +11,11 @@ from torch import Tensor
 from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
-from common.evaluation.metrics import Clip, SpeechComparison
+from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
 from common.evaluation.plots import plot_speech
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.evaluation.sound import measure
 from common.files import write_text
 from common.pages.charts import to_svg
 from common.recognition import Recognizer, error_counts

@@ -1,30 +1,37 @@
 """Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
 
+import base64
+import difflib
+import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
+import soundfile
 
 from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_text, write_json, write_text, writing
-from common.pages import Link, Measure, Row, cells, read_measures
+from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
+from common.pages.charts import data_url
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
+EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
     """Where an evaluation in ``folder`` has an utterance's sounds and its plot."""
     return {
-        SYNTHESIZED: folder / "synthesised" / name,
         RECORDING: folder / "recorded" / name,
         GRIFFIN_LIM: folder / GRIFFIN_LIM / name,
+        SYNTHESIZED: folder / "synthesised" / name,
         "plot": (folder / "plots" / name).with_suffix(".svg"),
     }
 
@@ -79,27 +86,17 @@ def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
     return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
 
 
-def known_measures(results: Sequence[Result]) -> list[Measure]:
-    """The measures that an utterance has a figure of: the columns of tables."""
-    return [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
-
-
-def result_rows(results: Sequence[Result]) -> list[Row]:
-    """The figures of each utterance, and of what it is shown beside; the n-th name leads to anchor ``u<n>``."""
+def tables(results: Sequence[Result], *, n_listed: int) -> tuple[Row, list[Row], list[Row]]:
+    """The heading, utterances and averages, each followed by what it is shown beside; the n-th links to ``u<n>``."""
+    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
     rows: list[Row] = []
     for number, result in enumerate(results):
         for name, one in [(result.name, result), *((f"{result.name}, {one.name}", one) for one in result.beside)]:
-            rows.append((Link(name, f"u{number}"), *cells(known_measures(results), one.figures)))
-    return rows
-
-
-def average_rows(results: Sequence[Result], *, n_listed: int) -> list[Row]:
-    """The averages of utterances, and of what they are shown beside."""
+            rows.append((Link(name, f"u{number}"), *cells(measures, one.figures)))
     done = f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
-    return [
-        (f"{done}, {name}" if name else done, *cells(known_measures(results), figures))
-        for name, figures in averages(results).items()
-    ]
+    means = averages(results).items()
+    foot: list[Row] = [(f"{done}, {name}" if name else done, *cells(measures, figures)) for name, figures in means]
+    return ("utterance", *measures), rows, foot
 
 
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
@@ -118,11 +115,11 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
 
 
 def read_journal(path: Path, settings: dict[str, Any]) -> list[Result]:
-    """The results of an earlier run of the same ``settings``, up to a line that a kill has cut short."""
+    """The results of an earlier run of the same plain ``settings``, up to a line that a kill has cut short."""
     results: list[Result] = []
     with suppress(InputError, ValueError, TypeError, KeyError):
         first, *lines = read_text(path).splitlines()
-        for line in lines if json.loads(first) == json.loads(json.dumps(settings)) else ():
+        for line in lines if json.loads(first) == settings else ():
             values = json.loads(line)
             results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
     return results
@@ -138,3 +135,56 @@ def add_to_journal(path: Path, result: Result) -> None:
     """Append a result."""
     with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(asdict(result))}\n")
+
+
+def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
+    """Write an HTML page with sounds and plots in it, or links to their files where it would be too large.
+
+    Raises:
+        InputError: it cannot be written, or a file for it cannot be read.
+    """
+    files = [{kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results]
+    # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
+    linked = 4 / 3 * sum(path.stat().st_size for paths in files for path in paths.values()) > EMBEDDED_BYTES
+    (_, *measures), rows, foot = tables(results, n_listed=n_listed)
+    html = render_page(
+        "evaluation/page.html",
+        linked=linked,
+        title=title,
+        n_listed=n_listed,
+        results=results,
+        measures=measures,
+        means=averages(results)[""],
+        worst={key: worst_of(measure, results) for key, measure in MEASURES.items()},
+        anchors={result.name: f"u{number}" for number, result in enumerate(results)},
+        rows=rows,
+        foot=foot,
+        media=[
+            {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in one.items()}
+            for one in files
+        ],
+        compared=compared,
+        settings=setting_rows(facts),
+    )
+    write_text(folder / PAGE, html)
+
+
+def _embed(path: Path) -> str:
+    """A data URL of a sound or picture."""
+    if path.suffix == ".svg":
+        return data_url(path.read_text(encoding="utf-8"))
+    try:
+        samples, rate = soundfile.read(path, dtype="int16")
+    except soundfile.LibsndfileError as error:
+        raise InputError(f"{path}: cannot be read; run the evaluation with --fresh") from error
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format="FLAC", subtype="PCM_16")
+    return f"data:audio/flac;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+
+
+def compared(text: str, reference: str | None) -> list[tuple[str, bool]]:
+    """A transcript in pieces, and whether each differs from the reference, if there is one."""
+    words = text.split()
+    matcher = difflib.SequenceMatcher(None, words if reference is None else reference.split(), words, autojunk=False)
+    pieces = [(" ".join(words[start:end]), kind != "equal") for kind, _, _, start, end in matcher.get_opcodes()]
+    return [piece for piece in pieces if piece[0]]
