@@ -160,7 +160,7 @@ class GeneratorSpec:
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
-    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
+    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.batches.TeacherModel
     teacher: "Callable[[Any, Sequence[Tensor], Sequence[Tensor]], MelOutput] | None" = None
     teacher_forced_dataset: OpenTeacherForcedDataset | None = None
     # (config) -> the columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists

@@ -97,6 +97,8 @@ def attempt(
     item: Extraction, plan: ExtractionPlan, *, function: Callable[[Extraction, ExtractionPlan], Extraction]
 ) -> Extraction:
     """``function(item, plan)``, which is `prepare` or `extract`; a bad utterance is refused and leaves nothing new."""
+    if item.refusal is not None:
+        return item
     try:
         with torch.inference_mode():
             return function(item, plan)

@@ -21,10 +21,10 @@ from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, from_plain, to_plain
 from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, loader_processes, read_numbered_lines
 from common.errors import InputError
+from common.extraction.batches import check_trained
+from common.extraction.corpus import Report
 from common.extraction.features import read_complete, write_feature
 from common.extraction.options import TeacherForcingOptions
-from common.extraction.summary import Report
-from common.extraction.teacher import check_trained
 from common.files import read_json, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
