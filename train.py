@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from common.cli import run
-from common.training.arguments import parser_of
+from common.training.options import parser_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.options import TextOptions
 from common.text.prosody import LIMITS
-from common.training.options import Recipe
+from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 
 if TYPE_CHECKING:  # the options below are shown without PyTorch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the options below are shown without PyTorch
 EXAMPLES = Path(__file__).with_name("custom_transforms.py")  # what a custom transform is without a file of its own
 _CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run; without FILE that of " + EXAMPLES.name
 PITCH_CACHE = "pitch_cache"  # folder in the dataset's folder
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=1500,
     batch_size=32,
     optimizer="lamb",

@@ -66,7 +66,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         num_workers=run.num_workers,
     )
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _note_of_recordings(options: TrainingOptions, request: TrainingRequest) -> tuple[str, ...]:

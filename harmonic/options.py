@@ -7,12 +7,12 @@ from typing import Any
 
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import given, option
-from common.training.options import Recipe
+from common.training.options import RunOptions
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 _OF_CHECKPOINT = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=400,
     batch_size=8,
     optimizer="adamw",

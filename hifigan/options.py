@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from common.options import given, option
-from common.training.options import Recipe
+from common.training.options import RunOptions
 from hifigan.config import PRESETS, ModelConfig
 
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
 ADAM_BETAS = (0.8, 0.99)  # as published
 # As NVIDIA's scripts/train_lj22khz.sh, with a global batch of 128 segments (8 GPUs).
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=6500,
     batch_size=16,
     optimizer="adamw",

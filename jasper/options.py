@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.options import option
-from common.training.options import Recipe
+from common.training.options import RunOptions, SelectionMetric
 
 if TYPE_CHECKING:
     from jasper.config import JasperSettings
 
 LR_POLICIES = ("exponential", "polynomial", "legacy")
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=440,
     batch_size=32,
     gradient_accumulation_steps=2,
@@ -22,7 +22,7 @@ RECIPE = Recipe(
     grad_clip_thresh=math.inf,
     ema_decay=0.999,
     epochs_per_checkpoint=10,
-    keep_best="wer",
+    keep_best=SelectionMetric("wer"),
     keep_milestones=(100, 200, 300, 400),
 )
 
@@ -40,7 +40,7 @@ class TrainingOptions:
         (),
         "other values for keys of that file, such as input_train.audio_dataset.trim_silence=false",
         metavar="KEY=VALUE",
-        repeatable=True,
+        adds_up=True,
     )
     max_duration: float | None = option(
         None, "leave out training utterances of more seconds; if not given, the value in --model-config", above=0

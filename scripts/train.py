@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.audio.options import AudioOptions
@@ -10,8 +10,7 @@ from common.errors import OptionError
 from common.options import option, options_of, read_variables, variables_of, words_of_variables
 from common.precision import ComputingOptions
 from common.registry import get_model
-from common.training.arguments import build_training_parser
-from common.training.options import Recipe, RunOptions
+from common.training.options import RunOptions, build_training_parser
 from scripts.launch import (
     GLOBAL_BATCHES,
     JASPER,
@@ -43,6 +42,12 @@ REMOVED = {
 # Options that the functions below set.
 _OWN = "output dataset_path training_files validation_files batch_size learned_alignment n_speakers".split()
 _OWN += "load_mel_from_disk cudnn_benchmark pitch_mean_std_file symbol_set".split()
+
+# Options whose defaults the models' recipes say.
+_OF_RECIPES = (
+    "epochs batch_size gradient_accumulation_steps optimizer learning_rate weight_decay grad_clip_thresh".split()
+)
+_OF_RECIPES += "ema_decay epochs_per_checkpoint validation_interval samples_interval keep_best keep_milestones".split()
 
 
 @dataclass(frozen=True)
@@ -366,9 +371,6 @@ def _gives_durations(path: Path) -> bool:
 
 SCRIPTS = {
     "train": Script(
-        lambda environ, words: exec_or_print(command(environ, words)),
-        VARIABLES,
-        removed=REMOVED,
-        of_model=[one.name for one in fields(Recipe)],
+        lambda environ, words: exec_or_print(command(environ, words)), VARIABLES, removed=REMOVED, of_model=_OF_RECIPES
     )
 }

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from common.options import group, option
 from common.text.options import TextOptions
-from common.training.options import Recipe
+from common.training.options import RunOptions
 from tacotron2.config import ModelConfig
 
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=1501, batch_size=48, optimizer="adam", learning_rate=1e-3, weight_decay=1e-6, grad_clip_thresh=1.0
 )
 FACTOR, AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step

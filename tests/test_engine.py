@@ -118,9 +118,9 @@ def test_ten_skipped_steps_in_a_row_end_the_run_and_name_the_utterances():
     engine = toy_engine(toy_networks(), objective=Poisoned())
     bad = [toy_collate(toy_utterances(2))]
     for _ in range(9):
-        assert engine.step(bad, epoch=1).skipped
-    with pytest.raises(InputError, match=r"10 updates in a row.*u0, u1"):
-        engine.step(bad, epoch=1)
+        engine.finish(engine.step(bad, epoch=1))
+    with pytest.raises(InputError, match=r"10 updates in a row.*at iteration 10 with u0, u1;"):
+        engine.finish(engine.step(bad, epoch=1))
 
 
 def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
@@ -131,7 +131,7 @@ def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
             seen.append(torch.nn.utils.get_total_norm([p.grad for g in self.param_groups for p in g["params"]]).item())
 
     networks = toy_networks()
-    engine = toy_engine(networks, grad_clip=0.01)
+    engine = toy_engine(networks, grad_clip_thresh=0.01)
     engine.optimizers = {
         phase.name: Spy([p for n in phase.trains for p in networks[n].parameters()], 0.1)
         for phase in engine.objective.phases

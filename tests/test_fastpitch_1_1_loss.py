@@ -11,8 +11,8 @@ from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward,
 
 from common.distributed import Ranks
 from common.nn import diagonality, mask_from_lengths
-from common.training import Engine, EngineOptions
-from common.training.optim import build_optimizer
+from common.training import Engine, Optimization
+from common.training.options import RunOptions
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
@@ -132,15 +132,8 @@ def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tens
     for size in cut:
         batches.append(join(utterances[start : start + size]))
         start += size
-    optimizer = build_optimizer("adam", network.parameters(), learning_rate=1e-3, weight_decay=0.0, eps=1e-3)
-    engine = Engine(
-        {"fastpitch": network.train()},
-        objective(),
-        {PHASE: optimizer},
-        schedule=lambda iteration, epoch: 1e-3,
-        ranks=Ranks(),
-        options=EngineOptions(),
-    )
+    optimization = Optimization(lambda iteration, epoch: 1e-3, eps=1e-3)
+    engine = Engine({"fastpitch": network}, objective(), optimization, RunOptions(learning_rate=1e-3), ranks=Ranks())
     terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
     return network.state_dict(), terms
 

@@ -13,8 +13,8 @@ from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import CheckpointError
 from common.text import TextFrontEnd
-from common.training import Engine, EngineOptions
-from common.training.optim import build_optimizer
+from common.training import Engine, Optimization
+from common.training.options import RunOptions
 from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch
@@ -105,15 +105,13 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
         if index not in without:
             assert torch.equal(states[key]["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
     networks, config = load_networks(checkpoint, device=CPU)
-    network = networks["fastpitch"].train()
     kind = "lamb" if "trust_ratio" in layout["optimizer"].get("state_entry_0", {}) else "adam"
     engine = Engine(
         networks,
         FastPitchObjective(energy=config.energy_conditioning, alignment=config.learned_alignment),
-        {"fastpitch": build_optimizer(kind, network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
-        schedule=lambda iteration, epoch: 1e-3,
+        Optimization(lambda iteration, epoch: 1e-3),
+        RunOptions(optimizer=kind, learning_rate=1e-3),
         ranks=Ranks(),
-        options=EngineOptions(),
     )
     engine.load_state(checkpoint.training, where="voice.pt")
     generator = torch.Generator().manual_seed(0)
@@ -129,10 +127,10 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
         speakers=torch.tensor([0, 1]) if config.n_speakers > 1 else None,
         **(learned if config.learned_alignment else given),
     )
-    before = {key: value.clone() for key, value in network.named_parameters()}
+    before = {key: value.clone() for key, value in networks["fastpitch"].named_parameters()}
     assert engine.step([batch], epoch=layout["epoch"] + 1).skipped == ()
     assert engine.iteration == layout["iteration"] + 1
-    still = [key for key, value in network.named_parameters() if torch.equal(value, before[key])]
+    still = [key for key, value in networks["fastpitch"].named_parameters() if torch.equal(value, before[key])]
     assert all(key.startswith("attention.attn_proj") for key in still)
     saved = engine.state()["optimizers"]["fastpitch"]["states"]
     assert float(saved["fastpitch.proj.bias"]["step"]) == float(states["fastpitch.proj.bias"]["step"]) + 1

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_engine import Poisoned
 from tiny import make_corpus, train_options
 from tiny_models import KilledError, assert_same_state, at_iteration, without_samples
-from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import train
 from common.errors import InputError
 from common.logger import read_log
-from common.training import engine as engine_module
-from common.training.step_result import StepResult
+from common.training import trainer as trainer_module
 
 WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-checkpoint 1 --grad-clip-thresh 0.5"
 
@@ -22,7 +19,7 @@ WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-c
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU's figures are read as late as a GPU's."""
-    monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", 1)
+    monkeypatch.setitem(trainer_module.PENDING_RESULTS, "cpu", 1)
 
 
 @pytest.fixture(scope="module")
@@ -87,30 +84,8 @@ def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: 
     bad = corpus / "mels" / "u9.pt"
     torch.save(torch.ones(3), bad)
     for late in (0, 1):
-        monkeypatch.setitem(engine_module.PENDING_RESULTS, "cpu", late)
+        monkeypatch.setitem(trainer_module.PENDING_RESULTS, "cpu", late)
         with pytest.raises(InputError, match=bad.name):
             run_train(corpus, tmp_path / str(late))
     assert 1 <= len(log_of(tmp_path / "0")) < 6
     assert log_of(tmp_path / "1") == log_of(tmp_path / "0")
-
-
-def test_too_many_skipped_updates_stop_one_update_later_and_name_their_utterances(late: None):
-    engine = toy_engine(toy_networks(), objective=Poisoned(), max_skipped_in_a_row=3)
-    bad, other = [toy_collate(toy_utterances(2))], [toy_collate(toy_utterances(4)[2:])]
-    for _ in range(3):
-        engine.step(bad, epoch=1)
-    with pytest.raises(InputError, match=r"3 updates in a row.*at iteration 3 with u0, u1;"):
-        engine.step(other, epoch=1)
-
-
-def test_figures_are_waited_for_when_they_are_read_and_not_before(late: None, monkeypatch: pytest.MonkeyPatch):
-    read = []
-    figures = StepResult.figures.func
-    monkeypatch.setattr(StepResult, "figures", property(lambda result: read.append(result) or figures(result)))
-    engine = toy_engine(toy_networks())
-    batches = [toy_collate(toy_utterances(4))]
-    first = engine.step(batches, epoch=1)
-    assert not read
-    second = engine.step(batches, epoch=1)
-    assert read == [first]
-    assert second.terms["l1"] != first.terms["l1"] and (first.iteration, second.iteration) == (1, 2)

@@ -30,7 +30,7 @@ from common.serving.arguments import parse_args
 from common.synthesis import Controls, SynthesisResult, make_voice
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
-from common.training import Engine, Optimization, build_engine
+from common.training import Engine, Optimization
 from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
@@ -206,7 +206,7 @@ def test_networks_are_compiled_for_the_buckets_shapes_alone(compiler: Any, monke
         run = RunOptions(compile=True, length_buckets=length_buckets)
         optimization, objective = Optimization(lambda iteration, epoch: 0.1), SimpleNamespace(phases=())
         networks = {"network": nn.Linear(1, 1)}
-        build_engine(networks, objective, optimization, run, steps_per_epoch=1, ranks=Ranks(), same_shapes=same_shapes)
+        Engine(networks, objective, optimization, run, ranks=Ranks(), same_shapes=same_shapes)
 
     build()
     build(same_shapes=True)
@@ -267,7 +267,7 @@ def test_what_is_spoken_in_padded_shapes_is_the_same(
                 patched.setattr("common.synthesis.loading.accelerated", accelerate)
             voice = make_voice(*opened, options, precision=Precision())
         items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
-        return [*voice.synthesizer.speak(items)], *(made or (None, None))[::-1]
+        return [*voice.synthesize(items)], *(made or (None, None))[::-1]
 
     for n_texts in (3, 4, 1):
         expected, *_ = speak(0, n_texts)

@@ -9,8 +9,8 @@ from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
 
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
-from common.training.optim import build_optimizer
+from common.training import Engine, Networks, Optimization
+from common.training.options import RunOptions
 from jasper.augmentation import Augmentation
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
 from jasper.data_function import JasperBatch
@@ -121,15 +121,6 @@ def tiny_engine(
     networks: Networks, *, augmentation: Augmentation = NOTHING, ranks: Ranks | None = None, **options: Any
 ) -> Engine:
     """An engine with the published optimizer."""
-    parameters = networks["jasper"].parameters()
-    optimizer = build_optimizer(
-        "novograd", parameters, learning_rate=0.01, weight_decay=1e-3, betas=(0.95, 0.0), eps=1e-8
-    )
-    return Engine(
-        networks,
-        JasperObjective(augmentation),
-        {"jasper": optimizer},
-        schedule=lambda iteration, epoch: 0.01,
-        ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
-    )
+    optimization = Optimization(lambda iteration, epoch: 0.01, betas=(0.95, 0.0), eps=1e-8)
+    run = RunOptions(optimizer="novograd", learning_rate=0.01, weight_decay=1e-3)
+    return Engine(networks, JasperObjective(augmentation), optimization, run, ranks=ranks or Ranks(), **options)

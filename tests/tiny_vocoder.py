@@ -11,8 +11,8 @@ from corpus import RATE, glide
 from common.config import AudioConfig
 from common.data import Batch
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
-from common.training.optim import build_optimizer
+from common.training import Engine, Networks, Optimization
+from common.training.options import RunOptions
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
@@ -104,17 +104,7 @@ def vocoder_engine(
     """An engine with the published optimizers, but for what ``recipe`` says, at a constant rate."""
     recipe = RECIPE | (recipe or {})
     objective = objective or HifiganObjective(ALIGNED)
-    optimizers = {
-        phase.name: build_optimizer(
-            "adamw", [parameter for name in phase.trains for parameter in networks[name].parameters()], **recipe
-        )
-        for phase in objective.phases
-    }
-    return Engine(
-        networks,
-        objective,
-        optimizers,
-        schedule=lambda iteration, epoch: recipe["learning_rate"],
-        ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
-    )
+    rate = recipe["learning_rate"]
+    optimization = Optimization(lambda iteration, epoch: rate, betas=recipe["betas"], eps=recipe["eps"])
+    run = RunOptions(optimizer="adamw", learning_rate=rate, weight_decay=recipe["weight_decay"])
+    return Engine(networks, objective, optimization, run, ranks=ranks or Ranks(), **options)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.training import Engine, EngineOptions, Networks
-from common.training.optim import build_optimizer
+from common.training import Engine, Networks, Optimization
+from common.training.options import RunOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import ModelConfig, WaveGlow, build_networks
@@ -84,16 +84,9 @@ def cut(batch: WaveGlowBatch, sizes: tuple[int, ...]) -> list[WaveGlowBatch]:
 
 def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: Any) -> Engine:
     """An engine with the published optimizer at ten times its rate."""
-    parameters = networks["waveglow"].parameters()
-    optimizer = build_optimizer("adam", parameters, learning_rate=1e-3, weight_decay=0.0, betas=(0.9, 0.999), eps=1e-8)
-    return Engine(
-        networks,
-        WaveGlowObjective(TINY_AUDIO),
-        {"waveglow": optimizer},
-        schedule=lambda iteration, epoch: 1e-3,
-        ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
-    )
+    optimization = Optimization(lambda iteration, epoch: 1e-3, betas=(0.9, 0.999), eps=1e-8)
+    run = RunOptions(optimizer="adam", learning_rate=1e-3)
+    return Engine(networks, WaveGlowObjective(TINY_AUDIO), optimization, run, ranks=ranks or Ranks(), **options)
 
 
 def real_lists(folder: Path, clips: Path, *, count: int = 8, val: int = 2) -> list[str]:

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from common.data import Batch
 from common.distributed import Ranks
 from common.nn import mask_from_lengths
-from common.training import Engine, EngineOptions, LogStyle, Networks, Objective, Phase, Term
-from common.training.optim import build_optimizer
+from common.training import Engine, LogStyle, Networks, Objective, Optimization, Phase, Term
+from common.training.options import RunOptions
 
 
 @dataclass(frozen=True)
@@ -128,24 +128,10 @@ def toy_engine(
     ranks: Ranks | None = None,
     optimizer: str = "adam",
     learning_rate: float = 0.01,
+    amp_dtype: torch.dtype | None = None,
     **options,
 ) -> Engine:
-    """An engine with one optimizer a phase at a constant rate."""
-    objective = objective or ToyObjective()
-    optimizers = {
-        phase.name: build_optimizer(
-            optimizer,
-            [p for name in phase.trains for p in networks[name].parameters()],
-            learning_rate=learning_rate,
-            weight_decay=0.0,
-        )
-        for phase in objective.phases
-    }
-    return Engine(
-        networks,
-        objective,
-        optimizers,
-        schedule=lambda iteration, epoch: learning_rate,
-        ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
-    )
+    """An engine with one optimizer a phase at a constant rate, and further options of the run."""
+    run = RunOptions(optimizer=optimizer, learning_rate=learning_rate, **options)
+    optimization = Optimization(lambda iteration, epoch: learning_rate)
+    return Engine(networks, objective or ToyObjective(), optimization, run, ranks=ranks or Ranks(), amp_dtype=amp_dtype)

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from common.training import TrainingSetup
-from common.training.arguments import parser_of
+from common.training.options import parser_of
 from common.training.start import read_command
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from common.options import given, option
-from common.training.options import Recipe
+from common.training.options import RunOptions
 from waveglow.config import SIGMA_INFER, ModelConfig
 
 # As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is
 # clipped to 65504.
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=1001,
     batch_size=4,
     optimizer="adam",

@@ -12,7 +12,7 @@ from torch import nn
 from common.checkpoints.checkpoint import Checkpoint, Weights, check_weights, is_onnx
 from common.checkpoints.exported import ExportedFile, OnnxRunner, Runner, open_exported
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, from_plain, naming_fields
+from common.config import AudioConfig, from_plain, naming_errors
 from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file
 from common.precision import Precision, precision_of_device
@@ -108,7 +108,7 @@ def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Netw
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
     try:
-        with naming_fields(where, error=CheckpointError):
+        with naming_errors(where, error=CheckpointError):
             return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
     except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error

@@ -31,9 +31,9 @@ Synthesize = Callable[[EvaluationItem, Result], Tensor]
 
 def speak(voice: Voice, item: EvaluationItem, result: Result) -> Tensor:
     """Speak an utterance."""
-    speech, synthesizer = voice.speak_inputs(item.inputs), voice.synthesizer
-    result.figures["work"] = sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
-    result.cut, result.silent = (item.phrase in phrases for phrases in (synthesizer.unfinished, synthesizer.silent))
+    speech = voice.speak_inputs(item.inputs)
+    result.figures["work"] = sum(times.latency for times in voice.times[-len(item.inputs) :])
+    result.cut, result.silent = (item.phrase in phrases for phrases in (voice.unfinished, voice.silent))
     return speech.wave
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from common.config import AudioConfig
 from common.evaluation.metrics import FLOOR_DB, Clip, SpeechComparison
 from common.pages.charts import CHART_STYLE, scale_pitch
-from common.plots import AS_IT_IS, label_mel_axis
+from common.plots import label_mel_axis
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
@@ -73,7 +73,8 @@ def _draw_mel(axis: Axes, log_mel: np.ndarray, clip: Clip, *, bar: list[Axes], *
     """log_mel (n_mels, F) in dB, at the times and frequencies of ``clip``, with its colors beside the axes ``bar``."""
     n_mels, n_frames = log_mel.shape
     extent = (-clip.hop_s / 2, (n_frames - 0.5) * clip.hop_s, 0, n_mels)  # frame i is centered at i hops
-    image = axis.imshow(log_mel * DB_PER_NEPER, **AS_IT_IS, extent=extent, **colors)
+    look: dict[str, Any] = {"origin": "lower", "aspect": "auto", "interpolation": "none", "extent": extent}
+    image = axis.imshow(log_mel * DB_PER_NEPER, **look, **colors)
     label_mel_axis(axis.yaxis, AudioConfig(n_mels=n_mels, mel_fmax=clip.fmax))
     if bar:
         explained = axis.figure.colorbar(image, ax=bar, label="dB", pad=0.01, fraction=0.03, aspect=12 * len(bar))

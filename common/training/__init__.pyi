@@ -1,7 +1,7 @@
 """Training: objectives, engine, trainer, optimizers, EMA, TensorBoard."""
 
 from .adversarial import AdversarialObjective as AdversarialObjective
-from .engine import Engine as Engine, EngineOptions as EngineOptions, build_engine as build_engine
+from .engine import Engine as Engine
 from .objective import (
     Example as Example,
     LogStyle as LogStyle,
@@ -19,6 +19,5 @@ from .optim import (
     exponential_schedule as exponential_schedule,
     inverse_sqrt_schedule as inverse_sqrt_schedule,
 )
-from .options import Recipe as Recipe
 from .settings import TrainingRequest as TrainingRequest, TrainingSetup as TrainingSetup
 from .trainer import Trainer as Trainer

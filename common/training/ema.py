@@ -22,10 +22,10 @@ class ExponentialMovingAverage:
         self._current = {name: network.state_dict() for name, network in networks.items()}
 
     @torch.no_grad()
-    def update(self, names: tuple[str, ...], *, applied: Tensor | None = None) -> None:
+    def update(self, names: tuple[str, ...], *, applied: Tensor) -> None:
         """Follow the networks of these names, as far as they are averaged, after their optimizer step.
 
-        ``applied`` (a scalar on the device, 1 or 0; None: 1) says whether there was such a step.
+        ``applied`` (a float32 scalar on the device, 1 or 0) says whether there was such a step.
         """
         pairs = [
             (average, self._current[name][key])
@@ -36,8 +36,7 @@ class ExponentialMovingAverage:
         currents = [current for _, current in pairs if current.is_floating_point()]
         if averages:
             torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
-            added = currents if applied is None else list(torch._foreach_mul(currents, applied))
-            torch._foreach_add_(averages, added, alpha=1 - self.decay)
+            torch._foreach_add_(averages, list(torch._foreach_mul(currents, applied)), alpha=1 - self.decay)
         if integers := [average for average, _ in pairs if not average.is_floating_point()]:
             # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])

@@ -1,53 +1,67 @@
 """The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import allow_compiled_shapes, autocast
+from common.precision import Autocast, allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
-from common.training.loss_scaling import LossScaler
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import (
-    Optimization,
-    Schedule,
-    build_optimizer,
-    load_state_by_name,
-    schedule_over,
-    state_by_name,
-)
+from common.training.optim import Optimization, build_optimizer, load_state_by_name, schedule_over, state_by_name
 from common.training.options import RunOptions
-from common.training.phase_loss import PhaseLoss, exchanging_gradients
-from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Figure, StepResult
 
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """How steps are computed, whatever is computed in them."""
-
-    amp_dtype: torch.dtype | None = None  # None: float32 throughout
-    grad_clip: float = math.inf  # largest gradient norm of a phase
-    ema_decay: float = 0.0  # 0: no average is kept
-    max_skipped_in_a_row: int = 10
-    cuda_graphs: bool = False  # record updates, by the shapes of their batches
+MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 
 
-# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
-# at once.
-PENDING_RESULTS = {"cpu": 0, "cuda": 1}
+class PhaseLoss(nn.Module):
+    """Computes a phase's loss of one micro-batch.
+
+    Its parameters are those of the networks that the phase trains. The others are called unwrapped and frozen, so that
+    no process waits for their gradients. Each of its parameters must get a gradient in each micro-batch.
+    """
+
+    def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
+        super().__init__()
+        self.trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
+        self._phase = phase.name
+        self._objective = objective
+        self._networks = networks
+        self._autocast = autocast
+
+    def forward(
+        self, batch: Batch, weights: Mapping[str, float], divisors: Mapping[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
+        with self._autocast():
+            numerators = self._objective.numerators(self._phase, self._networks, batch)
+        parts = [weight * numerators[name].float() / divisors[name] for name, weight in weights.items()]
+        loss = sum(parts, start=torch.zeros((), device=parts[0].device))
+        return loss, {name: numerator.detach() for name, numerator in numerators.items()}
+
+
+def exchanging_gradients(loss: PhaseLoss) -> DistributedDataParallel:
+    """``loss`` with a backward pass that averages gradients over processes.
+
+    The networks' buffers must be the same in all processes: without ``broadcast_buffers``, which would overwrite the
+    statistics of batches in each forward pass, `DistributedDataParallel` leaves out their first broadcast too.
+    """
+    with warnings.catch_warnings():
+        # PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
+        warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+        return DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
 
 
 class Engine:
@@ -62,120 +76,115 @@ class Engine:
         self,
         networks: Networks,
         objective: Objective,
-        optimizers: dict[str, torch.optim.Optimizer],
+        optimization: Optimization,
+        run: RunOptions,
         *,
-        schedule: Schedule,
         ranks: Ranks,
-        options: EngineOptions,
+        steps_per_epoch: int = 1,
+        amp_dtype: torch.dtype | None = None,
+        same_shapes: bool = False,
     ) -> None:
+        """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
+
+        Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
+        compiled code is made for no other.
+        """
         self.networks = networks
         self.objective = objective
-        self.optimizers = optimizers
         self.iteration = 0  # updates so far
-        self._schedule = schedule
+        self._schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
         self._ranks = ranks
-        self._options = options
+        self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
-        self._pending_results: deque[StepResult] = deque()
-        # Updates whose figures may be on their way still when `step` returns.
-        self.n_pending = PENDING_RESULTS.get(ranks.device.type, 0)
-        self._autocast = partial(autocast, ranks.device, options.amp_dtype)
-        self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)
+        self._autocast = partial(autocast, ranks.device, amp_dtype)
+        if run.compile and run.length_buckets:
+            allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
+            network.to(ranks.device)
+            if run.compile:
+                # Batches of one shape need no code for others, which the compiler cannot always make.
+                network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
-        self._parameters = {
-            phase.name: {
+        self._parameters: dict[str, dict[str, nn.Parameter]] = {}
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self._scalers: dict[str, GradScaler] = {}
+        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        for phase in objective.phases:
+            named = {
                 f"{name}.{key}": parameter
                 for name in phase.trains
                 for key, parameter in networks[name].named_parameters()
                 if parameter.requires_grad
             }
-            for phase in objective.phases
-        }
-        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
-        for phase in objective.phases:
+            self._parameters[phase.name] = named
+            self.optimizers[phase.name] = build_optimizer(
+                run.optimizer,
+                named.values(),
+                learning_rate=run.learning_rate,
+                weight_decay=run.weight_decay,
+                betas=optimization.betas,
+                eps=optimization.eps,
+            )
+            self._scalers[phase.name] = GradScaler(ranks.device.type, enabled=amp_dtype is torch.float16)
             loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
-        self._recorded: RecordedUpdates | None = None
-        if options.cuda_graphs:
-            self._recorded = RecordedUpdates(self._update, ranks.device)
-        self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
+        self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
         """Run an update from this process's micro-batches, already on the device.
 
-        All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
-        waits for the device but `wait_for_results`, for updates before the last `n_pending`.
-
-        Raises:
-            InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
+        Its figures say to all processes whether one of them asks to ``stop`` or for a checkpoint. Nothing waits for the
+        device: give the result to `finish` after the next update has been launched.
         """
         self.iteration += 1
-        rate, requests = self._schedule(self.iteration, epoch), {"stops": stop, "saves": save}
-        if self._recorded is not None:
-            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
-            figures = self._recorded(micro_batches, epoch=epoch, requests=requests, rate=rate, constants=weights)
-        else:
-            full = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
-            tensors = {name: full(float(value)) for name, value in requests.items()}
-            figures = self._update(micro_batches, epoch=epoch, requests=tensors, rate=rate)
-        utterances = tuple(name for batch in micro_batches for name in batch.names)
-        result = StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
-        self._pending_results.append(result)
-        self.wait_for_results(keep=self.n_pending)
-        return result
-
-    def wait_for_results(self, *, keep: int = 0) -> None:
-        """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
-
-        Raises:
-            InputError: as `step`.
-        """
-        while len(self._pending_results) > keep:
-            result = self._pending_results.popleft()
-            if skipped := result.skipped:
-                self.objective.diagnose(self.networks)
-            self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
-            if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
-                raise InputError(
-                    f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
-                    f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
-                    "or lower --learning-rate"
-                )
-
-    def _update(
-        self, micro_batches: Sequence[Batch], *, epoch: int, requests: dict[str, Tensor], rate: float | Tensor
-    ) -> dict[Figure, Tensor]:
-        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
+        rate = self._schedule(self.iteration, epoch)
         self.objective.begin_step(self.networks)
-        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        flag = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
         # Summed over processes together with the first phase's counts: no exchange of their own.
-        shared = {"n_frames": frames} | requests
-        found: dict[Figure, Tensor] = {}
+        shared = {"stops": flag(float(stop)), "saves": flag(float(save))}
+        shared["n_frames"] = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        figures: dict[Figure, Tensor] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
-            found |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
+            figures |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
             shared = {}
             if phase.keeps:
                 # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
                 # the next phase uses it first, while its tensors are still there.
                 order.reverse()
-        return found
+        utterances = tuple(name for batch in micro_batches for name in batch.names)
+        return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
+
+    def finish(self, result: StepResult) -> None:
+        """Count an update that was skipped; waits for its figures.
+
+        Raises:
+            InputError: too many in a row had a loss or gradient that is not finite; names the utterances.
+        """
+        if result.skipped:
+            self.objective.diagnose(self.networks)
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
+        if self._skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
+            raise InputError(
+                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
+                f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
+                "or lower --learning-rate"
+            )
 
     def _run_phase(
-        self,
-        phase: Phase,
-        micro_batches: Sequence[Batch],
-        *,
-        epoch: int,
-        shared: dict[str, Tensor],
-        rate: float | Tensor,
+        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, shared: dict[str, Tensor], rate: float
     ) -> dict[Figure, Tensor]:
-        """Gradients of one phase and its update; figures with the sums of ``shared`` over all processes."""
+        """Update the networks of one phase, which the host only launches.
+
+        Returns float64 scalars on the device, with the sums of ``shared`` over all processes.
+        """
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
-        self._freeze_all_but(phase)
+        scaler = self._scalers[phase.name]
+        for other in self.objective.phases:
+            for key, parameter in self._parameters[other.name].items():
+                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
         optimizer.zero_grad(set_to_none=True)
         counts, shared = self._sum_counts(phase.name, micro_batches, shared)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
@@ -187,61 +196,36 @@ class Engine:
         for index, batch in enumerate(micro_batches):
             with nullcontext() if index == len(micro_batches) - 1 else without_exchange():
                 loss, numerators = phase_loss(batch, weights, divisors)
-                self._scaler.scale(loss * self._ranks.world_size, phase.name).backward()
+                scaler.scale(loss * self._ranks.world_size).backward()
             for name, numerator in numerators.items():
                 totals[name] += numerator
-        gradients = self._gradients(phase.name)
-        self._scaler.unscale(gradients, phase.name)
+        scaler.unscale_(optimizer)
+        scaler.update()
         sums = self._ranks.sum(torch.stack(list(totals.values())))
         means = dict(zip(totals, (sums / torch.stack(list(divisors.values()))).unbind()))
+        gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients).to(sums)
         # Terms that are only logged do not stop an update.
         finite = torch.stack([*(means[name] for name in weights), norm]).isfinite().all()
-        self._apply(phase, gradients, norm=norm, finite=finite, rate=rate, buffers=buffers, copies=copies)
+        restore_unless(finite.float(), buffers, copies)
+        self._apply(phase, gradients, norm=norm, applied=finite.float(), rate=rate)
         figures = {("term", name): value for name, value in means.items()}
         figures |= {("grad_norm", phase.name): norm, ("finite", phase.name): finite.double()}
         return figures | {("step", name): value for name, value in shared.items()}
 
     @torch.no_grad()
-    def _apply(
-        self,
-        phase: Phase,
-        gradients: list[Tensor],
-        *,
-        norm: Tensor,
-        finite: Tensor,
-        rate: float | Tensor,
-        buffers: list[Tensor],
-        copies: list[Tensor],
-    ) -> None:
-        """Clip and step, or leave everything as it was before an update that is not finite; the device decides."""
-        self._scaler.update(phase.name, finite=finite)
-        if self._options.grad_clip < math.inf:
-            factor = (self._options.grad_clip / norm).clamp(max=1).float()
-            if not self._is_known(factor == 1):
-                torch._foreach_mul_(gradients, factor)
-        applied = None if self._is_known(finite) else finite.float()
-        restore_unless(applied, buffers, copies)
+    def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor, rate: float) -> None:
+        """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
+        if self._grad_clip < math.inf:
+            torch._foreach_mul_(gradients, (self._grad_clip / norm).clamp(max=1).float())
         optimizer: Any = self.optimizers[phase.name]
-        # What torch's fused optimizers skip an update by, and those of `optim`.
-        optimizer.found_inf = None if applied is None else 1 - applied
+        optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
         for group in optimizer.param_groups:
             group["lr"] = rate
-            # torch's optimizers ask for it there, and warn of it elsewhere.
-            group["capturable"] = self._recorded is not None and self._recorded.recording
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if self.ema is not None:
             self.ema.update(phase.trains, applied=applied)
-
-    def _is_known(self, flag: Tensor) -> bool:
-        """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
-        return self._recorded is None and flag.device.type == "cpu" and bool(flag)
-
-    def _freeze_all_but(self, phase: Phase) -> None:
-        for other in self.objective.phases:
-            for key, parameter in self._parameters[other.name].items():
-                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
 
     def _sum_counts(
         self, phase: str, micro_batches: Sequence[Batch], figures: dict[str, Tensor]
@@ -252,9 +236,6 @@ class Engine:
         counts = {name: torch.stack([one[name].double() for one in own]).sum() for name in own[0]}
         sums = self._ranks.sum(torch.stack([*counts.values(), *figures.values()])).unbind()
         return dict(zip(counts, sums)), dict(zip(figures, sums[len(counts) :]))
-
-    def _gradients(self, phase: str) -> list[Tensor]:
-        return [p.grad for p in self._parameters[phase].values() if p.grad is not None]
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
@@ -279,11 +260,14 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
-        self.wait_for_results()
+        scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,
-            "scaler": self._scaler.state(),
+            "scaler": {
+                "scales": {phase: state["scale"] for phase, state in scalers.items()},
+                "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
+            },
             "optimizers": {
                 phase: state_by_name(optimizer, self._parameters[phase]) for phase, optimizer in self.optimizers.items()
             },
@@ -301,51 +285,15 @@ class Engine:
             raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
-        self._scaler.load(state.get("scaler", {}))
-        if self._recorded is not None:
-            self._recorded.clear()
+        scalers = {phase: one for phase, one in self._scalers.items() if one.is_enabled()}
+        for phase in scalers.keys() & (saved := state.get("scaler", {})).get("scales", {}):
+            since = saved["finite_since"][phase] % scalers[phase].get_growth_interval()
+            own = {"scale": saved["scales"][phase], "_growth_tracker": since}
+            scalers[phase].load_state_dict(scalers[phase].state_dict() | own)
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
         return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
-
-
-def build_engine(
-    networks: Networks,
-    objective: Objective,
-    optimization: Optimization,
-    run: RunOptions,
-    *,
-    steps_per_epoch: int,
-    ranks: Ranks,
-    amp_dtype: torch.dtype | None = None,
-    same_shapes: bool = False,
-) -> Engine:
-    """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``.
-
-    ``same_shapes`` says that all batches of training have one shape.
-    """
-    if run.compile and run.length_buckets:
-        allow_compiled_shapes(run.length_buckets)
-    for network in networks.values():
-        network.to(ranks.device).train()
-        if run.compile:
-            # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
-    optimizers = {
-        phase.name: build_optimizer(
-            run.optimizer,
-            [parameter for name in phase.trains for parameter in networks[name].parameters()],
-            learning_rate=run.learning_rate,
-            weight_decay=run.weight_decay,
-            betas=optimization.betas,
-            eps=optimization.eps,
-        )
-        for phase in objective.phases
-    }
-    schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
-    options = EngineOptions(amp_dtype, run.grad_clip_thresh, run.ema_decay, cuda_graphs=run.cuda_graphs)
-    return Engine(networks, objective, optimizers, schedule=schedule, ranks=ranks, options=options)
 
 
 @contextmanager

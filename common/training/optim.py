@@ -39,8 +39,7 @@ class _FusedOptimizer(torch.optim.Optimizer):
     """Updates all parameters of a group at once, without waiting for the device.
 
     As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
-    the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need: a
-    number would be recorded with them.
+    the device) is 1, whatever the gradients hold.
     """
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
@@ -53,9 +52,11 @@ class _FusedOptimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Update every parameter that has a gradient."""
-        applied = None if self.found_inf is None else 1 - self.found_inf
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            applied = torch.ones((), device=group["params"][0].device)
+            if self.found_inf is not None:
+                applied -= self.found_inf
             for weight in weights:
                 if not self.state[weight]:
                     step = torch.zeros((), device=weight.device)
@@ -63,7 +64,7 @@ class _FusedOptimizer(torch.optim.Optimizer):
             if weights:
                 counts = self._states(weights, "step")
                 # One tensor alone would be taken for a number that the host asks the device for.
-                torch._foreach_add_(counts, 1 if applied is None else [applied] * len(counts))
+                torch._foreach_add_(counts, [applied] * len(counts))
                 self._update(weights, [p.grad for p in weights if p.grad is not None], group, applied)
 
     def _states(self, weights: list[Tensor], name: str) -> list[Tensor]:
@@ -73,10 +74,8 @@ class _FusedOptimizer(torch.optim.Optimizer):
         """The averages that a parameter begins with."""
         raise NotImplementedError
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
-    ) -> None:
-        """Update ``weights`` by their gradients as ``group`` says, unless ``applied`` is 0 (None: 1)."""
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
+        """Update ``weights`` by their gradients as ``group`` says, unless ``applied`` is 0."""
         raise NotImplementedError
 
 
@@ -92,9 +91,7 @@ class Lamb(_FusedOptimizer):
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
-    ) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
         means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
         beta1, beta2 = group["betas"]
         zero_unless(applied, gradients)
@@ -109,10 +106,9 @@ class Lamb(_FusedOptimizer):
         torch._foreach_mul_(steps, means)
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
-        ratios = self._ratios(weights, steps, group)
-        if applied is not None:
-            ratios = ratios * applied
-        _descend(weights, steps, group["lr"], factors=ratios)
+        ratios = self._ratios(weights, steps, group) * applied
+        torch._foreach_mul_(steps, list(ratios.unbind()))
+        torch._foreach_add_(weights, steps, alpha=-group["lr"])
 
     def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> Tensor:
         """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
@@ -148,9 +144,7 @@ class Novograd(_FusedOptimizer):
         norms = ("exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg_sq",)
         return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in norms}
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
-    ) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
         means = self._states(weights, "exp_avg")
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
@@ -162,37 +156,22 @@ class Novograd(_FusedOptimizer):
         zero_unless(applied, steps)
         torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, steps)
-        if applied is not None:
-            torch._foreach_copy_(steps, means)
-            torch._foreach_mul_(steps, applied)
-        _descend(weights, means if applied is None else steps, group["lr"])
+        torch._foreach_add_(weights, list(torch._foreach_mul(means, applied)), alpha=-group["lr"])
 
-    def _norms(
-        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
-    ) -> Tensor:
+    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> Tensor:
         """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
         own = torch.stack(torch._foreach_norm(gradients)).square()
         squares = self._states(weights, "exp_avg_sq")
         before = torch.stack(squares)
         beta2 = group["betas"][1]
         norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
-        if applied is not None:
-            norms = torch.where(applied > 0, norms, before)
+        norms = torch.where(applied > 0, norms, before)
         torch._foreach_copy_(squares, list(norms.unbind()))
         if group["amsgrad"]:
             largest = self._states(weights, "max_exp_avg_sq")
             norms = torch.maximum(torch.stack(largest), norms)
             torch._foreach_copy_(largest, list(norms.unbind()))
         return norms
-
-
-def _descend(weights: list[Tensor], steps: list[Tensor], lr: float | Tensor, *, factors: Tensor | None = None) -> None:
-    """Subtract ``lr`` x steps, each times its factor (parameters,), from the weights; the steps are used up."""
-    if isinstance(lr, Tensor):
-        factors, lr = (lr if factors is None else factors * lr), 1.0
-    if factors is not None:
-        torch._foreach_mul_(steps, factors if factors.dim() == 0 else list(factors.unbind()))
-    torch._foreach_add_(weights, steps, alpha=-lr)
 
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -246,7 +225,6 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
     """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
-    settings["lr"] = float(settings["lr"])
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
     if isinstance(optimizer, _FusedOptimizer):
         states = {name: state | {"step": int(state["step"])} for name, state in states.items()}

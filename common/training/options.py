@@ -1,8 +1,6 @@
-"""Options of every training: how long, on what, in which batches, and what it leaves behind."""
+"""Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
 
-import argparse
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from common import precision
+from common.audio.options import AudioOptions
+from common.cli import ArgumentParser
 from common.errors import OptionError
-from common.options import option
+from common.options import add_options, option
+from common.registry import ModelSpec, available_models, get_model
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,6 @@ class SelectionMetric:
         names = (self.name, f"val_ema_{self.name}", f"val_{self.name}")
         return next((figures[name] for name in names if name in figures), None)
 
-    def check(self, names: Sequence[str]) -> None:
-        """Refuse by OptionError a metric that is not among the ``names`` of validation's figures."""
-        if self.value(dict.fromkeys(names, 0.0)) is None:
-            raise OptionError(f"--keep-best {self}: no figure of validation, expected one of {', '.join(names)}")
-
     def is_better(self, value: float | None, best: float | None) -> bool:
         """Whether there is a ``value``, better than the ``best`` one so far; nan is not."""
         if value is None or math.isnan(value):
@@ -42,10 +38,10 @@ class SelectionMetric:
 
 
 def selection_metric(text: str) -> SelectionMetric:
-    """An ``argparse`` type: ``wer``, or ``attention_focus:max`` where larger is better."""
+    """Read ``wer``, or ``attention_focus:max`` where larger is better."""
     name, _, direction = text.partition(":")
-    if not re.fullmatch(r"[\w./ %-]{1,100}", name) or direction not in ("", "min", "max"):
-        raise argparse.ArgumentTypeError(f"{text[:100]}: expected a figure of validation such as loss, or NAME:max")
+    if not name or direction not in ("", "min", "max"):
+        raise OptionError(f"{text}: expected a figure of validation such as loss, or NAME:max")
     return SelectionMetric(name, direction == "max")
 
 
@@ -56,31 +52,11 @@ _optimization = partial(option, section="optimization")
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """The published training recipe of a model: defaults of the fields of `RunOptions` that have these names."""
-
-    epochs: int
-    batch_size: int  # utterances a process and micro-batch
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    grad_clip_thresh: float
-    gradient_accumulation_steps: int = 1
-    ema_decay: float = 0.0
-    epochs_per_checkpoint: int = 50
-    validation_interval: int = 1  # epochs
-    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
-    keep_best: str = "loss"  # figure of validation that says which checkpoint is the best
-    keep_milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay, with the best and the last few
-
-    def defaults(self) -> dict[str, Any]:
-        """Defaults of the options of `RunOptions`, by name."""
-        return {**vars(self), "keep_best": selection_metric(self.keep_best)}
-
-
-@dataclass(frozen=True)
 class RunOptions:
-    """How long a run lasts, how it is cut into batches, and what it leaves behind; recipes set some of the defaults."""
+    """How long a run lasts, how it is cut into batches, and what it leaves behind.
+
+    A model's recipe is an instance: its values are the defaults of the model's options.
+    """
 
     output: Path = option(
         None, "folder for checkpoints and logs", names=("-o",), required=True, published=("--output-dir",)
@@ -122,11 +98,6 @@ class RunOptions:
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = _computing(
-        False,
-        "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
-        "elsewhere the same code runs without being recorded",
-    )
     num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
     max_parameters: int = _computing(
         500_000_000,
@@ -136,8 +107,8 @@ class RunOptions:
     )
     length_buckets: int = _computing(
         0,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
-        "CUDA graphs meet few shapes; 0: up to their longest utterance",
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile "
+        "meets few shapes; 0: up to their longest utterance",
         least=0,
         most=4096,
         metavar="N",
@@ -230,45 +201,69 @@ class RunOptions:
     )
 
 
-# Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {
-    **precision.REMOVED,
-    **dict.fromkeys("--pitch-mean --pitch-std".split(), "both are read from a file: --pitch-mean-std-file FILE.json"),
-    "--load-mel-from-disk": "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a "
-    "vocoder on; leave it out",
-    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
-    **dict.fromkeys("--n-symbols --padding-idx".split(), "--symbol-set decides it; leave it out"),
-    "--max-seq-len": "positions are computed for any length; leave it out",
-    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models; leave it out",
-    "--trainloader-repeats": "loader processes stay alive between epochs; leave it out",
-    **dict.fromkeys(
-        "--benchmark-epochs-num --bench-class".split(),
-        "training is measured by scripts/train_benchmark.sh; leave it out",
-    ),
-    **dict.fromkeys(
-        "--checkpoint-path-gen --checkpoint-path-discrim".split(),
-        "one checkpoint holds generator and discriminators: --checkpoint-path FILE",
-    ),
-    "--step-logs-interval": "every update is logged; leave it out",
-    "--log-frequency": "every update is logged; leave it out",
-    "--autocast-spectrogram": "mel-spectrograms are always computed in float32; leave it out",
-    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given; leave it out",
-    "--cudnn-enabled": "cuDNN is always used on a GPU; leave it out",
-    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16; leave it out",
-    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule; leave it out",
-    "--config-file": "options are given on the command line; leave it out",
-    "--text-cleaners": "this model reads no text; leave it out",
-    **dict.fromkeys(
-        "--anneal-steps --anneal-factor --warmup-steps --disable-uniform-initialize-bn-weight".split(),
-        "it has no effect on this model; leave it out",
-    ),
-    "--prediction-frequency": "transcripts of some utterances are printed with each validation; leave it out",
-    "--save-best-from": "the best checkpoint is kept from the first epoch on; leave it out",
-    "--pre-allocate-range": "memory is allocated as needed; leave it out, and limit recordings by --max-duration",
-    "--dali-device": "recordings are read by --num-workers processes, not by DALI; leave it out",
+_REMOVED = {
+    "both are read from a file: --pitch-mean-std-file FILE.json": "--pitch-mean --pitch-std",
+    "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a vocoder on; leave it "
+    "out": "--load-mel-from-disk",
+    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
+    "--symbol-set decides it; leave it out": "--n-symbols --padding-idx",
+    "positions are computed for any length; leave it out": "--max-seq-len",
+    "the decoder makes one frame a step, as in all published models; leave it out": "--n-frames-per-step",
+    "loader processes stay alive between epochs; leave it out": "--trainloader-repeats",
+    "training is measured by scripts/train_benchmark.sh; leave it out": "--benchmark-epochs-num --bench-class",
+    "one checkpoint holds generator and discriminators: --checkpoint-path FILE": "--checkpoint-path-gen "
+    "--checkpoint-path-discrim",
+    "every update is logged; leave it out": "--step-logs-interval --log-frequency",
+    "mel-spectrograms are always computed in float32; leave it out": "--autocast-spectrogram",
+    "it is off unless --cudnn-benchmark is given; leave it out": "--disable-cudnn-benchmark",
+    "cuDNN is always used on a GPU; leave it out": "--cudnn-enabled",
+    "it is always dynamic with --amp --amp-dtype float16; leave it out": "--dynamic-loss-scaling",
+    "a resumed run takes the rate from --learning-rate and its schedule; leave it out": "--use-saved-learning-rate",
+    "options are given on the command line; leave it out": "--config-file",
+    "this model reads no text; leave it out": "--text-cleaners",
+    "it has no effect on this model; leave it out": "--anneal-steps --anneal-factor --warmup-steps "
+    "--disable-uniform-initialize-bn-weight",
+    "transcripts of some utterances are printed with each validation; leave it out": "--prediction-frequency",
+    "the best checkpoint is kept from the first epoch on; leave it out": "--save-best-from",
+    "memory is allocated as needed; leave it out, and limit recordings by --max-duration": "--pre-allocate-range",
+    "recordings are read by --num-workers processes, not by DALI; leave it out": "--dali-device",
 }
+# Options of the published toolkits that no longer exist, and why or what to do.
+REMOVED = {**precision.REMOVED, **{name: why for why, names in _REMOVED.items() for name in names.split()}}
 
 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
     """Where the weights of the last checkpoint go that inference needs, and those of the best."""
     return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"
+
+
+def build_training_parser(
+    spec: ModelSpec, *, parents: Sequence[ArgumentParser] = (), defaults: Mapping[str, Any] | None = None
+) -> ArgumentParser:
+    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own.
+
+    ``defaults``, of a checkpoint that a training begins with, are by the names of the package's options.
+    """
+    parser = ArgumentParser(
+        description="Train a model.",
+        parents=list(parents),
+        prog="train.py",
+        epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
+    )
+    add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
+    add_options(parser, precision.ComputingOptions, title="computing")
+    about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
+    add_options(parser, AudioOptions, title=f"audio: {about}")
+    add_options(parser, spec.training.options, defaults=defaults, title=spec.name)
+    parser.answer_published(REMOVED)
+    return parser
+
+
+def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
+    """The parser of the model that a command line names."""
+    first = ArgumentParser(add_help=False)
+    first.add_argument(
+        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
+    )
+    spec = get_model(first.parse_known_args(argv)[0].model)
+    return build_training_parser(spec, parents=[first]), spec

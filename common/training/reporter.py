@@ -1,55 +1,65 @@
 """What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
+from __future__ import annotations
+
+import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
-from common.files import write_error
+from common.files import writing
 from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
 from common.training.objective import Example, Objective
 from common.training.step_result import StepResult
-from common.training.tensorboard import TensorBoardLogs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch.utils.tensorboard import SummaryWriter
 
 _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
+FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
 
 
 class Reporter:
-    """Reports what the trainer measures; ``board`` is enabled on the main process alone, as is ``logger``."""
+    """Reports what the trainer measures; ``is_main`` says that this is the process whose ``logger`` is enabled.
+
+    TensorBoard's files are in a folder for each subset, which is made with its first figure.
+    """
 
     def __init__(
         self,
         logger: Logger,
-        board: TensorBoardLogs,
+        folder: Path,
         objective: Objective,
         audio: AudioConfig,
         text: TextConfig | None = None,
+        *,
+        is_main: bool = True,
     ) -> None:
         self._logger = logger
-        self._board = board
+        self._folder = folder
         self._objective = objective
         self._audio = audio
         self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
+        self._is_main = is_main
+        self._writers: dict[str, SummaryWriter] = {}
+        self._excepthook = threading.excepthook
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
         self._pending_plots: list[Future] = []
-        self._failure: OutputError | None = None
+        # Why a log, or standard output, cannot be written: training stops then, with all that it has learned.
+        self.failure: OutputError | None = None
         self._describe_metrics()
-
-    @property
-    def failure(self) -> OutputError | None:
-        """Why a log, or standard output, cannot be written: training stops then, with all that it has learned."""
-        if self._failure is None and (error := write_error(sys.stdout)) is not None:
-            self._failure = OutputError(f"standard output: cannot be written ({error.strerror})")
-            self._failure.__cause__ = error
-        return self._failure
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
@@ -57,7 +67,7 @@ class Reporter:
         try:
             yield
         except OutputError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
 
     def log(
         self,
@@ -90,37 +100,60 @@ class Reporter:
         self.log(step, "train", figures, stdout=not has_terminal())
         norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.grad_norms.items()}
         self._add_scalars("train", result.iteration, figures | norms)
-        if result.skipped and self._board.enabled:
+        if result.skipped and self._is_main:
             phases_skipped = ", ".join(result.skipped)
-            print_line(
-                f"warning: update {result.iteration} skipped ({phases_skipped}): a loss or gradient was not finite"
-            )
+            with self._logging():
+                print_line(
+                    f"warning: update {result.iteration} skipped ({phases_skipped}): loss or gradient not finite"
+                )
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
         for example in examples:
             for title, text in example.texts.items():
-                print_line(f"{subset} {example.name} {title}: {text}")
+                with self._logging():
+                    print_line(f"{subset} {example.name} {title}: {text}")
         self.wait_for_plots()
         self._pending_plots.append(self._plot_executor.submit(self._plot, subset, iteration, list(examples)))
 
     def wait_for_plots(self) -> None:
         """Wait for the plots and sound of the last examples; re-raises their errors but those of writing."""
         while self._pending_plots:
-            with self._logging():
-                self._pending_plots.pop().result()
+            self._pending_plots.pop().result()
 
     def close(self) -> None:
         """Finish plots and close the TensorBoard files."""
         self._plot_executor.shutdown()
-        with self._logging():
-            self._board.close()
+        for subset in self._writers:
+            with self._logging(), self._writing(subset) as writer:
+                writer.close()
+        threading.excepthook = self._excepthook
+
+    @contextmanager
+    def _writing(self, subset: str) -> Iterator[SummaryWriter]:
+        """Write to a subset's files of TensorBoard."""
+        with writing(self._folder / subset, "; it is for TensorBoard"):
+            if subset not in self._writers:
+                from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
+
+                threading.excepthook = self._on_thread_error
+                self._writers[subset] = SummaryWriter(str(self._folder / subset), flush_secs=FLUSH_SECONDS)
+            yield self._writers[subset]
+
+    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
+        """A writer's thread dies of what cannot be written, and hands it to us at the next write: no traceback."""
+        if not isinstance(args.exc_value, OSError):
+            self._excepthook(args)
 
     def _add_scalars(self, subset: str, iteration: int, figures: dict[str, float]) -> None:
-        with self._logging():
-            self._board.scalars(subset, iteration, figures)
+        """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
+        if self._is_main:
+            with self._logging(), self._writing(subset) as writer:
+                for name, value in figures.items():
+                    writer.add_scalar(name, value, iteration)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
+        """Add each utterance's picture and sound."""
         for example in examples:
             for title, mel in example.mels.items():
                 if not torch.isfinite(mel).all():
@@ -128,8 +161,40 @@ class Reporter:
                         f"{subset} {example.name}: its {title} mel-spectrogram is not finite after update {iteration}; "
                         "resume from an earlier --checkpoint-path with a lower --learning-rate"
                     )
-        sounding = [_with_sound(example, self._audio) for example in examples]
-        self._board.examples(subset, iteration, sounding, audio=self._audio, symbols=self._symbols)
+            name = example.name.rpartition(" (")[0] or example.name  # wavs/a b.wav (list.txt:7) -> wavs/a b.wav
+            tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry over time
+            picture = self._picture(example, title=": ".join(filter(None, [name, example.text])))
+            sounds = example.audio or {
+                title: griffin_lim(mel.float().cpu(), self._audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
+                for title, mel in example.mels.items()
+            }
+            with self._logging(), self._writing(subset) as writer:
+                writer.add_image(f"utterance/{tag}", picture, iteration, dataformats="HWC")
+                for title, wave in sounds.items():
+                    # An untrained model's sound can exceed what is playable, or be NaN.
+                    playable = wave.detach().float().cpu().nan_to_num(0.0).clamp(-1.0, 1.0)[None]
+                    writer.add_audio(f"audio_{title}/{tag}", playable, iteration, sample_rate=self._audio.sampling_rate)
+                for title, text in example.texts.items():
+                    writer.add_text(f"text_{title}/{tag}", text, iteration)
+                writer.flush()
+
+    def _picture(self, example: Example, *, title: str) -> np.ndarray:
+        """All of an utterance that can be drawn, over one time axis, as (height, width, 3)."""
+        from common import plots  # matplotlib takes half a second to import, and other ranks never draw
+
+        tokens = example.tokens  # phonological features are no symbols
+        ids = tokens.tolist() if self._symbols and tokens is not None and tokens.dim() == 1 else []
+        figure = plots.plot_utterance(
+            example.mels,
+            audio=example.mel_config or self._audio,
+            title=title,
+            symbols=[self._symbols[index] for index in ids],
+            durations=example.durations,
+            alignment=example.alignment,
+            pitch=example.pitch,
+            curves=example.curves,
+        )
+        return plots.to_image(figure)
 
     def _suffix(self, phase: str) -> str:
         """Figures of a model with one phase need no phase in their name."""
@@ -154,14 +219,3 @@ class Reporter:
 def has_terminal() -> bool:
     """Whether a terminal shows the run's progress bar."""
     return sys.stdout.isatty() and sys.stderr.isatty()
-
-
-def _with_sound(example: Example, audio: AudioConfig) -> Example:
-    """The example with the sound of its mels, where the model gave none."""
-    if example.audio:
-        return example
-    sounds = {
-        title: griffin_lim(mel.float().cpu(), audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
-        for title, mel in example.mels.items()
-    }
-    return replace(example, audio=sounds)

@@ -32,10 +32,9 @@ from common.precision import ComputingOptions
 from common.progress import print_line
 from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
-from common.training.arguments import parser_of
-from common.training.engine import build_engine
+from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import RunOptions, inference_paths
+from common.training.options import RunOptions, inference_paths, parser_of
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 
@@ -170,7 +169,8 @@ def build_trainer(
         _print_once(line, ranks)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
-    _check_computing(run, setup, ranks, seen_by=training.sees_padding(config))
+    if run.length_buckets and (name := training.sees_padding(config)) is not None:
+        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {name}; leave one out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     with torch.device("meta"):  # where they take no memory
         made = spec.build_networks(config, audio, text).values()
@@ -195,7 +195,7 @@ def build_trainer(
             _print_once(line, ranks)
     if training.compute_statistics is not None:
         training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
-    engine = build_engine(
+    engine = Engine(
         networks,
         training.build_objective(options, audio),
         setup.optimization,
@@ -211,18 +211,6 @@ def build_trainer(
         _print_once(line, ranks)
     logger = Logger(log_file, enabled=ranks.is_main)
     return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
-
-
-def _check_computing(run: RunOptions, setup: TrainingSetup, ranks: Ranks, *, seen_by: str | None) -> None:
-    """Refuse ``--cuda-graphs`` where a graph cannot hold an update, and length buckets that would change what is
-    learned, through the setting ``seen_by``.
-    """
-    if run.cuda_graphs and not setup.recordable:
-        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
-    if run.cuda_graphs and ranks.world_size > 1:
-        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
-    if run.length_buckets and seen_by is not None:
-        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
 
 
 def _print_once(line: str, ranks: Ranks) -> None:

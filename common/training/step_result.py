@@ -31,41 +31,41 @@ class StepResult:
             self._arrived.record()
 
     @cached_property
-    def figures(self) -> dict[Figure, float]:
-        """All figures as numbers; waits for them."""
+    def figures(self) -> dict[str, dict[str, float]]:
+        """All figures as numbers, by kind and name; waits for them."""
         if self._arrived is not None:
             self._arrived.synchronize()
-        return dict(zip(self._names, self._values.tolist()))
-
-    def _of(self, kind: str) -> dict[str, float]:
-        return {name: value for (its_kind, name), value in self.figures.items() if its_kind == kind}
+        found: dict[str, dict[str, float]] = {}
+        for (kind, name), value in zip(self._names, self._values.tolist()):
+            found.setdefault(kind, {})[name] = value
+        return found
 
     @property
     def terms(self) -> dict[str, float]:
         """Each term's mean."""
-        return self._of("term")
+        return self.figures["term"]
 
     @property
     def grad_norms(self) -> dict[str, float]:
         """Phase -> norm before clipping."""
-        return self._of("grad_norm")
+        return self.figures["grad_norm"]
 
     @property
     def n_frames(self) -> int:
         """Valid mel frames."""
-        return int(self._of("step")["n_frames"])
+        return int(self.figures["step"]["n_frames"])
 
     @property
     def skipped(self) -> tuple[str, ...]:
         """Phases whose update was skipped for a loss or gradient that is not finite."""
-        return tuple(phase for phase, finite in self._of("finite").items() if not finite)
+        return tuple(phase for phase, finite in self.figures["finite"].items() if not finite)
 
     @property
     def stop(self) -> bool:
         """Whether any process was asked to stop."""
-        return self._of("step")["stops"] > 0
+        return self.figures["step"]["stops"] > 0
 
     @property
     def save(self) -> bool:
         """Whether any process asks for a checkpoint."""
-        return self._of("step")["saves"] > 0
+        return self.figures["step"]["saves"] > 0

@@ -6,6 +6,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
 from common.training.step_result import StepResult
-from common.training.tensorboard import TensorBoardLogs
+
+# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
+# at once.
+PENDING_RESULTS = {"cpu": 0, "cuda": 1}
 
 
 @dataclass
@@ -110,8 +114,9 @@ class Trainer:
         self._training_loader = self._loader(training_set, self._sampler)
         self._validation_loader = self._loader(validation_set, validation)
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
-        board = TensorBoardLogs(options.output, enabled=ranks.is_main)
-        self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
+        self._reporter = Reporter(
+            logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
+        )
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         return build_loader(
@@ -165,51 +170,39 @@ class Trainer:
         self._saved_at = time.monotonic()
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
             unfinished.unlink(missing_ok=True)  # a killed run was writing it
+        stopped_by = None
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
-            self._check_metric()
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
-                while position.epoch <= last_epoch:
+                while position.epoch <= last_epoch and stopped_by is None:
                     try:
                         self._train_epoch(bar, signals)
                     except InputError:
-                        self._report(bar)  # what was learned before
+                        with suppress(InputError):
+                            self._report(bar)  # what was learned before
                         raise
-                    if position.steps_done < self._sampler.steps_per_epoch:
+                    is_last = position.epoch == last_epoch
+                    if is_finished := position.steps_done == self._sampler.steps_per_epoch:
+                        self._finish_epoch(is_last=is_last)
+                    else:
                         self._save(rolling=True)
-                        self._check_logs()
-                        return signals.received or signal.SIGTERM
-                    self._finish_epoch(is_last=position.epoch == last_epoch)
-                    if self._stopping and position.epoch < last_epoch:
-                        self._check_logs()
-                        return signals.received or signal.SIGTERM
+                    if self._stopping and not (is_finished and is_last):
+                        stopped_by = signals.received or signal.SIGTERM
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         finally:
             self._reporter.close()
-        self._check_logs()
-        return None
-
-    def _check_logs(self) -> None:
-        """Raise OutputError if it is a log that has stopped the training."""
-        if self._reporter.failure is not None:
-            is_full = not isinstance(self._reporter.failure.__cause__, BrokenPipeError)  # the reader has ended, as head
-            raise OutputError(f"{self._reporter.failure}; {self._how_to_resume(is_full=is_full)}")
+        if (failure := self._reporter.failure) is not None:
+            is_full = not isinstance(failure.__cause__, BrokenPipeError)  # whose reader has ended, as head does
+            raise OutputError(f"{failure}; {self._how_to_resume(is_full=is_full)}")
+        return stopped_by
 
     def _how_to_resume(self, *, is_full: bool = True) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
         saved = saved_checkpoints(self._options.output, self._template.model)
         resume = f"{'make room, and ' if is_full else ''}add --resume to continue from it"
         return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
-
-    def _check_metric(self) -> None:
-        """Refuse a figure that validation does not give now, not after an epoch; random numbers stay as they are."""
-        if self._options.keep_best.name == "loss":
-            return
-        with torch.random.fork_rng([self._ranks.device] if self._ranks.device.type == "cuda" else []):
-            figures = self._engine.evaluate(itertools.islice(raise_errors(self._validation_loader), 1))
-        self._options.keep_best.check([f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)])
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
@@ -225,7 +218,7 @@ class Trainer:
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
             saves = self._is_multiple_of(options.steps_per_checkpoint)
-            self._report(bar, keep=0 if is_last or validates or saves else self._engine.n_pending)
+            self._report(bar, keep=0 if is_last or validates or saves else PENDING_RESULTS[self._ranks.device.type])
             if self._stopping or self._is_due:
                 self._report(bar)
             if is_last or self._stopping:
@@ -252,6 +245,7 @@ class Trainer:
             bar.update()
             self._stopping |= result.stop
             self._is_due |= result.save
+            self._engine.finish(result)
 
     def _is_multiple_of(self, n_steps: int) -> bool:
         return n_steps > 0 and self._engine.iteration % n_steps == 0
@@ -318,6 +312,9 @@ class Trainer:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
         position, engine, options = self._position, self._engine, self._options
         metric, value = options.keep_best, options.keep_best.value(figures or {})
+        if figures and value is None and self._ranks.is_main:
+            names = ", ".join(figures)
+            print_line(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
         is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
         if is_best:
             self._best = {"epoch": position.epoch, str(metric): value}

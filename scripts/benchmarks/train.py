@@ -37,7 +37,7 @@ from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
 from common.registry import available_models, get_model
 from common.timing import Stopwatch
-from common.training import Engine, build_engine
+from common.training import Engine
 from common.training.start import read_command
 from scripts.benchmarks.measuring import Table, cell, machine
 from scripts.benchmarks.random_models import LIST, configure, durations, make_corpus
@@ -203,7 +203,7 @@ def build(
     dataset = training.build_dataset(
         setup.options, run.training_files, audio=setup.audio, text=setup.text, training=True
     )
-    engine = build_engine(
+    engine = Engine(
         networks,
         training.build_objective(setup.options, setup.audio),
         setup.optimization,
@@ -227,11 +227,11 @@ def measure(setting: Setting, options: BenchmarkOptions, further: Sequence[str],
     if options.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
     ready, stopwatch = list(itertools.islice(updates, options.steps)), Stopwatch(ranks.device)
-    ranks.barrier()
+    ranks.gather(None)
     with stopwatch.running():  # no result is read before the end: an update may be launched while the last one runs
         results = [engine.step(micro_batches, epoch=1) for micro_batches in ready]
         frames = sum(result.n_frames for result in results)
-        ranks.barrier()
+        ranks.gather(None)
     spent, segment = stopwatch.seconds, options.segment
     sequences = options.batch_size * options.accumulation * ranks.world_size * options.steps
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if options.cuda else None

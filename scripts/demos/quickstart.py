@@ -155,7 +155,7 @@ def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
     rate, distances = AUDIO.sampling_rate, []
     for phrase in phrases:
         wave = load_wav(output / phrase.output, sampling_rate=rate).numpy()
-        reference = READER.speak(normalize(phrase.text)).wave
+        reference = READER.speak(normalize(phrase.text)).samples / np.float32(32768)
         save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances

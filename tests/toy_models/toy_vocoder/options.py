@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.options import option
-from common.training import Optimization, Recipe, TrainingRequest, TrainingSetup
+from common.training import Optimization, TrainingRequest, TrainingSetup
+from common.training.options import RunOptions
 
-RECIPE = Recipe(
+RECIPE = RunOptions(
     epochs=2, batch_size=2, optimizer="adam", learning_rate=0.01, weight_decay=0.0, grad_clip_thresh=float("inf")
 )
 
