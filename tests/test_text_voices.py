@@ -143,14 +143,8 @@ def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         (tmp_path / "list.txt").write_text(f"{text}\n")
-<<<<<<< HEAD
         voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
         return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader), needs_words=True)
-=======
-        voice = load_voice(loaded, device="cpu")
-        chosen = EvaluationOptions(reader=reader)
-        return read_items(tmp_path / "list.txt", voice, chosen, needs_words=True)
->>>>>>> reports
 
     (item,), (old,) = items(voice, SENTENCES[2]), items(old_voice, SENTENCES[2])
     assert item.words == old.words == SENTENCES[2]
