@@ -87,12 +87,11 @@ def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "parameters", f"{name} {count:,}"
     if facts["dtypes"]:
         yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
-    for name in ("opset", "part"):
-        if facts.get(name):
-            yield name, str(facts[name])
+    if facts.get("part"):
+        yield "part", facts["part"]
     for name in ("inputs", "outputs"):
         for tensor, about in facts.get(name, {}).items():
-            yield name, f"{tensor} ({', '.join(map(str, about['shape']))}) {about.get('type', '')}".rstrip()
+            yield name, f"{tensor} ({', '.join(map(str, about['shape']))})"
     yield "EMA weights", "yes" if facts["ema"] else "no"
     yield "training", "none: it serves inference alone" if facts["layout"] == "onnx" else _training(facts["training"])
     for title, name in (("architecture", "config"), ("audio", "audio"), ("text", "text")):

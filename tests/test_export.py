@@ -281,7 +281,7 @@ def test_an_existing_file_is_left_alone(folder: Path):
     assert (folder / "voice.onnx").read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
+@pytest.mark.parametrize("option", ["--torchscript", "--compile"])
 def test_options_that_an_exported_file_cannot_follow_are_refused(
     folder: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -18,7 +18,7 @@ from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks
-from common.checkpoints.pickled import read_pickled
+from common.checkpoints.reading import read_pickled
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights, read_payload
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
-from common.checkpoints.reading import read_published
-from common.checkpoints.safetensors_file import is_own_safetensors
+from common.checkpoints.reading import read_payload, read_published
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
@@ -54,7 +53,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
         OptionError: it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
-    if "format" in payload or is_own_safetensors(path):
+    if "format" in payload:
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
     payload = _with_given(payload, options, path=path)
     recorded = _Recorded(payload)
@@ -63,7 +62,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     except PartialFileError as error:
         if error.main is None:
             raise
-        return convert_checkpoint(error.main, replace(options, discriminators=path))
+        return convert_checkpoint(error.main, options)
     except InputError as error:
         raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
     checkpoint, changes = _fitted(bare, where=path, partial=options.partial)

@@ -4,8 +4,7 @@ import json
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
+from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxForm, OnnxRunner, Part, Runner
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically, writing
@@ -37,14 +38,14 @@ def write_onnx(
     """Trace a part, and write it as ONNX with its description; ``quantize`` changes the traced file."""
     import onnx  # takes long to import, as the exporter does
 
-    form = OnnxForm(part.module, tuple(part.inputs))
+    form = OnnxForm(part.module, tuple(part.signature.inputs))
     if part.onnx_form is not None:
         form = part.onnx_form(quantize is not None)
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
-    given = dict(zip(part.inputs, example))
+    given = dict(zip(part.signature.inputs, example))
     axes = {
         name: {index: size for index, size in enumerate(shape) if isinstance(size, str)}
-        for name, shape in (*part.inputs.items(), *part.outputs.items())
+        for name, shape in (*part.signature.inputs.items(), *part.signature.outputs.items())
     }
     with writing(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
@@ -53,7 +54,7 @@ def write_onnx(
             ({name: given[name] for name in form.inputs},),
             str(path),
             input_names=list(form.inputs),
-            output_names=list(part.outputs),
+            output_names=list(part.signature.outputs),
             dynamic_axes=axes,
             opset_version=OPSET,
             dynamo=False,  # the newer exporter takes twenty times as long for the same graph
@@ -81,7 +82,22 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
         return largest_difference(OnnxRunner(path, part.signature), part)
     write_torchscript(path, part, description)
     # Code in TorchScript is run: of this file alone, which has just been written.
-    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
+    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.signature.outputs)), part)
+
+
+def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
+    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints.
+
+    Returns the largest difference of the weights in the file from the checkpoint's.
+    """
+    from safetensors.torch import save
+
+    ((network, weights),) = checkpoint.networks.items()
+    state = {key: value.contiguous() for key, value in weights.items()}
+    content = save(state, metadata={METADATA_KEY: json.dumps(description)})
+    write_atomically(path, lambda file: file.write(content))
+    read = load_checkpoint(path).networks[network]
+    return max(float((read[key].double() - state[key].double()).abs().max()) for key in state)
 
 
 def largest_difference(run: Runner, part: Part) -> float:
@@ -92,10 +108,10 @@ def largest_difference(run: Runner, part: Part) -> float:
     Raises:
         InputError: outputs have other shapes.
     """
-    reference, differences = ModuleRunner(part.module, list(part.outputs)), []
+    reference, differences = ModuleRunner(part.module, list(part.signature.outputs)), []
     for n_batch, length in SHAPES:
         values = part.examples(n_batch, length, torch.Generator().manual_seed(_SEED + length))
-        inputs = dict(zip(part.inputs, values))
+        inputs = dict(zip(part.signature.inputs, values))
         made = run(inputs)
         for name, expected in reference({key: value.clone() for key, value in inputs.items()}).items():
             if made[name].shape != expected.shape:
@@ -125,11 +141,13 @@ def write_quantized(
     if quantization.calibrated:
         assert part.onnx_form is not None
         names = part.onnx_form(True).inputs
-        shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
+        shown = [dict(zip(part.signature.inputs, example)) for example in quantization.examples(mels[::2])]
         examples = [{name: example[name] for name in names} for example in shown]
         quantize = partial(_quantize_convolutions, examples=examples)
+    logging.disable(logging.WARNING)  # that a file was not prepared by another tool first, which changes nothing
     write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
-    compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
+    logging.disable(logging.NOTSET)
+    compared = [dict(zip(part.signature.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
     return mel_distance(OnnxRunner(path, part.signature), part, compared, audio)
 
 
@@ -142,43 +160,28 @@ def _quantize_products(path: Path, within: str) -> None:
 
     options = {"op_types_to_quantize": ["MatMul"], "weight_type": QuantType.QInt8, **_WEIGHTS}
     names = [node.name for node in onnx.load(path).graph.node if within in node.name]
-    with _without_advice():
-        quantize_dynamic(path, path, nodes_to_quantize=names, **options)
+    quantize_dynamic(path, path, nodes_to_quantize=names, **options)
 
 
 def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
     """Make the convolutions of an ONNX file compute in 8 bits, with the inputs' scales that ``examples`` show."""
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
+    rest = iter([{name: value.numpy() for name, value in example.items()} for example in examples])
+
     class Reader(CalibrationDataReader):
-        def __init__(self) -> None:
-            self._rest: Iterator[Mapping[str, Tensor]] = iter(examples)
+        def get_next(self) -> Any:
+            return next(rest, None)
 
-        def get_next(self) -> dict[str, object] | None:
-            example = next(self._rest, None)
-            return None if example is None else {name: value.numpy() for name, value in example.items()}
-
-    with _without_advice():
-        quantize_static(
-            path,
-            path,
-            Reader(),
-            op_types_to_quantize=["Conv"],
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            **_WEIGHTS,
-        )
-
-
-@contextmanager
-def _without_advice() -> Iterator[None]:
-    """Without the warning that a file was not prepared by another tool first, which changes nothing here."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(disabled)
+    quantize_static(
+        path,
+        path,
+        Reader(),
+        op_types_to_quantize=["Conv"],
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        **_WEIGHTS,
+    )
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:
@@ -186,8 +189,8 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
 
     ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
     """
-    extractor = None if "mel" in part.outputs else MelExtractor(audio)
-    reference, distances = ModuleRunner(part.module, list(part.outputs)), []
+    extractor = None if "mel" in part.signature.outputs else MelExtractor(audio)
+    reference, distances = ModuleRunner(part.module, list(part.signature.outputs)), []
     for example in examples:
         pair = (run(example), reference(example))
         mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
@@ -95,7 +95,7 @@ def _load(
     """The voice of checkpoints, whose text front end is known, as they are."""
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
     assert isinstance(inference, GeneratorSpec) and stored.text is not None
-    network, config = load_with_precision(generator, precision)
+    network, config = load_for_inference(generator, device=precision.device)
     own = options.models.get("generator") or inference.options()
     if vocoder is None or isinstance(vocoder, LoadedCheckpoint):
         vocoder = make_vocoder(vocoder, options, audio=stored.audio, precision=precision)
@@ -144,7 +144,7 @@ def load_vocoder(
         raise OptionError("--cuda-graphs needs --cuda")
     if speaking.denoising_strength > 0 and not inference.has_noise:
         raise OptionError(f"--denoising-strength: {loaded.spec.name} has no noise of its own; leave it out")
-    network, config = load_with_precision(loaded, precision)
+    network, config = load_for_inference(loaded, device=precision.device)
     settings = NO_SETTINGS
     if inference.settings is not None:
         own = options.models.get("vocoder") or inference.options()
