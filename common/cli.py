@@ -12,14 +12,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, say_last, wait_for_torchrun
-from common.files import check_apart, read_text, store_write_errors, write_error
-from common.options import Option, option_of, read_for_argparse
+from common.errors import (
+    FailedElsewhereError,
+    OptionError,
+    is_first_of_torchrun,
+    line_and_status,
+    say_last,
+    wait_for_torchrun,
+)
+from common.files import check_apart, read_text
+from common.options import Option, option_of, read_word
+from common.progress import discard_output, print_line
 from common.signals import ended_by, ignore_stops, signals_as_exceptions
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
-# Destinations of files and folders to write.
-_WRITTEN = {"output", "log_file", "target"}
+_WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
 
 
 def toolkit_version() -> str:
@@ -65,14 +72,6 @@ class _VersionAction(argparse.Action):
         parser.exit()
 
 
-class _LocalRank(argparse.Action):
-    """What ``python -m torch.distributed.launch`` gives each process besides the variable LOCAL_RANK."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if values != os.environ.get("LOCAL_RANK", "0"):
-            parser.error(f"{option_string} {values}: LOCAL_RANK is not set to it; start processes by torchrun")
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
@@ -80,7 +79,7 @@ class ArgumentParser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
         for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
-            self.register("type", kind, partial(read_for_argparse, kind=kind or str, known=Option("")))
+            self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:
             self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
@@ -104,7 +103,7 @@ class ArgumentParser(argparse.ArgumentParser):
             if " " not in replacement:
                 replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
             self.add_argument(name, action=_RemovedOption, nargs="*", const=replacement, **hidden)
-        self.add_argument("--local-rank", action=_LocalRank, **hidden)
+        self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
@@ -113,15 +112,11 @@ class ArgumentParser(argparse.ArgumentParser):
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
                 self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
         namespace, rest = super().parse_known_args(words, namespace)
-        self._check_files(namespace)
-        return namespace, rest
-
-    def _check_files(self, namespace: argparse.Namespace) -> None:
-        """Refuse a file to write that another option names too."""
         try:
             check_apart(*self.files_of(namespace))
         except OptionError as error:
             self.error(str(error))
+        return namespace, rest
 
     def files_of(self, namespace: argparse.Namespace) -> tuple[list[tuple[str, Path]], list[tuple[str, Path]]]:
         """What the options name to be written, and to be read, as `check_apart` takes it."""
@@ -135,7 +130,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)")
+        say_last(f"{self.prog}: error: {message} (see {self.prog} --help)")
         sys.exit(2)
 
 
@@ -155,24 +150,11 @@ def names_given(argv: Sequence[str] | None) -> set[str]:
 def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
 
-    A signal that ends it is one line and 128 + its number. What cannot be printed does not end it: its files are worth
-    more. The exit status is 1 then, with a line, or 141 where the reader of the output went away, as with ``| head``.
+    A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
+    ``| head``, the status is 141.
     """
-    if sys.stderr is None:  # it was closed
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
-    if sys.stdout is None:
-        say_last("error: standard output is closed; add > /dev/null to do without it")
-        sys.exit(1)
-    sys.stdout, sys.stderr = store_write_errors(sys.stdout), store_write_errors(sys.stderr)
     with signals_as_exceptions():
         status = _status_of(main)
-        error = write_error(sys.stdout)
-        if isinstance(error, BrokenPipeError):
-            status = 128 + signal.SIGPIPE
-        elif error is not None and status == 0:
-            status = 1
-            say_last(f"error: standard output: cannot be written ({error.strerror})")
-        sys.stderr.flush()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
@@ -185,18 +167,22 @@ def _status_of(main: Callable[[], int | None]) -> int:
     try:
         try:
             status = main() or 0
+            print_line("", end="")  # flush
         finally:
             ignore_stops()
     except SystemExit as error:
         status = int(error.code or 0)
     except FailedElsewhereError:
         wait_for_torchrun()
-        return 1
+        status = 1
     except KeyboardInterrupt as stop:
-        ignore_stops()
         line, status = ended_by(stop)
-        say_last(line, is_shared=True)
+        if is_first_of_torchrun():
+            say_last(line)
     except Exception as error:
+        if isinstance(error.__cause__ or error, BrokenPipeError):
+            discard_output()
+            return 128 + signal.SIGPIPE
         line, status = line_and_status(error)
         say_last(f"error: {line}")
     return status

@@ -1,13 +1,11 @@
 """The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import zip_longest
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from common.errors import InputError, check_choice, shown
 from common.options import check_options, option
@@ -16,19 +14,6 @@ FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
 G2P = ("espeak",)
 TRANSCRIPT_TYPES = ("text", "phones")
-_LONGEST_SHOWN = 500  # characters of a value in a message
-_OPTION = re.compile(r"(?<!\S)--([a-z][a-z0-9-]*)")
-# Errors of pydantic -> what is expected instead.
-_WANTED = {
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "string_type": "a word",
-    "tuple_type": "a list",
-    "dict_type": "keys with values",
-    "dataclass_type": "keys with values",
-}
-_MOST_LISTED = 20  # keys in a message
 
 
 @dataclass(frozen=True)
@@ -140,7 +125,7 @@ def to_plain(config: Any) -> dict[str, Any]:
 def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _with_lists(item) for key, item in value.items()}
-    return [_with_lists(item) for item in value] if _is_list(value) else value
+    return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:
@@ -155,23 +140,17 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
     """
     from pydantic import ValidationError  # imported here, as few commands need it before they load a model
 
-    with naming_fields(where, error=error):
+    with naming_errors(where, error=error):
         try:
-            return _read(kind, values)
-        except InputError:
-            for path, nested, part in _nested(kind, values):  # name the one that refuses its values
-                with naming_fields(path):
-                    _read(nested, part)
-            raise
+            return _reader(kind).validate_json(json.dumps(values), strict=True, extra="forbid")
         except ValidationError as found:
-            kinds = {"": kind} | {path: nested for path, nested, _ in _nested(kind, values)}
-            raise InputError(_problem(found.errors(include_url=False)[0], kinds)) from found
-        except (TypeError, ValueError) as found:  # of json, as of tensors
+            first = found.errors(include_url=False)[0]
+            path = ".".join(map(str, first["loc"]))
+            message = first["msg"].replace("Unexpected keyword argument", "unknown key")
+            got = "" if first["type"] == "missing" else f", got {shown(first['input'])}"
+            raise InputError(f"{path}{': ' * bool(path)}{message}{got}") from found
+        except TypeError as found:  # of json, as of tensors
             raise InputError(f"expected plain values ({found})") from found
-
-
-def _read(kind: type, values: Any) -> Any:
-    return _reader(kind).validate_json(json.dumps(values), strict=True, extra="forbid")
 
 
 @cache
@@ -182,75 +161,32 @@ def _reader(kind: type) -> Any:
     return TypeAdapter(kind)
 
 
-def _nested(kind: type, values: Any, prefix: str = "") -> Iterator[tuple[str, type, Any]]:
-    """The paths, classes and values of the dataclasses within one, the innermost first."""
-    for name, hint in get_type_hints(kind).items():
-        nested: Any = next(filter(is_dataclass, (hint, *get_args(hint))), None)
-        if nested is not None and isinstance(values, dict) and name in values:
-            part, path = values[name], f"{prefix}{name}"
-            for where, one in [(f"{path}[{i}]", v) for i, v in enumerate(part)] if _is_list(part) else [(path, part)]:
-                yield from _nested(nested, one, f"{where}.")
-                yield where, nested, one
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
-
-
-def _problem(found: Any, kinds: dict[str, type]) -> str:
-    """What pydantic says of one value, in a line; ``kinds`` are the classes at the paths of a file."""
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found["loc"]).lstrip(".")
-    if found["type"] == "missing":
-        return f"{path} is missing"
-    if found["type"] == "unexpected_keyword_argument":
-        kind = kinds[path.rpartition(".")[0]]
-        names = sorted(field.name for field in fields(kind))
-        listed = f"one of {', '.join(names)}" if len(names) < _MOST_LISTED else f"those of {kind.__name__}"
-        return f"unknown key {path}; expected {listed}; is the file of a newer version?"
-    wanted = _WANTED.get(found["type"], found["msg"].removeprefix("Input should be "))
-    return f"{path} {shown(found['input'])}: expected {wanted}".lstrip()
-
-
 @contextmanager
-def naming_fields(where: str, *, error: type[InputError] = InputError) -> Iterator[None]:
-    """Make errors in what ``where`` holds, a file, ones that begin with it and name fields where they name options."""
+def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterator[None]:
+    """Begin the messages of InputErrors with ``where``, what holds the wrong values; raise them as ``error``."""
     try:
         yield
     except InputError as found:
-        message = _OPTION.sub(lambda option: option[1].replace("-", "_"), str(found))
-        raise error(f"{where}: {message}" if where else message) from found
+        raise error(f"{where}: {found}" if where else str(found)) from found
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
-    """One line for each field in which two configs of the same class differ, empty when they are equal.
-
-    Of configs within configs, and in tuples of equal length, only the fields that differ are named.
-    """
-    lines = []
-    for field in fields(first):
-        left, right = getattr(first, field.name), getattr(second, field.name)
-        if is_dataclass(left) and type(left) is type(right):
-            lines += [f"{field.name}.{line}" for line in differences(left, right, names=names)]
-        elif _is_row(left) and _is_row(right) and len(left) == len(right):
-            for index, (one, other) in enumerate(zip(left, right)):
-                lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
-        elif left != right and any(isinstance(one, str) and "\n" in one for one in (left, right)):
-            lines.append(f"{field.name}: {_difference_of_lines(str(left or ''), str(right or ''), names=names)}")
-        elif left != right:
-            first_shown, second_shown = (shown(value, longest=_LONGEST_SHOWN) for value in (left, right))
-            lines.append(f"{field.name}: {first_shown} ({names[0]}), {second_shown} ({names[1]})")
-    return lines
+    """One line for each value in which two configs of the same class differ, empty when they are equal."""
+    left, right = dict(_leaves(to_plain(first))), dict(_leaves(to_plain(second)))
+    return [
+        f"{path.lstrip('.')}: {shown(left.get(path))} ({names[0]}), {shown(right.get(path))} ({names[1]})"
+        for path in left | right
+        if left.get(path) != right.get(path)
+    ]
 
 
-def _difference_of_lines(left: str, right: str, *, names: tuple[str, str]) -> str:
-    """How many lines two texts have, and the first that differs."""
-    lines = left.splitlines(), right.splitlines()
-    pairs = enumerate(zip_longest(*lines, fillvalue=""), 1)
-    number, (one, other) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
-    counts = f"{len(lines[0])} lines ({names[0]}), {len(lines[1])} lines ({names[1]})"
-    return f"{counts}; line {number} is {shown(one)}, {shown(other)}"
-
-
-def _is_row(value: Any) -> bool:
-    """Whether it is a tuple of configs."""
-    return isinstance(value, tuple) and all(map(is_dataclass, value))
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values within nested dicts and lists of them, by their paths: ``.blocks[0].filters``."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}")
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{index}]")
+    else:
+        yield path, value

@@ -1,7 +1,6 @@
 """Processes that work together: who they are, and what they exchange."""
 
 import os
-import re
 import signal
 import threading
 import time
@@ -15,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import JOINED, FailedElsewhereError, InputError, OptionError, shown, wait_for_torchrun
+from common.errors import JOINED, FailedElsewhereError, InputError, OptionError, reason, wait_for_torchrun
 from common.precision import check_cuda
 from common.progress import progress
 from common.signals import ending_at_once
@@ -102,11 +101,6 @@ class Ranks:
             raise FailedElsewhereError
         return [result for result, _ in parts]
 
-    def barrier(self) -> None:
-        """Wait until every process is here."""
-        if self.world_size > 1:
-            dist.barrier()
-
 
 @contextmanager
 def processes(*, cuda: bool) -> Iterator[Ranks]:
@@ -134,19 +128,13 @@ def start(*, cuda: bool) -> Ranks:
     """Join the processes that ``torchrun`` started, or be the only one.
 
     Raises:
-        OptionError: ``--cuda`` without a usable GPU, more processes than GPUs on this machine, or variables of the
-            environment that do not say which process this is.
+        OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
         InputError: the processes do not find each other.
     """
-    world_size = _from_environment("WORLD_SIZE", 1, least=1)
-    rank = _from_environment("RANK", 0, most=world_size - 1)
-    local_rank = _from_environment("LOCAL_RANK", 0, most=world_size - 1)
-    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if world_size > 1 else ():
-        if not os.environ.get(name):
-            raise OptionError(f"WORLD_SIZE={world_size}: {name} is not set; torchrun sets all of them")
+    world_size, rank, local_rank = _from_torchrun("WORLD_SIZE", 1), _from_torchrun("RANK"), _from_torchrun("LOCAL_RANK")
     if cuda:
         check_cuda()
-    n_local = max(local_rank + 1, _from_environment("LOCAL_WORLD_SIZE", 1, least=1))
+    n_local = max(local_rank + 1, _from_torchrun("LOCAL_WORLD_SIZE", 1))
     if cuda and n_local > (n_gpus := torch.cuda.device_count()):
         raise OptionError(f"--cuda: {n_local} processes on this machine, expected at most {n_gpus}, one for each GPU")
     device = torch.device("cuda", local_rank) if cuda else torch.device("cpu")
@@ -157,10 +145,8 @@ def start(*, cuda: bool) -> Ranks:
         try:
             with ending_at_once():
                 dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
-        except dist.DistError as error:
-            raise InputError(
-                f"the {world_size} processes do not find each other: {str(error).splitlines()[0]}"
-            ) from error
+        except (dist.DistError, ValueError) as error:  # the latter where torchrun's variables are missing
+            raise InputError(f"the {world_size} processes do not find each other: {reason(error)}") from error
         JOINED.set()
     return Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
 
@@ -184,12 +170,9 @@ def stop() -> None:
 def own_cores() -> int:
     """This process's share of the cores that it and its neighbours on this machine may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // _from_environment("LOCAL_WORLD_SIZE", 1, least=1))
+    return max(1, cores // _from_torchrun("LOCAL_WORLD_SIZE", 1))
 
 
-def _from_environment(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
-    """A number that ``torchrun`` or Slurm's scripts set; raises OptionError if it is none of that range."""
-    text = os.environ.get(name, str(default))
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise OptionError(f"{name}={shown(text)[1:-1]}: expected a whole number from {least} to {most}; or unset it")
-    return int(text)
+def _from_torchrun(name: str, default: int = 0) -> int:
+    """A number that ``torchrun`` or Slurm's scripts set."""
+    return int(os.environ.get(name, default))

@@ -2,24 +2,20 @@
 
 import codecs
 import hashlib
-import io
 import json
 import os
 import re
-import stat
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
-from common.errors import InputError, OptionError, OutputError, at, reason, shown
+from common.errors import InputError, OptionError, OutputError, at
 
 _BLOCK = 1 << 20  # bytes
-# Far above any file of its kind: bytes.
-_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
 
 
 @contextmanager
@@ -30,24 +26,12 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
     except OutputError as error:
         raise OutputError(f"{error}{hint}") from error
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({why_not_written(path, error)}){hint}") from error
-
-
-def why_not_written(path: Path, error: OSError) -> str:
-    """What stands in the way of a file or folder, or the system's words for ``error``."""
-    if isinstance(error, NotADirectoryError | FileExistsError):
-        for parent in path.parents:
-            with suppress(OSError):
-                if parent.exists() and not parent.is_dir():
-                    return f"{parent} is no folder"
-    return error.strerror or str(error)
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error}){hint}") from error
 
 
 def make_folder(path: Path, hint: str = "") -> None:
     """Make a folder and those above it where they are missing; raises as `writing`."""
     with writing(path, hint):
-        if path.exists() and not path.is_dir():
-            raise OutputError(f"{path}: is no folder, and files are to be written into it")
         path.mkdir(parents=True, exist_ok=True)
 
 
@@ -90,12 +74,8 @@ def write_atomically(
 
 def _target(path: Path) -> Path:
     """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG
-    if not stat.S_ISREG(mode):
-        raise OSError("a folder is there" if stat.S_ISDIR(mode) else "it is a device or pipe, and no file")
+    if path.exists() and not path.is_file():
+        raise OSError("a folder or device is there, and no file")
     return path.resolve() if path.is_symlink() else path
 
 
@@ -116,58 +96,15 @@ def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, P
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
-    """Let ``write`` fill a file; raises OSError, whatever its library makes of that."""
-    with OutputFile(path, "wb") as raw, io.BufferedWriter(raw) as file:
+    """Let ``write`` fill a file; raises OSError, whatever PyTorch's writer makes of that."""
+    with path.open("wb") as file:
         try:
             write(file)
-            file.flush()
-        except Exception as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # PyTorch's writer makes a RuntimeError of it
-                raise error.__context__ from None
-            if raw.error is None:
-                raise
-        if raw.error is not None:
-            raise raw.error
+        except RuntimeError as error:
+            raise error.__context__ or error from None
+        file.flush()
         if durable:
-            os.fsync(raw.fileno())
-
-
-class OutputFile(io.FileIO):
-    """A file that stores its first write error and does not raise it.
-
-    Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
-    libsndfile prints a traceback.
-    """
-
-    error: OSError | None = None  # the first
-
-    def write(self, data: Any) -> int:
-        """Write bytes, unless an earlier write failed."""
-        if self.error is None:
-            try:
-                return super().write(data)
-            except OSError as error:
-                self.error = error
-        return memoryview(data).nbytes
-
-
-def store_write_errors(stream: TextIO) -> TextIO:
-    """Wrap this process's own ``stream`` so that it stores a write error and never raises; keep any other stream."""
-    if stream not in (sys.__stdout__, sys.__stderr__):
-        return stream
-    stream.flush()
-    return io.TextIOWrapper(
-        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
-        encoding=stream.encoding,
-        errors="backslashreplace",  # for characters that the locale's encoding does not have
-        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
-    )
-
-
-def write_error(stream: TextIO) -> OSError | None:
-    """Flush ``stream`` and return the first write error of its `OutputFile`, None if all was written."""
-    stream.flush()
-    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
+            os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
@@ -190,27 +127,17 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, *, largest: int = _LARGEST_JSON, kind: str = "file") -> Any:
-    """Read JSON of at most ``largest`` bytes; a file that is missing, too large or not JSON is an InputError that names
-    it (and the line)."""
-    return parse_json(read_text(path, largest=largest, kind=kind), where=str(path))
+def read_json(path: Path, *, kind: str = "file") -> Any:
+    """Read JSON; a file that is missing or none is an InputError that names it and the place."""
+    try:
+        return json.loads(read_text(path, kind=kind))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
 
 
 def read_yaml(path: Path) -> Any:
     """Read YAML of plain values; raises as `read_json`."""
-    return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
-
-
-def parse_json(text: str, *, where: str) -> Any:
-    """The values of a JSON text (RFC 8259: no NaN), which ``where`` names; InputError where it is none."""
-
-    def refuse(word: str) -> None:
-        raise InputError(f"{where}: not JSON ({word} is not a number in JSON)")
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
+    return parse_yaml(read_text(path), where=str(path))
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
@@ -225,77 +152,47 @@ def parse_yaml(text: str, *, where: str) -> Any:
     )
     try:
         return yaml.load(text, Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = "" if mark is None else f":{mark.line + 1}"
-        raise InputError(f"{where}{line}: not YAML ({error.problem or error.context})") from error
-    except (yaml.YAMLError, ValueError) as error:  # of characters, dates and the like
-        raise InputError(f"{where}: not YAML ({reason(error)})") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from error
 
 
-def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> int:
-    """The size in bytes of a file that can be opened: opening a pipe waits for its writer, and a device may never end.
+def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
+    """Refuse a path that is of no file: opening a pipe waits for its writer, and a device may never end.
 
     Raises:
-        InputError: there is no such ``kind`` of file, or the path is of a folder, a pipe, a device or a socket; of
-            the type ``error``, with ``where`` (``list.txt:7``).
+        InputError: there is no such ``kind`` of file, or a folder, pipe or device; of the type ``error``, with
+            ``where`` (``list.txt:7``).
     """
-    try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError) as missing:
-        raise error(f"{path}: no such {kind}{at(where)}") from missing
-    except (OSError, ValueError) as unreadable:
-        reason = getattr(unreadable, "strerror", None) or unreadable
-        raise error(f"{shown(str(path))}: cannot be read ({reason}){at(where)}") from unreadable
-    if not stat.S_ISREG(status.st_mode):
-        found = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or device"
+    if not path.exists():
+        raise error(f"{path}: no such {kind}{at(where)}")
+    if not path.is_file():
+        found = "a folder" if path.is_dir() else "a pipe or device"
         raise error(f"{path}: {found}, expected a {kind}{at(where)}")
-    return status.st_size
 
 
-def read_bytes(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> bytes:
-    """The bytes of a file of at most ``largest``; raises as `check_file`."""
-    if check_file(path, kind=kind) > largest:
-        raise InputError(f"{path}: larger than {largest} bytes, the most that such a file may have")
+def read_bytes(path: Path, *, kind: str = "file") -> bytes:
+    """The bytes of a file; raises as `check_file`."""
+    check_file(path, kind=kind)
+    return path.read_bytes()
+
+
+def read_text(path: Path, *, kind: str = "file") -> str:
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark; InputError with the line where it is none."""
+    data = read_bytes(path, kind=kind)
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file", utf16: bool = False) -> str:
-    """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line.
-
-    With ``utf16`` also UTF-16 text that begins with a byte order mark.
-    """
-    data = read_bytes(path, largest=largest, kind=kind)
-    wanted = "UTF-8, or as UTF-16 with a byte order mark" if utf16 else "UTF-8"
-    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if marked and not utf16:
-        raise InputError(f"{path}: UTF-16 text; save the {kind} as {wanted}")
-    try:
-        text = data.decode("utf-16" if marked else "utf-8-sig")
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        if marked:
-            raise InputError(f"{path}: broken UTF-16 text; save the {kind} as {wanted}") from error
         line = data.count(b"\n", 0, error.start) + 1
         byte = error.start - data.rfind(b"\n", 0, error.start)
-        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as {wanted}") from error
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError(f"{path}:{line}: a zero byte; UTF-16 without a byte order mark has them: save it as {wanted}")
+        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_standard_input() -> str:
-    """All of standard input as UTF-8 text; raises InputError where it is closed, endless or something else."""
-    if sys.stdin is None:
-        raise InputError("standard input is closed; give the text by an option, or a file of it")
-    data = sys.stdin.buffer.read(_LARGEST_INPUT + 1)
-    if len(data) > _LARGEST_INPUT:
-        raise InputError(f"standard input: more than {_LARGEST_INPUT} bytes of text; give a file of it")
+    """All of standard input as UTF-8 text; raises InputError where it is something else."""
     try:
-        return data.decode("utf-8-sig")
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"standard input: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
 

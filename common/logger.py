@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from common.errors import InputError, OutputError
 from common.files import read_text, writing
 from common.progress import print_line
 
@@ -105,16 +104,11 @@ class Logger:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON stream in order; a line that a kill cut short is left out.
-
-    Raises InputError if the file cannot be read or a line is not of this stream.
-    """
+    """The objects of a JSON stream in order, without lines that a kill cut short; raises InputError as `read_text`."""
     records = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not PREFIX.startswith(line[: len(PREFIX)]):
-            raise InputError(f"{path}:{number}: expected a line that begins with {PREFIX.strip()}, got {line[:40]!r}")
-        with suppress(json.JSONDecodeError):  # the process was killed while it wrote this line
-            records.append(json.loads(line[len(PREFIX) :]))
+    for line in read_text(path).split("\n"):
+        with suppress(json.JSONDecodeError):
+            records.append(json.loads(line.removeprefix(PREFIX)))
     return records
 
 
@@ -131,17 +125,11 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _open_for_append(path: Path) -> TextIO:
-    """The stream's file, positioned after a complete line: one that a kill left half written is ended first.
-
-    Raises OutputError if it cannot be written, or holds something else.
-    """
+    """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
     with writing(path, _HINT):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             if file.tell() > 0:
-                file.seek(0)
-                if not PREFIX.encode().startswith(file.read(len(PREFIX))):
-                    raise OutputError(f"{path}: holds something else than a run's log")
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
                     file.write(b"\n")

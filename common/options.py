@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import partial
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -38,7 +39,6 @@ class Option:
     negatable: bool = False  # a switch has its --no-..., as those have that are on by default
     off: tuple[str, ...] = ()  # further names of --no-...
     empty: bool = False  # several values may also be none
-    repeatable: bool = False  # several values are given one by one, each with the option
     adds_up: bool = False  # several values, which those of the same option that is given again follow
     required: bool = False
     writes: bool = False  # the path is of a file or folder to write
@@ -158,12 +158,10 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         alone = default is False and not known.negatable
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
-        given |= {"type": lambda text: read_for_argparse(text, kind, known), "metavar": known.metavar}
+        given |= {"type": partial(read_word, kind=kind, known=known), "metavar": known.metavar}
         if known.choices is not None and not known.words:
             given["choices"] = known.choices
-        if known.repeatable:
-            given |= {"action": "append", "default": list(default)}
-        elif several:
+        if several:
             given["nargs"] = "*" if known.empty else "+"
             given["default"] = list(default) if isinstance(default, tuple) else default
             given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
@@ -197,14 +195,6 @@ def _type_of(hint: Any) -> tuple[type, bool]:
     return (choices[0], True) if choices else (hint, False)
 
 
-def read_for_argparse(text: str, kind: type, known: Option) -> Any:
-    """`read_word` as an ``argparse`` type."""
-    try:
-        return read_word(text, kind, known)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def read_word(text: str, kind: type, known: Option) -> Any:
     """The value that a word of a command line or of a variable stands for.
 
@@ -215,8 +205,8 @@ def read_word(text: str, kind: type, known: Option) -> Any:
         return known.words[text]
     if known.read is not None:
         return known.read(text)
-    if not text or "\0" in text or "\udc80" <= max(text) <= "\udfff":
-        raise OptionError(f"{shown(text)}: expected text in UTF-8 that is not empty")
+    if not text:
+        raise OptionError("'': expected text that is not empty")
     try:
         value = kind(text)
     except ValueError:
@@ -225,9 +215,7 @@ def read_word(text: str, kind: type, known: Option) -> Any:
         wanted = known.problem(value) or ""
     if wanted:
         others = "".join(f", or {word}" for word in known.words)
-        raise OptionError(
-            f"{text if text.isprintable() and len(text) < 100 else shown(text)}: expected {wanted}{others}"
-        )
+        raise OptionError(f"{text}: expected {wanted}{others}")
     return value
 
 
@@ -283,31 +271,11 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str], **others: Any) -> Any:
-    """The dataclass ``kind`` with the values of the variables of its options; those that are empty are not set.
-
-    Raises:
-        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
-    """
-    values = dict(others)
-    for name, hint, known in options_of(kind):
-        for variable in (one for one in variables_of(known) if environ.get(one)):
-            value = _read_variable(variable, environ[variable], hint, known)
-            if values.setdefault(name, value) != value:
-                first = next(one for one in variables_of(known) if environ.get(one))
-                raise OptionError(f"{variable}={environ[variable]}: {first}={environ[first]} is set too; leave one out")
-    return kind(**values)
-
-
-def _read_variable(name: str, text: str, hint: Any, known: Option) -> Any:
-    kind, several = _type_of(hint)
-    if kind is bool:
-        return read_switch(name, text)
-    try:
-        values = tuple(read_word(word, kind, known) for word in (text.split() if several else [text]))
-    except InputError as error:
-        raise OptionError(f"{name}={error}") from error
-    return values if several else values[0]
+def read_variables(kind: type, environ: Mapping[str, str]) -> Any:
+    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_options(parser, kind)
+    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind)
 
 
 def words_of_variables(
@@ -315,17 +283,18 @@ def words_of_variables(
 ) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Fields ``without`` are left out. Raises as `read_variables`.
+    Variables that are empty are not set. Fields ``without`` are left out.
+
+    Raises:
+        OptionError: names the variable whose value is none of its option.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is None or action.dest in without:
             continue
-        for name in variables_of(known):
-            if value := environ.get(name, ""):
-                words += _words_of_variable(name, value, action, known)
-                break
+        for name in [one for one in variables_of(known) if environ.get(one)][:1]:
+            words += _words_of_variable(name, environ[name], action, known)
     return words
 
 
@@ -340,7 +309,7 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
     for one in value.split() if several else [value]:
         try:
             action.type(one)  # type: ignore[misc, operator]  # set by add_options
-        except argparse.ArgumentTypeError as error:
+        except InputError as error:
             raise OptionError(f"{name}={error}") from error
     if several:
         return [spelled, *value.split()]

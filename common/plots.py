@@ -2,9 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from torch import Tensor
 
 from common.config import AudioConfig
@@ -25,36 +22,17 @@ from common.files import write_atomically
 DPI = 100  # dots an inch
 MIN_WIDTH, MAX_WIDTH = 10.0, 20.0  # inches of a figure
 WIDTH_PER_SECOND = 2.0  # inches
-LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.0, 0.35, 0.55  # inches around the panels
-HEADER, NO_HEADER = 0.32, 0.05  # inches above a panel with a title or a legend, and one without
-COLORBAR_GAP, COLORBAR = 0.1, 0.14  # inches beside a panel
+LEFT, RIGHT, TOP, BOTTOM, GAP = 0.85, 1.05, 0.7, 0.55, 0.6  # inches around the panels, and between them
+MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 1.9, 4.5, 1.1  # inches of a panel
 TITLE_LETTERS = 10.5  # an inch
-MEL_HEIGHT, CURVES_HEIGHT = 1.9, 1.1  # inches of a panel
-ATTENTION_HEIGHTS = (1.9, 6.0)  # inches: the least and the most
-SYMBOL_SIZE, LISTED_SIZE = 8.0, 7.0  # points, of symbols below the mels and beside the attention
-SYMBOL_WIDTH, LINE_HEIGHT = 1.0, 1.1  # parts of that size, of a letter with the gap beside it
-MAX_ROWS = 3  # of symbols, where one would have them overlap
+SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
+SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
+SYMBOL_ROWS = 2  # below the mels
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
-LEAST_PITCH_RANGE = 40.0  # Hz of the axis, so that a level voice looks level
-MEL_COLORS, ATTENTION_COLORS, DIFFERENCE_COLORS = "magma", "viridis", "RdBu_r"
 LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
 PITCH = "pitch (Hz)"
-# How images are drawn: the first row at the bottom; smoothed ones make larger files.
-AS_IT_IS: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """A part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
-
-    title: str
-    height: float  # inches
-    draw: Callable[[Axes], AxesImage | None]
-    unit: str = ""
-    lines: str = "gray"  # color of the lines between symbols
-    header: float = HEADER  # inches above it
 
 
 def plot_utterance(
@@ -73,44 +51,48 @@ def plot_utterance(
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;
     - ``symbols``: those of its text (L,), below the mels and beside the attention. They stand in the middle of their
-      ``durations`` (L,) in frames, or without these, of the frames that attend to them most;
+      ``durations`` (L,) in frames, or without these, of the attention to them. Where room is short, every n-th does;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
     - ``pitch``: in Hz, 0 where unvoiced; ``curves``: others, by the name of their axis.
 
-    ``title`` is shortened to one line. Symbols that would overlap stand in up to three rows; the rest is left out.
+    ``title`` is shortened to one line.
     """
     seconds = audio.hop_length / audio.sampling_rate
     images = {name: to_array(mel) for name, mel in mels.items()}
     weights = None if alignment is None else to_array(alignment).T  # (L, F)
     spans = None if durations is None else _spans(to_array(durations))
     groups = {PITCH: {name: _voiced(values) for name, values in pitch.items()}} if pitch else {}
-    for unit, group in (curves or {}).items():
-        groups[unit] = {name: to_array(values) for name, values in group.items()}
-    panels = mel_panels = _mel_panels(images, audio)
-    if weights is not None:
-        panels = [*panels, _attention_panel(weights, spans, symbols, seconds=seconds)]
-    panels = panels + [_curves_panel(unit, group, seconds=seconds) for unit, group in groups.items()]
+    for unit, tensors in (curves or {}).items():
+        groups[unit] = {name: to_array(values) for name, values in tensors.items()}
+    has_difference = len(images) == 2 and len({mel.shape for mel in images.values()}) == 1
 
+    n_mels = len(images) + has_difference
+    heights = [MEL_HEIGHT] * n_mels + [ATTENTION_HEIGHT] * (weights is not None) + [CURVES_HEIGHT] * len(groups)
     drawn = [*images.values(), *(values for group in groups.values() for values in group.values())]
     length = max(1, *(array.shape[-1] for array in [*drawn, *([] if weights is None else [weights])])) * seconds
-    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + LEFT + RIGHT), MAX_WIDTH)
-    middles = _middles(spans, weights) * seconds
-    labels = {}
-    if len(symbols) == len(middles):
-        labels = _rows_of_symbols(symbols, middles, inches_per_second=(width - LEFT - RIGHT) / length)
-    n_rows = max((label.count("\n") + 1 for label in labels.values()), default=0)
-    below = (len(mel_panels) or len(panels)) - 1  # the panel that has the symbols below it
-    figure, axes = _stacked(panels, width=width, title=title, gaps={below: n_rows * SYMBOL_SIZE * LINE_HEIGHT / 72})
-    for axis, panel in zip(axes, panels):
+    figure = _stacked(heights, seconds=length, title=title)
+    panels = iter(axes := figure.axes)
+    colors = Normalize(*_color_range(*images.values()))
+    for name, mel in images.items():
+        _draw_mel(next(panels), name, mel, audio, norm=colors, cmap="magma")
+    if has_difference:
+        (name, mel), (other, second) = images.items()
+        colors = CenteredNorm(0, max(map(abs, _color_range(second - mel))) or 1.0)
+        _draw_mel(next(panels), f"{other} - {name}", second - mel, audio, norm=colors, cmap="RdBu_r")
+    if weights is not None:
+        _draw_attention(next(panels), weights, spans, symbols, seconds=seconds)
+    for unit, group in groups.items():
+        _draw_curves(next(panels), unit, group, seconds=seconds)
+    for axis in axes:
         axis.set_xlim(0, length)
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
         if spans is not None:
             starts = spans[(spans[:, 0] > 0) & (spans[:, 1] > spans[:, 0]), 0] * seconds
-            over = axis.get_xaxis_transform()
-            axis.vlines(starts, 0, 1, transform=over, color=panel.lines, alpha=0.3, linewidth=0.5)
+            axis.vlines(starts, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    if labels:
-        _place_symbols(axes[below].xaxis, labels, n_rows)
+    middles = _middles(spans, weights)
+    if len(symbols) == len(middles):
+        _place_symbols(axes[(n_mels or len(axes)) - 1], symbols, middles * seconds)
     return figure
 
 
@@ -145,141 +127,85 @@ def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     axis.set_label_text("frequency (Hz)")
 
 
-def _fit_pitch_axis(axis: Axes, *curves: np.ndarray) -> None:
-    """Limits of the y axis around the voice: pitch in Hz, not finite where unvoiced.
-
-    What lies more than an octave from a curve's median is taken for an error of the estimate, and may lie outside.
-    """
-    voiced = [curve[np.isfinite(curve)] for curve in curves if np.isfinite(curve).any()]
-    if not voiced:
-        axis.set_yticks([])
-        return
-    near = np.concatenate([hz[np.abs(np.log2(hz / np.median(hz))) <= 1] for hz in voiced])
-    middle, half = (near.min() + near.max()) / 2, max(0.55 * np.ptp(near), LEAST_PITCH_RANGE / 2)
-    axis.set_ylim(middle - half, middle + half)
-
-
-def _stacked(
-    panels: Sequence[_Panel], *, width: float, title: str, gaps: Mapping[int, float]
-) -> tuple[Figure, list[Axes]]:
-    """The panels drawn below each other, all equally wide, with color bars beside them; ``gaps`` in inches below some.
-
-    Places are computed here, since matplotlib's layouts take as long as drawing.
-    """
-    height = TOP + sum(panel.header + panel.height for panel in panels) + sum(gaps.values()) + BOTTOM
+def _stacked(heights: Sequence[float], *, seconds: float, title: str) -> Figure:
+    """Empty panels below each other, all equally wide. Matplotlib's automatic layouts take as long as drawing."""
+    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * seconds + LEFT + RIGHT), MAX_WIDTH)
+    height = TOP + sum(heights) + GAP * (len(heights) - 1) + BOTTOM
     figure = Figure(figsize=(width, height), dpi=DPI)
-    axes, bottom = [], height - TOP
-    for index, panel in enumerate(panels):
-        bottom -= panel.header + panel.height
-        place = (LEFT / width, bottom / height, (width - LEFT - RIGHT) / width, panel.height / height)
-        axes.append(figure.add_axes(place))
-        image = panel.draw(axes[-1])
-        axes[-1].set_title(_plain(panel.title), loc="left", fontsize="medium")
-        if image is not None:
-            beside = (place[0] + place[2] + COLORBAR_GAP / width, place[1], COLORBAR / width, place[3])
-            figure.colorbar(image, cax=figure.add_axes(beside), label=panel.unit)
-        bottom -= gaps.get(index, 0.0)
+    places: dict[str, Any] = {"left": LEFT / width, "right": 1 - RIGHT / width}
+    places |= {"bottom": BOTTOM / height, "top": 1 - TOP / height, "hspace": GAP / np.mean(heights)}
+    figure.subplots(len(heights), height_ratios=heights, gridspec_kw=places)
     if title:
         shortened = textwrap.shorten(_plain(title), int(width * TITLE_LETTERS), placeholder="\u2026")
         figure.suptitle(shortened, x=0.01, y=1 - 0.08 / height, va="top", ha="left")
-    return figure, axes
+    return figure
 
 
-def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Panel]:
-    """A panel for each mel, and one for the difference of two."""
-
-    def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
-        label_mel_axis(axis.yaxis, audio)
-        extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
-        return axis.imshow(mel, **AS_IT_IS, extent=extent, cmap=colors, norm=norm)
-
-    norm, unit = Normalize(*_color_range(*mels.values())), "log amplitude"
-    header = HEADER if any(mels) else NO_HEADER
-    panels = [
-        _Panel(name, MEL_HEIGHT, partial(draw, mel=mel, norm=norm, colors=MEL_COLORS), unit, "white", header)
-        for name, mel in mels.items()
-    ]
-    if len(mels) == 2 and len({mel.shape for mel in mels.values()}) == 1:
-        first, second = mels
-        difference = mels[second] - mels[first]
-        largest = max(map(abs, _color_range(difference))) or 1.0
-        drawn = partial(draw, mel=difference, norm=CenteredNorm(0, largest), colors=DIFFERENCE_COLORS)
-        panels.append(_Panel(f"{second} - {first}", MEL_HEIGHT, drawn, unit))
-    return panels
+def _draw_image(axis: Axes, rows: np.ndarray, *, seconds: float, first: float, unit: str, **colors: Any) -> None:
+    """rows (N, F), a frame every ``seconds``, from ``first`` upwards; ``unit`` says what the colors are."""
+    extent = (0, rows.shape[1] * seconds, first, first + len(rows))
+    # Without interpolation, since smoothed images make larger files.
+    image = axis.imshow(rows, aspect="auto", origin="lower", interpolation="none", extent=extent, **colors)
+    axis.figure.colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
 
 
-def _attention_panel(
-    weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
-) -> _Panel:
+def _draw_mel(axis: Axes, title: str, mel: np.ndarray, audio: AudioConfig, **colors: Any) -> None:
+    """mel (n_mels, F) with its frequencies in Hz."""
+    axis.set_title(_plain(title), loc="left", fontsize="medium")
+    seconds = audio.hop_length / audio.sampling_rate
+    _draw_image(axis, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
+    label_mel_axis(axis.yaxis, audio)
+
+
+def _draw_attention(
+    axis: Axes, weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
+) -> None:
     """Weights (L, F) with the text upwards, and a line through the spans."""
-    n_symbols, n_frames = weights.shape
-    least, most = ATTENTION_HEIGHTS
-    height = min(max(least, n_symbols * LISTED_SIZE * LINE_HEIGHT / 72), most)
-
-    def draw(axis: Axes) -> AxesImage:
-        extent = (0, n_frames * seconds, -0.5, n_symbols - 0.5)
-        image = axis.imshow(weights, **AS_IT_IS, extent=extent, cmap=ATTENTION_COLORS, norm=Normalize(0, 1))
-        if spans is not None:
-            at = np.repeat(np.arange(n_symbols), 2)
-            axis.plot(spans.ravel() * seconds, at, color="white", linewidth=0.8)
-        if len(symbols) == n_symbols:
-            _list_symbols(axis.yaxis, symbols, height=height)
-        else:
-            axis.set_ylabel("symbol")
-        return image
-
-    return _Panel("attention" if spans is None else "attention; line: durations", height, draw, "weight")
+    n_symbols = len(weights)
+    _draw_image(axis, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", norm=Normalize(0, 1))
+    axis.set_title("attention" if spans is None else "attention; line: durations", loc="left", fontsize="medium")
+    if spans is not None:
+        axis.plot(spans.ravel() * seconds, np.repeat(np.arange(n_symbols), 2), color="white", linewidth=0.8)
+    axis.set_ylabel("symbol")
+    if len(symbols) == n_symbols:
+        listed = _every(n_symbols, room=ATTENTION_HEIGHT)
+        axis.set_yticks(listed, [_visible(symbols[index]) for index in listed], fontsize=SYMBOL_SIZE)
 
 
-def _curves_panel(unit: str, curves: Mapping[str, np.ndarray], *, seconds: float) -> _Panel:
+def _draw_curves(axis: Axes, unit: str, curves: Mapping[str, np.ndarray], *, seconds: float) -> None:
     """Curves (F,) over time; one without a finite value is left out."""
-
-    def draw(axis: Axes) -> None:
-        axis.set_ylabel(unit)
-        drawn = {name: values.astype(np.float64) for name, values in curves.items() if np.isfinite(values).any()}
-        for (name, values), style in zip(drawn.items(), itertools.cycle(LINE_STYLES)):
-            values = np.where(np.isfinite(values), values, np.nan)
-            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=_plain(name))
-        if unit == PITCH:
-            _fit_pitch_axis(axis, *drawn.values())
-        axis.grid(axis="y", alpha=0.3)
-        if any(drawn):
-            axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
-
-    return _Panel("", CURVES_HEIGHT, draw)
-
-
-def _rows_of_symbols(symbols: Sequence[str], middles: np.ndarray, *, inches_per_second: float) -> dict[float, str]:
-    """Labels by their middle in seconds, each in the first row where it does not touch the one before it.
-
-    Line breaks before a label move it to its row; symbols without a middle or without room are left out.
-    """
-    ends = [-np.inf] * MAX_ROWS  # inches, of the last symbol in each row
-    labels = {}
-    for index in np.argsort(middles, kind="stable"):
-        label = _visible(symbols[index])
-        middle, half = middles[index] * inches_per_second, len(label) * SYMBOL_WIDTH * SYMBOL_SIZE / 144
-        row = next((row for row, end in enumerate(ends) if end <= middle - half), None)
-        if row is not None:
-            ends[row] = middle + half
-            labels[float(middles[index])] = "\n" * row + label
-    return labels
+    axis.set_ylabel(unit)
+    drawn = {
+        name: np.where(np.isfinite(values), values, np.nan)
+        for name, values in curves.items()
+        if np.isfinite(values).any()
+    }
+    for (name, values), style in zip(drawn.items(), itertools.cycle(LINE_STYLES)):
+        axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=_plain(name))
+    axis.grid(axis="y", alpha=0.3)
+    if not drawn:
+        return
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
+    if unit == PITCH:  # what lies more than an octave from the median is an error of the estimate, and may lie outside
+        hz = np.concatenate(list(drawn.values()))
+        near = hz[np.abs(np.log2(hz / np.nanmedian(hz))) <= 1]
+        axis.set_ylim(near.min() - 10, near.max() + 10)
 
 
-def _place_symbols(axis: Axis, labels: Mapping[float, str], n_rows: int) -> None:
-    """Labels as the minor ticks, between the axis and the numbers of its major ticks."""
-    axis.remove_overlapping_locs = False  # major ones do not take their place
-    axis.set_ticks(list(labels), list(labels.values()), minor=True, fontsize=SYMBOL_SIZE)
-    axis.set_tick_params(which="minor", length=0, pad=5, labelbottom=True)
-    axis.set_tick_params(which="major", pad=5 + SYMBOL_SIZE * LINE_HEIGHT * n_rows)
+def _place_symbols(axis: Axes, symbols: Sequence[str], middles: np.ndarray) -> None:
+    """Symbols below the axis at their middles in seconds, in rows by turns; those without a middle are left out."""
+    placed = np.flatnonzero(np.isfinite(middles))
+    listed = placed[list(_every(len(placed), room=axis.bbox.width / DPI * SYMBOL_ROWS))]
+    labels = ["\n" * (turn % SYMBOL_ROWS) + _visible(symbols[index]) for turn, index in enumerate(listed)]
+    axis.set_xticks(middles[listed], labels, minor=True, fontsize=SYMBOL_SIZE)
+    axis.xaxis.remove_overlapping_locs = False  # major ticks do not take their place
+    axis.tick_params(axis="x", which="minor", length=0, pad=4, labelbottom=True)
+    axis.tick_params(axis="x", which="major", pad=4 + 1.2 * SYMBOL_SIZE * SYMBOL_ROWS)
 
 
-def _list_symbols(axis: Axis, symbols: Sequence[str], *, height: float) -> None:
-    """The symbols beside an axis of so many inches on which each takes 1: every n-th that has room."""
-    capacity = int(height * 72 / (LISTED_SIZE * LINE_HEIGHT) + 1e-6)
-    listed = range(0, len(symbols), -(-len(symbols) // capacity))
-    axis.set_ticks(list(listed), [_visible(symbols[index]) for index in listed], fontsize=LISTED_SIZE)
-    axis.set_tick_params(length=2)
+def _every(n_symbols: int, *, room: float) -> range:
+    """The indices of every n-th symbol, so that they have room in so many inches."""
+    return range(0, n_symbols, max(1, -(-n_symbols // int(room / SYMBOL_ROOM))))
 
 
 def _spans(durations: np.ndarray) -> np.ndarray:
@@ -289,18 +215,12 @@ def _spans(durations: np.ndarray) -> np.ndarray:
 
 
 def _middles(spans: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray:
-    """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it.
-
-    Without spans it is that of the frames whose attention ``weights`` (L, F) are greatest at the symbol.
-    """
+    """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it."""
     if spans is not None:
         return np.where(spans[:, 1] > spans[:, 0], spans.mean(axis=1), np.nan)
     if weights is None:
         return np.zeros(0)
-    attended = weights.argmax(axis=0)  # (F,)
-    sums = np.bincount(attended, np.arange(len(attended)) + 0.5, minlength=len(weights))
-    counts = np.bincount(attended, minlength=len(weights))
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return weights @ (np.arange(weights.shape[1]) + 0.5) / np.maximum(weights.sum(axis=1), 1e-9)
 
 
 def _voiced(pitch: Tensor) -> np.ndarray:

@@ -3,9 +3,13 @@
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm as Progress
+
+from common.errors import OutputError
 
 T = TypeVar("T")
 
@@ -51,10 +55,20 @@ class _Lines(Progress):
             self.display()
 
 
-def print_line(text: str) -> None:
-    """Print a line on stdout, above any bar that stands on the terminal."""
-    if sys.stderr.isatty():
-        Progress.write(text, file=sys.stdout)
-        sys.stdout.flush()
-    else:
-        print(text, flush=True)
+def print_line(text: str, *, end: str = "\n") -> None:
+    """Print a line on stdout, above any bar that stands on the terminal.
+
+    Raises:
+        OutputError: it cannot be written; what is printed later is lost.
+    """
+    try:
+        with Progress.external_write_mode(file=sys.stdout) if sys.stderr.isatty() else nullcontext():
+            print(text, end=end, flush=True)
+    except OSError as error:
+        discard_output()
+        raise OutputError(f"standard output: cannot be written ({error.strerror})") from error
+
+
+def discard_output() -> None:
+    """Print nothing more: Python would fail at its end for what is left in the buffer."""
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)

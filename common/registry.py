@@ -4,18 +4,15 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import OptionError
 
 if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
     from torch import Tensor
 
-    from common.checkpoints import Checkpoint
-    from common.config import AudioConfig, TextConfig
+    from common.config import AudioConfig
     from common.data import Dataset
-    from common.distributed import Gather
     from common.recognition import SpeechItem
     from common.synthesis import Controls, MelOutput, VocoderSettings
     from common.training.objective import Objective
@@ -33,45 +30,6 @@ _PACKAGES = {
 }
 
 
-class DefaultsOf(Protocol):
-    """What files that the command line names say of options that it leaves out."""
-
-    def __call__(self, given: Mapping[str, Any], initial: "tuple[Path, Checkpoint] | None") -> Mapping[str, Any]:
-        """Defaults by the names of options; ``given`` are all values, ``initial`` the checkpoint to begin with."""
-
-
-class ModelConfigOf(Protocol):
-    """The architecture that a package's options describe."""
-
-    def __call__(self, options: Any, audio: "AudioConfig", text: Any, *, base: Any) -> Any:
-        """Make it; ``base`` is that of the checkpoint to begin with, or None, which options may change."""
-
-
-class BuildDataset(Protocol):
-    """Opens the utterances of lists."""
-
-    def __call__(
-        self, options: Any, filelists: Sequence[Path], *, audio: "AudioConfig", text: Any, training: bool
-    ) -> Any:
-        """A `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
-
-
-class SetUpNetworks(Protocol):
-    """Gives networks weights and settings beyond their architecture."""
-
-    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
-        """Do so, and return lines to print; ``new`` is False where a training is resumed."""
-
-
-class ComputeStatistics(Protocol):
-    """Computes what must be gathered over the whole training list."""
-
-    def __call__(
-        self, networks: Any, options: Any, *, training_set: "Any", validation_set: "Any", gather: "Gather", new: bool
-    ) -> None:
-        """Compute it, and store it in the networks."""
-
-
 @dataclass(frozen=True)
 class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
@@ -79,65 +37,25 @@ class TrainingSpec:
     recipe: "RunOptions"  # the published one: defaults of the options that all models share
     options: type  # declared as `common.options` says
     set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
-    model_config: ModelConfigOf
-    build_dataset: BuildDataset
+    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to begin with, or None
+    model_config: Callable[..., Any]
+    # (options, filelists, *, audio, text, training) -> common.data.Dataset, without ``sizes`` where all batches have
+    # one shape; raises InputError
+    build_dataset: Callable[..., Any]
     build_objective: "Callable[[Any, AudioConfig], Objective]"
-    defaults: DefaultsOf | None = None
-    set_up_networks: SetUpNetworks | None = None
-    compute_statistics: ComputeStatistics | None = None
+    # (given, initial) -> defaults by the names of options that the files on the command line say; ``given`` are all
+    # values, ``initial`` path and Checkpoint to begin with, or None
+    defaults: Callable[[Mapping[str, Any], Any], Mapping[str, Any]] | None = None
+    # (networks, options, *, text, new) -> lines to print, once networks have weights and settings beyond their
+    # architecture; ``new`` is False where a training is resumed
+    set_up_networks: Callable[..., list[str]] | None = None
+    # (networks, options, *, training_set, validation_set, gather, new): store in the networks what must be computed
+    # over the whole training list
+    compute_statistics: Callable[..., None] | None = None
     # (config) -> the setting through which what is learned depends on a batch's padding; None: there is none
     sees_padding: "Callable[[Any], str | None]" = lambda config: None
     # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
-
-
-class MakeControls(Protocol):
-    """Makes the controls of a text-to-mel network of its package's options; may set up the network."""
-
-    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> "Controls":
-        """Make them, for the checkpoint ``where``; raises InputError where it lacks what the options need."""
-
-
-class OpenTeacherForcedDataset(Protocol):
-    """Opens a list's utterances as they are, for ``network.teacher_forced(batch)``."""
-
-    def __call__(
-        self,
-        dataset_path: Path,
-        filelist: Path,
-        *,
-        config: Any,
-        audio: "AudioConfig",
-        text: "TextConfig",
-        unknown_symbols: str,
-        networks: "Mapping[str, Any]",
-    ) -> "Dataset":
-        """Open the list; raises InputError for what cannot be read."""
-
-
-class MakeVocoderSettings(Protocol):
-    """Makes the settings of a vocoder's ``infer`` of its package's options."""
-
-    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> "VocoderSettings":
-        """Make them, for the checkpoint ``where``; raises OptionError for options that do not fit it."""
-
-
-class OpenSpeech(Protocol):
-    """Opens recordings, folders, lists and manifests for a recognizer."""
-
-    def __call__(
-        self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
-    ) -> "list[SpeechItem]":
-        """Open the utterances of up to ``max_duration`` seconds; relative paths start from ``folder``."""
-
-
-class Transcribe(Protocol):
-    """Transcribes a batch."""
-
-    def __call__(
-        self, network: Any, waves: "Tensor", lengths: "Tensor", settings: Any
-    ) -> "tuple[list[str], list[Tensor]]":
-        """waves (B, T), lengths (B,) -> B texts, and of each its log-probabilities (F, C)."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +72,9 @@ class GeneratorSpec:
     """
 
     role: ClassVar[str] = "generator"
-    controls: MakeControls
+    # (options, network, config, *, where) -> Controls, for the checkpoint ``where``; may set up the network; raises
+    # InputError where it lacks what the options need
+    controls: "Callable[..., Controls]"
     options: type = NoOptions  # the package's dataclass of inference options (`common.options`)
     to_torchscript: Callable[[Any], Any] | None = None  # (network) -> network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
@@ -162,7 +82,9 @@ class GeneratorSpec:
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
     teacher: "Callable[[Any, Sequence[Tensor], Sequence[Tensor]], MelOutput] | None" = None
-    teacher_forced_dataset: OpenTeacherForcedDataset | None = None
+    # (folder, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as they
+    # are, for ``network.teacher_forced(batch)``; raises InputError
+    teacher_forced_dataset: "Callable[..., Dataset] | None" = None
     # (config) -> the columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists
     list_columns: Callable[[Any], str] = lambda config: "audio_text"
 
@@ -175,7 +97,9 @@ class VocoderSpec:
     """
 
     role: ClassVar[str] = "vocoder"
-    settings: MakeVocoderSettings | None = None  # None: nothing but mels is told
+    # (options, config, *, seed, where) -> VocoderSettings of ``infer``, for the checkpoint ``where``; raises
+    # OptionError for options that do not fit it; None: nothing but mels is told
+    settings: "Callable[..., VocoderSettings] | None" = None
     options: type = NoOptions
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
@@ -193,9 +117,12 @@ class RecognizerSpec:
     """How a speech-to-text model transcribes. Its network offers ``normalize(text)``: the text as it would write it."""
 
     role: ClassVar[str] = "recognizer"
-    open_speech: OpenSpeech
+    # (settings, network, *, sources, folder, max_duration) -> SpeechItems of recordings, folders, lists and manifests,
+    # of up to ``max_duration`` seconds; relative paths start from ``folder``
+    open_speech: "Callable[..., list[SpeechItem]]"
     prepare: "Callable[[Tensor, Any], Tensor]"  # (wave (T,), settings) -> the part of it to transcribe
-    transcribe: Transcribe
+    # (network, waves (B, T), lengths (B,), settings) -> B texts, and of each its log-probabilities (F, C)
+    transcribe: "Callable[[Any, Tensor, Tensor, Any], tuple[list[str], list[Tensor]]]"
     options: type = NoOptions
     settings: Callable[[Any, Any], Any] = lambda options, config: options  # what the functions above are given
 

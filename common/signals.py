@@ -1,20 +1,16 @@
-"""Asking a command to end: one that imports does at once, a long job finishes what it is doing and saves."""
+"""Asking a command to end: most do at once, a long job finishes what it is doing and saves."""
 
-import os
 import signal
-import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn
-
-from common.errors import is_first_of_torchrun
+from typing import Any
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to end
-_SECONDS_TO_TRY_AGAIN = 0.02
-_ROOT = Path(__file__).resolve().parents[1]
+# A closed terminal may hang up twice, and what a script has started gets SIGTERM when the script ends for a signal.
+_SECONDS_OF_ONE_REQUEST = 2.0
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -37,117 +33,54 @@ def handled_signals() -> list[signal.Signals]:
     return [number for number in STOPS if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 
 
-class Requests:
-    """Tells requests to end from signals that only come with one.
-
-    A closed terminal may hang up twice. What a script has started gets SIGTERM when the script ends (``run_child`` of
-    ``scripts/lib.sh``), and may have had the signal that ended the script too.
-    """
-
-    def __init__(self) -> None:
-        self._parent = os.getppid()
-        self._made = False
-
-    def counts(self, number: int) -> bool:
-        """Whether this signal is a request to end: the first one, or a deliberate further one."""
-        if not self._made:
-            self._made = True
-            return True
-        if number == signal.SIGTERM and os.getppid() != self._parent:
-            self._parent = os.getppid()
-            return False
-        return number != signal.SIGHUP
-
-
 class StopSignals:
-    """Within the block, the first of ``STOPS`` only sets ``received``; a second request acts as usual."""
+    """Within the block, the first of ``STOPS`` only sets ``received``; Ctrl-C or a later signal then acts as usual."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self._requests = Requests()
+        self._received_at = 0.0
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "StopSignals":
-        for number in handled_signals():
-            self._previous[number] = signal.signal(number, self._receive)
+        self._previous = {number: signal.signal(number, self._receive) for number in handled_signals()}
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._restore()
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if not self._requests.counts(number):
-            return
-        if self.received is None:
-            self.received = signal.Signals(number)
-            return
-        self._restore()
-        signal.raise_signal(number)
-
-    def _restore(self) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
-        self._previous = {}
 
-
-def end_at_once_while_importing() -> None:
-    """Until `signals_as_exceptions` runs, let Ctrl-C end one of our commands without a traceback of half-done imports.
-
-    Other programs that import us keep their ways.
-    """
-    program = getattr(sys.modules["__main__"], "__file__", None)
-    folders = [] if program is None else list(Path(program).resolve().parents)
-    is_ours = folders[:1] == [_ROOT] or _ROOT / "scripts" in folders or sys.argv[0] == "-m"  # -m scripts.name
-    if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end_at_once)
-
-
-def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    with suppress(OSError):
-        os.write(2, b"interrupted\n" if is_first_of_torchrun() else b"")
-    os._exit(128 + number)
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received is None:
+            self.received, self._received_at = signal.Signals(number), time.monotonic()
+        elif number == signal.SIGINT or time.monotonic() - self._received_at > _SECONDS_OF_ONE_REQUEST:
+            self.__exit__()
+            signal.raise_signal(number)
 
 
 @contextmanager
 def signals_as_exceptions() -> Iterator[None]:
-    """Within the block, raise KeyboardInterrupt on Ctrl-C, and TerminatedError on SIGTERM and SIGHUP unless ignored."""
+    """Within the block, raise KeyboardInterrupt on Ctrl-C, and TerminatedError on SIGTERM and SIGHUP unless ignored.
+
+    A second Ctrl-C ends the process at once, without a traceback of what the first one is ending.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in STOPS}
-    requests = Requests()
 
     def end(number: int, frame: FrameType | None) -> None:
-        if requests.counts(number):
-            raise TerminatedError(number)
+        for one in STOPS:
+            signal.signal(one, signal.SIG_DFL if one == signal.SIGINT else signal.SIG_IGN)
+        raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError(number)
 
     for number, handler in before.items():
-        if handler is _end_at_once:
-            signal.signal(number, signal.default_int_handler)
-        elif handler is signal.SIG_DFL and number != signal.SIGINT:
+        if handler in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, end)
-    report_unraisable = sys.unraisablehook
-
-    def try_again(unraisable: Any) -> None:
-        """In a callback from C, or where an object is deleted, Python would print the exception and go on."""
-        nonlocal requests
-        error = unraisable.exc_value
-        if not isinstance(error, KeyboardInterrupt):
-            report_unraisable(unraisable)
-            return
-        requests = Requests()
-        number = error.number if isinstance(error, TerminatedError) else signal.SIGINT
-        again = threading.Timer(_SECONDS_TO_TRY_AGAIN, os.kill, (os.getpid(), number))
-        again.daemon = True
-        again.start()
-
-    sys.unraisablehook = try_again
     try:
         yield
     finally:
-        sys.unraisablehook = report_unraisable
-        for number, handler in before.items():  # a second signal during cleanup prints no traceback
-            signal.signal(number, signal.SIG_DFL if handler is _end_at_once else handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def ignore_stops() -> None:

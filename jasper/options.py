@@ -40,7 +40,7 @@ class TrainingOptions:
         (),
         "other values for keys of that file, such as input_train.audio_dataset.trim_silence=false",
         metavar="KEY=VALUE",
-        repeatable=True,
+        adds_up=True,
     )
     max_duration: float | None = option(
         None, "leave out training utterances of more seconds; if not given, the value in --model-config", above=0

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import from_plain, naming_fields, to_plain
+from common.config import from_plain, naming_errors, to_plain
 from common.errors import CheckpointError
 from jasper.config import LABELS, FeatureConfig
 from jasper.yaml_config import settings_of
@@ -41,7 +41,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     state, ema = _renamed(given), payload.get("ema_state_dict")
     given = payload.get("config") or {}  # no published file has one
     if "jasper" in given:  # a section of the YAML files
-        with naming_fields(str(path), error=CheckpointError):
+        with naming_errors(str(path), error=CheckpointError):
             given = to_plain(settings_of(given).model)
     is_complete = given.keys() >= set(_UNRECORDED_CONFIG)
     config = given if is_complete else _config_of(state, path) | given

@@ -9,12 +9,13 @@ from typing import Any
 from unidecode import unidecode
 
 from common.text import collapse_spaces
-from common.text.normalization.published.letters import ABBREVIATIONS
+from common.text.tables import word_table
 
 # In the original's own table; Unidecode gives the same for the rest of it.
 _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
 # Those that the published networks were trained with.
 _KNOWN = "mrs mr dr st co jr maj gen drs rev lt hon sgt capt esq ltd col ft".split()
+_TITLES = word_table("published_titles")
 _ABBREVIATION = re.compile(rf"\b({'|'.join(_KNOWN)})\.")
 _SPOKEN_MARKS = str.maketrans({"&": " and ", "+": " plus "})
 _COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
@@ -53,7 +54,7 @@ def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     Punctuation becomes spaces, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty".
     """
     text = unidecode(text.translate(_TRANSLITERATED)).lower()
-    text = _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1]], _with_numbers(text))
+    text = _ABBREVIATION.sub(lambda match: _TITLES[match[1]], _with_numbers(text))
     spaces = str.maketrans({mark: " " for mark in string.punctuation if mark not in labels})
     text = collapse_spaces(text.translate(spaces | _SPOKEN_MARKS))
     return collapse_spaces("".join(character for character in text if character in labels)).strip()

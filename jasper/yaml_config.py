@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from common.config import from_plain, naming_fields
+from common.config import from_plain, naming_errors
 from common.errors import InputError, OptionError, shown
 from common.files import parse_yaml, read_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
@@ -60,7 +60,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     sections = _plain(read_yaml(path))
     for override in overrides:
         _override(sections, override)
-    with naming_fields(str(path), error=OptionError if overrides else InputError):
+    with naming_errors(str(path), error=OptionError if overrides else InputError):
         return settings_of(sections)
 
 
@@ -72,9 +72,9 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
     """
     file: _File = from_plain(_File, _plain(sections), where="")
     encoder, filterbank = file.jasper.encoder, file.input_train.filterbank_features
-    with naming_fields("input_train.filterbank_features"):
+    with naming_errors("input_train.filterbank_features"):
         features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
-    with naming_fields("jasper.encoder"):
+    with naming_errors("jasper.encoder"):
         model = ModelConfig(
             blocks=encoder.blocks,
             activation=encoder.activation,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.cli import ArgumentParser, run
-from common.errors import InputError, one_line
+from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.registry import available_models, get_model
 
@@ -68,9 +68,9 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
     for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
         voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
         contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
-        compared = contract.compare(voice.audio, owner="voice", assumed=voice.assumed)
-        fact = {"file": str(path), "model": other.model, "fits": not compared.lines}
-        found.append(fact | {"differs": compared.lines, "taken_to_be_equal": list(compared.unrecorded)})
+        lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
+        fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
+        found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
     return found
 
 
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     last = ""
     for name, value in table(facts):
-        print(one_line(f"{name if name != last else '':<13} {value}".rstrip()))
+        print(f"{name if name != last else '':<13} {value}".rstrip())
         last = name
 
 

@@ -124,7 +124,7 @@ def _fits(voice: Path, vocoder: Path) -> bool:
         speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
         if get_model(sounding.model).role == "vocoder":
             contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
-            return not contract.compare(speaking.audio, owner="voice", assumed=speaking.assumed).lines
+            return not contract.differences(speaking.audio, assumed=speaking.assumed)
     return False
 
 

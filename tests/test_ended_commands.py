@@ -1,6 +1,5 @@
 """Commands ended from outside: while they import, by a process that is killed, or without anywhere to print."""
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -18,60 +17,6 @@ from tiny_models import MODELS, at_iteration, without_samples
 import train
 from common.errors import JOINED, InputError, OptionError
 from common.signals import STOPS, StopSignals, ending_at_once
-
-# Stands for PyTorch, which takes seconds to import.
-_SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)\n"
-COMMANDS = (
-    *("train.py --help", "inference.py --help", "extract_mels.py --help", "serve.py --help"),
-    *("-m scripts.export_model model.pt", "-m scripts.benchmarks.gpu out", "-m scripts.datasets.make_corpus --help"),
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_ctrl_c_during_imports_is_one_line(command: str, tmp_path: Path):
-    for module in ("torch", "numpy", "soundfile"):  # whichever comes first
-        (tmp_path / f"{module}.py").write_text(_SLOW)
-    words = [sys.executable, *command.split()]
-    done = subprocess.run(
-        words, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
-
-
-def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path):
-    (tmp_path / "gone").mkdir()
-    words = ["sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" "$3" --help', "sh", str(tmp_path / "gone")]
-    done = subprocess.run([*words, sys.executable, str(ROOT / "train.py")], capture_output=True, text=True, check=False)
-    said = "error: the current folder has been removed; go to one that is there\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
-
-
-def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_path: Path):
-    program = tmp_path / "program.py"
-    program.write_text("import signal, common\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-
-
-@pytest.mark.parametrize("stop", STOPS)
-def test_a_signal_amid_a_callback_from_c_ends_the_command_too(stop: signal.Signals, capsys):
-    """Python prints an exception that a callback raises, and goes on."""
-    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-    def stopped(*_: int) -> int:
-        if not times:
-            times.append(1)
-            signal.raise_signal(stop)
-        return 0
-
-    def main(_: Sequence[str]) -> int:
-        ctypes.CDLL(None).qsort(ctypes.create_string_buffer(2), 2, 1, compare(stopped))
-        wait_until(lambda: False)
-
-    times: list[int] = []
-    assert ended(main) == 128 + stop and times
-    assert capsys.readouterr().err in ("interrupted\n", f"stopped by {stop.name}\n")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
@@ -115,9 +60,9 @@ def test_the_end_of_the_script_that_a_signal_ended_too_is_no_second_request(firs
     def main(_: Sequence[str]) -> None:
         with StopSignals() as signals:
             signal.raise_signal(first)
-            monkeypatch.setattr(os, "getppid", lambda: 1)
             signal.raise_signal(signal.SIGTERM)
             done.append(signals.received)
+            monkeypatch.setattr("common.signals.time.monotonic", lambda: float("inf"))
             signal.raise_signal(signal.SIGTERM)  # which the user sends
             done.append("not ended")
 

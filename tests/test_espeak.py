@@ -10,7 +10,7 @@ import pytest
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import Span, TextFrontEnd, espeak, espeak_library
+from common.text import Span, TextFrontEnd, espeak
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
@@ -75,7 +75,7 @@ def test_a_slower_speaker_takes_longer_and_a_higher_one_is_higher():
     text = "Now the slow boat is leaving the harbour."
     plain, slow, high = Speaker(), Speaker(words_per_minute=90), Speaker(pitch=80)
     assert slow.speak(text).duration_s > 1.4 * plain.speak(text).duration_s
-    f0 = [frame_f0(s.speak(text).wave, sampling_rate=22050, n_frames=150) for s in (plain, high)]
+    f0 = [frame_f0(s.speak(text).samples / np.float32(32768), sampling_rate=22050, n_frames=150) for s in (plain, high)]
     assert np.median(f0[1][f0[1] > 0]) > 1.15 * np.median(f0[0][f0[0] > 0])
 
 
@@ -115,7 +115,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
         return real_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(espeak, "library", lambda task: espeak_library.Library())
+    monkeypatch.setattr(espeak, "library", lambda task: espeak.Library())
     with pytest.raises(InputError, match="pip install espeakng-loader"):
         Speaker().speak("Hello.")
 
@@ -123,17 +123,17 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
 @pytest.fixture
 def crashing(tmp_path, monkeypatch) -> Iterator[None]:
     """A library whose process ends without an answer at any text with an x in it."""
-    real = espeak_library._PROGRAM
+    real = espeak._PROGRAM
     program = tmp_path / "crashing.py"
     program.write_text(
         f"import runpy, sys\nreal = runpy.run_path({str(real)!r})\nread = real['_Espeak'].read\n"
         "real['_Espeak'].read = lambda self, text: sys.exit(1) if 'x' in text else read(self, text)\n"
         "real['main'](*sys.argv[1:])\n"
     )
-    monkeypatch.setattr(espeak_library, "_PROGRAM", program)
-    monkeypatch.setattr(espeak_library, "_loaded", {})
+    monkeypatch.setattr(espeak, "_PROGRAM", program)
+    espeak._load.cache_clear()
     yield
-    espeak_library.library("read").stop()
+    espeak._load.cache_clear()
 
 
 def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_read(crashing):
@@ -152,7 +152,7 @@ def test_an_interrupt_leaves_no_answer_for_the_next_text(monkeypatch):
 
     wanted = transcribe("Go on.", language="en-us")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(espeak_library.json, "loads", interrupt)
+        patch.setattr(espeak.json, "loads", interrupt)
         transcribe("Stop.", language="en-us")
     assert transcribe("Go on.", language="en-us") == wanted
 

@@ -169,7 +169,7 @@ def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"mean": 200}', ": std is missing"),
+        ('{"mean": 200}', ": std: Field required"),
         ('{"mean": 200, "std": 0}', ": mean 200.0 Hz, std 0.0 Hz: expected two numbers above 0"),
     ],
 )

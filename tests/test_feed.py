@@ -23,7 +23,7 @@ from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.registry import get_model
-from common.torch_file import load_tensor, tensor_shape
+from common.torch_file import load_tensor
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
 from hifigan.data_function import HifiganDataset
@@ -54,7 +54,6 @@ def test_files_of_tensors_are_read_as_torch_reads_them(tensor: Tensor, is_zip: b
     expected, found = torch.load(path, weights_only=True), load_tensor(path)
     assert found.dtype == expected.dtype and found.stride() == expected.stride()
     assert torch.equal(found, expected)
-    assert tensor_shape(path) == tuple(tensor.shape)
     found.detach().fill_(0)  # its own memory, which can be written to
     assert torch.equal(load_tensor(path), expected)
 
@@ -78,9 +77,8 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     with zipfile.ZipFile(path, "w") as file:
         for name, data in records.items():
             file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
-    for read in (load_tensor, tensor_shape):
-        with pytest.raises(InputError, match=r"a\.pt: holds pathlib.Path.touch, and .* refused"):
-            read(path)
+    with pytest.raises(InputError, match=r"a\.pt: holds pathlib.Path.touch, and .* refused"):
+        load_tensor(path)
     assert not harmed.exists()
 
 

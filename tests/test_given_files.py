@@ -19,7 +19,7 @@ from common.synthesis import read_phrases
 from common.synthesis.prosody import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
-from common.torch_file import load_tensor, tensor_shape
+from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
 from scripts.datasets.download import fetch
@@ -29,7 +29,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "JSON": read_json,
     "YAML": read_yaml,
     "tensor": load_tensor,
-    "shape": tensor_shape,
     "recording": lambda path: load_wav(path, sampling_rate=None),
     "checkpoint": open_checkpoint,
     "filelist": lambda path: read_filelist(path, columns=("wav",)),
@@ -74,37 +73,6 @@ def test_pipes_and_folders_are_named_and_never_opened(tmp_path: Path, reader: st
 def test_peeking_at_a_list_opens_no_pipe(tmp_path: Path, never_blocks: None):
     os.mkfifo(tmp_path / "pipe")
     assert first_fields(tmp_path / "pipe") == [""]
-
-
-LISTS = {
-    "a zero byte": (b"wavs/a.wav|a\nwavs/\0b.wav|b\n", r"list\.txt:2: a zero byte"),
-    "UTF-16": ("wavs/a.wav|ä\n".encode("utf-16"), r"list\.txt: UTF-16 text; save the filelist as UTF-8"),
-    "UTF-16 without a mark": ("wavs/a.wav|a\n".encode("utf-16-le"), r"list\.txt:1: a zero byte.*UTF-16"),
-    "outside": (b"../../x.wav|a\n", r"list\.txt:1: \.\./\.\./x\.wav leads out of the dataset"),
-    "absolute": (b"/etc/passwd|a\n", r"/etc/passwd leads out of the dataset"),
-    "hidden in the middle": (b"wavs/../../x.wav|a\n", "leads out of the dataset"),
-}
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_what_cannot_stand_in_a_list_is_refused_by_its_line(tmp_path: Path, name: str):
-    content, message = LISTS[name]
-    path = tmp_path / "list.txt"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
-        read_filelist(path, columns=("wav", "text"))
-    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_byte_order_marks_newlines_and_spaces_change_nothing(tmp_path: Path, newline: str):
-    path = tmp_path / "list.txt"
-    path.write_bytes(("\ufeff" + "wavs/a.wav | a\tb \n\nwavs/b.wav|c\u2028d\n").replace("\n", newline).encode())
-    entries = read_filelist(path, columns=("wav", "text"))
-    assert [entry.fields for entry in entries] == [
-        {"wav": "wavs/a.wav", "text": "a\tb"},
-        {"wav": "wavs/b.wav", "text": "c\u2028d"},
-    ]
 
 
 @pytest.mark.parametrize("name", ["../a.wav", "/tmp/a.wav"])

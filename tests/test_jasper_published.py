@@ -139,16 +139,10 @@ def test_a_checkpoint_is_converted_with_its_yaml_file(folder: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "change, message",
     [
-        (
-            {"n_filt": "sixty"},
-            r"a\.yaml: .*: input_train\.filterbank_features\.n_filt 'sixty': expected a whole number",
-        ),
-        (
-            {"use_conv_masks": "no way"},
-            r"a\.yaml: .*: jasper\.encoder\.use_conv_masks 'no way': expected true or false",
-        ),
-        ({"name": "[]"}, r"a\.yaml: .*: name \[\]: expected a word"),
-        ({"name": "'"}, r"a\.yaml:\d+: not YAML \(.*\)"),
+        ({"n_filt": "sixty"}, r"a\.yaml: .*: input_train\.filterbank_features\.n_filt: .* integer, got 'sixty'"),
+        ({"use_conv_masks": "no way"}, r"a\.yaml: .*: jasper\.encoder\.use_conv_masks: .* boolean, got 'no way'"),
+        ({"name": "[]"}, r"a\.yaml: .*: name: .* string, got \[\]"),
+        ({"name": "'"}, r"a\.yaml: not YAML \(.*\)"),
         ({"filters": "48"}, r"best_checkpoint\.pt: Jasper, but its weights do not fit: .*encoder\.layers\.0\.conv"),
     ],
 )

@@ -41,7 +41,7 @@ def draw(*parts: SynthesisResult) -> None:
 
 
 def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_its_own_utterance(shown):
-    output = MelOutput(MEL, LENGTHS, frames=FRAMES, pitch=PITCH / 9, pitch_hz=PITCH, energy=ENERGY)
+    output = MelOutput(MEL, LENGTHS, frames=FRAMES, pitch_hz=PITCH, decoded_energy=ENERGY)
     for row in range(2):
         draw(result(row, output))
     first, second = shown
@@ -53,13 +53,6 @@ def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_i
     assert torch.equal(second["curves"]["energy"]["model"], torch.tensor([3.0] * 20 + [5.0] * 40))
     assert first["alignment"] is None
     assert first["mels"][""].shape == (8, 40)
-
-
-def test_a_voice_without_pitch_statistics_has_its_pitch_without_hz(shown):
-    output = MelOutput(MEL, LENGTHS, frames=FRAMES, pitch=PITCH / 9, pitch_hz=0 * PITCH)
-    draw(result(0, output))
-    assert shown[0]["pitch"] == {}
-    assert shown[0]["curves"]["pitch (normalized)"]["model"].tolist() == pytest.approx([100 / 9] * 30 + [110 / 9] * 10)
 
 
 def test_attention_is_cut_to_the_utterance_and_says_itself_where_symbols_are(shown):

@@ -9,7 +9,6 @@ from tiny import make_corpus, train_options
 
 import train
 from common import precision
-from common.errors import OptionError
 from common.options import add_options, read_options
 from common.precision import ComputingOptions, has_bfloat16
 
@@ -61,12 +60,6 @@ def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instruc
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn)
     assert has_bfloat16(cuda=False) is expected
-
-
-def test_a_switch_that_is_neither_true_nor_false_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CPU_BFLOAT16", "yes")
-    with pytest.raises(OptionError, match=r"^CPU_BFLOAT16='yes': expected true or false$"):
-        parsed("--amp")
 
 
 def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch, tmp_path: Path, capsys):

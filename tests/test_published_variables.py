@@ -83,13 +83,6 @@ def test_a_variable_that_has_gone_may_be_off_and_a_count_zero():
     assert dry_run("scripts/inference.sh", **off) == dry_run("scripts/inference.sh")
 
 
-def test_a_variable_under_both_names_is_not_taken_unless_they_agree():
-    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", DATASET_DIR="a", DATASET_PATH="a").returncode == 0
-    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", MODEL="FastPitch", DATASET_DIR="a", DATASET_PATH="b")
-    said = "error: DATASET_DIR=a: DATASET_PATH=b is set too; leave one out\n"
-    assert (result.returncode, result.stderr) == (2, said)
-
-
 def test_a_platform_file_gives_way_to_the_original_name_of_a_variable():
     platform = "platform/DGX1-16GB_Jasper_AMP_8GPU.sh"
     args = training_options(dry_run(platform, GRAD_ACCUMULATION_STEPS="2", BATCH_SIZE="64")[0])

@@ -180,9 +180,8 @@ def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
         return [str(int(wave[0])) for wave in waves]
 
     recognizer = made_up_recognizer(transcribe, batch_size=2, padded_duration=7 / RATE)
-    seconds, shown = [], []
-    results = recognizer.transcribe(made_up_speech(lengths), on_result=shown.append, on_batch=seconds.append)
-    assert results == shown
+    seconds: list[float] = []
+    results = list(recognizer.transcripts(made_up_speech(lengths), times=seconds))
     assert [one.text for one in results] == [str(index) for index in range(100)]
     assert [one.wav for one in results] == [f"{index}.wav" for index in range(100)]
     assert len(seconds) == len(seen) == 50
@@ -197,18 +196,9 @@ def test_percentiles_and_throughput_are_those_of_the_batches():
     assert figures["avg_sequences/s"] == pytest.approx(202 / 5151) and figures["avg_RTF"] == 2.0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--pad-to-max-duration", "--pad-to-max-duration needs --max-duration"),
-        ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv or .txt, or a folder"),
-        ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(options: str, message: str):
-    with pytest.raises(OptionError) as raised:
-        inference.main(["--jasper", "j.pt", "-i", "a.wav", *options.split()])
-    assert str(raised.value).startswith(message)
+def test_an_output_of_another_kind_is_refused():
+    with pytest.raises(OptionError, match=r"--output a.csv: expected a file that ends with .json or .tsv or .txt, or"):
+        inference.main(["--jasper", "j.pt", "-i", "a.wav", "-o", "a.csv"])
 
 
 def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: Path, tmp_path: Path):

@@ -287,7 +287,7 @@ class RecordingVoice:
     """Stands for a voice: remembers what was made together, and in whose turn."""
 
     sampling_rate = 10
-    audio = SimpleNamespace(hop_length=10)
+    audio = SimpleNamespace(hop_length=10, sampling_rate=10)
     controls = SimpleNamespace(seed=1)
     unfinished: ClassVar[set] = set()
     silent: ClassVar[set] = set()
@@ -295,7 +295,6 @@ class RecordingVoice:
     def __init__(self, *, n_pieces: int = 3) -> None:
         self.batches: list[list[str]] = []
         self.turns: list[str] = []
-        self.synthesizer = self
         self._n_pieces = n_pieces
 
     def generate(self, batch) -> list:
@@ -312,7 +311,7 @@ class RecordingVoice:
 
 
 def item(text: str, length: int) -> SimpleNamespace:
-    return SimpleNamespace(text=text, length=length, given=())
+    return SimpleNamespace(text=text, length=length, given=(), lead=0.0, pause=0.0)
 
 
 def work(

@@ -1,6 +1,5 @@
 """Batches and files of inference."""
 
-from functools import partial
 from pathlib import PurePosixPath
 
 import pytest
@@ -9,7 +8,8 @@ import torch
 from common.audio import load_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.synthesis import OutputFolder, Phrase, Speech, SynthesisInput, SynthesisResult, plan_batches
+from common.precision import Precision
+from common.synthesis import OutputFolder, Phrase, SynthesisInput, SynthesisResult, Synthesizer, plan_batches
 from common.synthesis.options import OutputOptions
 from common.synthesis.utterances import envelope
 
@@ -43,7 +43,7 @@ def test_the_end_fades_linearly_to_silence_and_the_rest_stays():
 
 
 def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path):
-    folder = OutputFolder(OutputOptions(tmp_path), audio=AUDIO, join=partial(Speech, audio=AUDIO))
+    folder = OutputFolder(OutputOptions(tmp_path), Synthesizer(audio=AUDIO, precision=Precision()))
     wave = torch.sin(torch.arange(2000) / 10)
     for name, scale, peak in (("loud.wav", 3.0, 1.0), ("sub/quiet.wav", 0.25, 0.25)):
         folder.add(SynthesisResult(SynthesisInput(phrase(name)), torch.zeros(8, 4), wave * scale))
@@ -56,4 +56,4 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"file is no folder.*--output"):
         kept = OutputOptions(tmp_path / "file" / "out", save_mels=True)
-        OutputFolder(kept, audio=AUDIO, join=partial(Speech, audio=AUDIO)).prepare()
+        OutputFolder(kept, Synthesizer(audio=AUDIO, precision=Precision())).prepare()

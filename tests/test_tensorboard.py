@@ -75,7 +75,7 @@ def test_an_example_becomes_a_picture_and_sound_under_one_name_over_time(
     assert [event.step for event in events.Images(f"utterance/{name}")] == [10, 20]
     figure = drawn[0]
     assert figure.get_suptitle() == "wavs/LJ001 0001.wav: A bee."
-    symbols = [label.get_text() for axis in figure.axes for label in axis.get_xticklabels(minor=True)]
+    symbols = [label.get_text().strip() for axis in figure.axes for label in axis.get_xticklabels(minor=True)]
     assert symbols == ["b", "_", "c", "c"]
     assert {"frequency (Hz)", "pitch (Hz)", "energy"} <= {axis.get_ylabel() for axis in figure.axes}
     sound = events.Audio(f"audio_predicted/{name}")[1]

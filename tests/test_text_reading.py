@@ -8,7 +8,7 @@ import pytest
 from shell import ROOT
 
 from common.text.normalization.english.english import read_english
-from common.text.normalization.english.numbers import cardinal, ordinal
+from common.text.normalization.numbers import cardinal, ordinal
 
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")

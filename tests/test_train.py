@@ -86,7 +86,6 @@ def test_inf_turns_gradient_clipping_off(model: TinyModel):
     ("extra", "message"),
     [
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
-        (["--amp-dtype", "bfloat16"], "add --amp"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
         (["--in-fft-output-size", "32"], "expected three equal numbers"),
         (["--input-type", "phone"], "holds characters, but the input type is"),

@@ -3,13 +3,13 @@
 Sound is written as WAV, FLAC, Ogg Vorbis or MP3.
 """
 
+import io
 import math
 import re
 import struct
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import BinaryIO
 
 import numpy as np
 import soundfile
@@ -165,13 +165,11 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
     integers = to_int16(samples)
-
-    def write(file: BinaryIO) -> None:
-        with soundfile.SoundFile(file, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
-            for start in range(0, len(integers), _BLOCK):
-                sound.write(integers[start : start + _BLOCK])
-
-    write_atomically(path, write, durable=durable)
+    encoded = io.BytesIO()  # libsndfile prints a traceback where it cannot write to a file of Python's
+    with soundfile.SoundFile(encoded, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
+        for start in range(0, len(integers), _BLOCK):
+            sound.write(integers[start : start + _BLOCK])
+    write_atomically(path, lambda file: file.write(encoded.getbuffer()), durable=durable)
 
 
 def pcm16(wave: Tensor) -> bytes:

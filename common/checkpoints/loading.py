@@ -13,7 +13,7 @@ from torch import nn
 from common.checkpoints.checkpoint import Checkpoint, Weights
 from common.checkpoints.exported import ExportedFile, OnnxRunner, Runner, open_exported
 from common.checkpoints.reading import file_format, load_checkpoint
-from common.config import AudioConfig, from_plain, naming_fields
+from common.config import AudioConfig, from_plain, naming_errors
 from common.errors import CheckpointError, OptionError, reason
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
@@ -104,7 +104,7 @@ def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Netw
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
     try:
-        with naming_fields(where, error=CheckpointError):
+        with naming_errors(where, error=CheckpointError):
             return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
     except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error

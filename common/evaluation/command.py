@@ -34,7 +34,7 @@ from common.progress import print_line
 from common.recognition import load_recognizer
 from common.registry import VocoderSpec
 from common.signals import StopSignals
-from common.synthesis import GriffinLimVocoder, contract_of, make_vocoder, make_voice
+from common.synthesis import GriffinLimVocoder, contract_of, load_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
@@ -99,8 +99,7 @@ def _speaking(
     """What a voice is to speak, ``needs_words`` as `read_items` has it, and what evaluates it."""
     vocoder, speaking = models.get("vocoder"), voice_options.speaking
     voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
-    seed = None if voice_options.front_end.p_arpabet is None else speaking.seed
-    items = read_items(path, voice, options, speaker=speaking.speaker, seed=seed, needs_words=needs_words)
+    items = read_items(path, voice, options, needs_words=needs_words)
     griffin_lim = replace(voice, vocoder=GriffinLimVocoder(voice.audio, seed=speaking.seed), vocoder_pitch="mel")
     beside = None if vocoder is None else partial(speak, griffin_lim)
     return items, Evaluator(options.output, partial(speak, voice), beside, voice.sampling_rate)
@@ -112,11 +111,11 @@ def _copying(
     """The recordings whose mels a vocoder's checkpoint, or without one Griffin-Lim, makes sound of."""
     contract = None
     if opened is not None:
-        contract = contract_of(opened, accepted=voice.speaking.accept_audio_differences)
+        contract = contract_of(opened, voice.speaking.accept_audio_differences)
     inference = None if opened is None or opened.exported is not None else opened.spec.inference
     takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
     items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)
-    vocoder = make_vocoder(opened, voice, audio=audio, precision=precision)
+    vocoder = load_vocoder(opened, voice, audio=audio, precision=precision)
     griffin_lim = GriffinLimVocoder(audio, seed=voice.speaking.seed)
     beside = None if opened is None else partial(copy, griffin_lim, precision.device)
     synthesize = partial(copy, vocoder, precision.device)

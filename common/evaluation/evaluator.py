@@ -45,9 +45,9 @@ Synthesize = Callable[[EvaluationItem], SynthesizedSound]
 
 def speak(voice: Voice, item: EvaluationItem) -> SynthesizedSound:
     """Speak an utterance."""
-    speech, synthesizer = voice.speak_inputs(item.inputs), voice.synthesizer
-    work = sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
-    cut, silent = (item.phrase in phrases for phrases in (synthesizer.unfinished, synthesizer.silent))
+    speech = voice.speak_inputs(item.inputs)
+    work = sum(times.latency for times in voice.times[-len(item.inputs) :])
+    cut, silent = (item.phrase in phrases for phrases in (voice.unfinished, voice.silent))
     return SynthesizedSound(speech.wave, work, cut, silent)
 
 

@@ -63,13 +63,10 @@ class EvaluationItem:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def read_items(
-    path: Path, voice: Voice, options: EvaluationOptions, *, speaker: str | None, seed: int | None, needs_words: bool
-) -> list[EvaluationItem]:
+def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_words: bool) -> list[EvaluationItem]:
     """A list's utterances for a voice, all checked, with what each is compared with.
 
-    ``speaker`` speaks where the list has no such column, ``seed`` is that of words that become phones (None: all that
-    the front end knows); with ``needs_words`` a list without words is noted.
+    With ``needs_words`` a list without words is noted.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
@@ -82,7 +79,7 @@ def read_items(
         reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
         read = [reader.read(one.text or "", where=one.where) for one in phrases]
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
-    utterances = voice.encode(spoken, dataset_path=options.dataset_path, speaker=speaker, seed=seed)
+    utterances = voice.encode(spoken, dataset_path=options.dataset_path)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
     text = voice.front_end.config
     reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None

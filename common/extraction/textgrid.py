@@ -118,7 +118,7 @@ def _name_silences(labels: list[str]) -> list[str]:
 
 def _read_tier(path: Path) -> tgt.IntervalTier:
     """The phones tier of a file: UTF-8, or the UTF-16 that Praat writes as soon as a label is not ASCII."""
-    lines = [line.strip() for line in read_text(path, kind="TextGrid", utf16=True).split("\n") if line.strip()]
+    lines = [line.strip() for line in read_text(path, kind="TextGrid").split("\n") if line.strip()]
     text = "".join(f"{line}\n" for line in lines)
     # tgt does not see that intervals are missing, or that a label has lost its quotes.
     announced = [int(count) for count in _TIER_HEAD.findall(text)]

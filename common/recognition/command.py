@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from common.checkpoints import LoadedCheckpoint
 from common.files import check_apart, check_output_file, write_atomically, write_json, write_text
@@ -47,7 +45,7 @@ def transcribe(
         options=own,
         precision=precision,
         batch_size=options.batch_size,
-        padded_duration=longest if options.pad_to_max_duration else 0.0,
+        padded_duration=(options.max_duration or 0.0) if options.pad_to_max_duration else 0.0,
     )
     items = recognizer.open(options.input, folder=options.dataset_path, max_duration=longest)
     read = [("--input", path / "metadata.csv") for path in options.input]  # that of a folder
@@ -57,21 +55,16 @@ def transcribe(
         check_output_file(path)
     transcripts: list[Transcription] = []
     times: list[float] = []
-
-    def show(one: Transcription) -> None:
-        transcripts.append(one)
-        if not options.quiet:
-            print_line(f"{one.wav}|{one.text}")
-
-    log_probs: list[Tensor] = []
-    keep = None if save_logits is None else log_probs.append
     logger = Logger(options.log, stdout=False)
     try:
         logger.parameter(**parameters, precision=precision.name)
         if options.iterations:
             times, items = recognizer.measure(items, iterations=options.iterations, warmup_steps=options.warmup_steps)
         else:
-            recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
+            for one in recognizer.transcripts(items, times=times, with_log_probs=save_logits is not None):
+                transcripts.append(one)
+                if not options.quiet:
+                    print_line(f"{one.wav}|{one.text}")
         rates = error_rates(transcripts)
         figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
@@ -82,9 +75,9 @@ def transcribe(
         raise
     finally:
         logger.close()
-    if save_logits is not None:
-        write_atomically(save_logits, lambda file: torch.save(log_probs, file))
-    if output is not None:
+    if save_logits is not None and transcripts:
+        write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
+    if output is not None and transcripts:
         save_transcripts(output, transcripts, rates)
     for line in summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES):
         print_line(line)
@@ -136,11 +129,10 @@ def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: di
     if path.suffix == ".txt":
         write_text(path, "".join(f"{one.text}\n" for one in transcripts))
         return
-    found = [(one, one.errors) for one in transcripts]
-    rows = [asdict(one) | {name: errors and getattr(errors, name) for name in ("wer", "cer")} for one, errors in found]
+    names = ("wav", "text", "reference", "duration", "wer", "cer")
+    rows = [{name: getattr(one, name, getattr(one.errors, name, None)) for name in names} for one in transcripts]
     if path.suffix == ".json":
         write_json(path, {"figures": rates, "utterances": rows})
         return
-    names = ("wav", "text", "reference", "duration", "wer", "cer")
-    lines = ["\t".join("" if row[name] is None else str(row[name]) for name in names) for row in rows]
+    lines = ["\t".join("" if value is None else str(value) for value in row.values()) for row in rows]
     write_text(path, "\n".join(["\t".join(names), *lines]) + "\n")

@@ -19,7 +19,7 @@ class TranscribingOptions(EmaOptions):
     """What is transcribed, what is kept of it, and how recordings are batched and measured.
 
     Raises:
-        OptionError: --output is no file for transcripts and no folder, or options do not fit together.
+        OptionError: --output is no file for transcripts and no folder.
     """
 
     input: tuple[Path, ...] = option(
@@ -77,12 +77,6 @@ class TranscribingOptions(EmaOptions):
         if self.transcripts is not None and self.transcripts.suffix not in _SUFFIXES:
             wanted = f"expected a file that ends with {' or '.join(_SUFFIXES)}, or a folder for the log"
             raise OptionError(f"--output {self.transcripts}: {wanted}")
-        if self.pad_to_max_duration and self.max_duration is None:
-            raise OptionError("--pad-to-max-duration needs --max-duration")
-        kept = {"--output": self.transcripts, "--save-logits": self.save_logits}
-        given = [name for name, path in kept.items() if path is not None]
-        if self.iterations and given:
-            raise OptionError(f"{given[0]} needs transcripts, and --iterations only measures; leave one of them out")
 
 
 _TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"

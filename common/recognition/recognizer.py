@@ -40,6 +40,7 @@ class Transcription:
     text: str
     reference: str | None
     duration: float  # s
+    log_probs: Tensor | None = None  # (F, C) on the CPU, where they are asked for
 
     @property
     def errors(self) -> ErrorCounts | None:
@@ -82,39 +83,33 @@ class Recognizer:
         speech: str | Path | Tensor | Sequence[str | Path | Tensor | SpeechItem],
         *,
         sampling_rate: int | None = None,
-        on_result: Callable[[Transcription], None] | None = None,
-        on_batch: Callable[[float], None] | None = None,
-        on_log_probs: Callable[[Tensor], None] | None = None,
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, waves (T,), or what `open` gave.
 
-        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. ``on_result`` is given each
-        transcript in the list's order as soon as possible, ``on_log_probs`` its
-        log-probabilities (F, C) on the CPU, ``on_batch`` the seconds of work of each batch.
+        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's.
 
         Raises:
             InputError: a recording cannot be read; names its entry.
         """
-        items = self._items(speech, sampling_rate)
-        transcripts = []
+        return list(self.transcripts(self._items(speech, sampling_rate), times=[]))
+
+    def transcripts(
+        self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
+    ) -> Iterator[Transcription]:
+        """Transcribe utterances in their order, each as soon as possible; ``times`` gets each batch's seconds of work.
+
+        Raises:
+            InputError: a recording cannot be read; names its entry.
+        """
         for window in self._windows(items):
-            texts: dict[int, str] = {}
-            log_probs: dict[int, Tensor] = {}
+            found: dict[int, Transcription] = {}
             for indices in window:
-                found, values, seconds = self._run([items[index] for index in indices])
-                texts |= dict(zip(indices, found))
-                if on_log_probs is not None:
-                    log_probs |= {index: one.cpu().clone() for index, one in zip(indices, values)}  # no views
-                if on_batch is not None:
-                    on_batch(seconds)
-            for index, text in sorted(texts.items()):
-                item = items[index]
-                transcripts.append(Transcription(item.name, text, item.reference, item.duration))
-                if on_result is not None:
-                    on_result(transcripts[-1])
-                if on_log_probs is not None:
-                    on_log_probs(log_probs[index])
-        return transcripts
+                texts, log_probs, seconds = self._run([items[index] for index in indices])
+                times.append(seconds)
+                for index, text, values in zip(indices, texts, log_probs):
+                    item, kept = items[index], values.cpu().clone() if with_log_probs else None  # no view
+                    found[index] = Transcription(item.name, text, item.reference, item.duration, kept)
+            yield from (found[index] for index in sorted(found))
 
     def measure(
         self, items: Sequence[SpeechItem], *, iterations: int, warmup_steps: int

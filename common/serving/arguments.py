@@ -77,14 +77,9 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     precision = read_options(args, ComputingOptions).precision()
     precision.prepare_process()
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
-    speaker = options.speaking.speaker
-    if speaker is not None:
-        voice.speaker_id(speaker, "--speaker")
     return ServedModels(
         voice=voice,
         voice_name=generator.path.stem,
-        speaker=speaker,
-        phones_seed=None if options.front_end.p_arpabet is None else options.speaking.seed,
         recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
         recognizer_name=recognizer.path.stem if recognizer else "",
     )

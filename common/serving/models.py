@@ -10,7 +10,6 @@ from common.errors import InputError, shown
 from common.recognition import Recognizer
 from common.serving.errors import ApiError
 from common.synthesis import Speech, Voice
-from common.text import RandomNumbers, Style, utterance_draws
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
 # the speaker that a request without a voice has.
@@ -26,14 +25,8 @@ class ServedModels:
 
     voice: Voice
     voice_name: str
-    speaker: str | None = None  # of requests that name none; None: the first
-    phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
     recognizer: Recognizer | None = None
     recognizer_name: str = ""
-
-    def draws(self) -> RandomNumbers | None:
-        """What decides which words become phones; the same numbers for every request."""
-        return None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=0)
 
     def of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> "ServedModels":
         """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
@@ -54,7 +47,7 @@ class ServedModels:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
         for text in _WARM_UP_TEXTS:
             try:
-                return self.voice.speak_inputs(self.voice.plan(text, style=Style(speaker=self.speaker)))
+                return self.voice.speak_inputs(self.voice.plan(text))
             except InputError:  # the voice's alphabet lacks these letters
                 continue
         return None

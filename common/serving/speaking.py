@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig
 from common.errors import InputError, shown
 from common.serving.errors import ApiError, error_body
 from common.serving.models import VOICES, ServedModels
@@ -20,11 +19,9 @@ from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
 from common.synthesis.prosody import parse_prosody
-from common.synthesis.speech import silences
 from common.text import Style
 from common.text.ssml import has_markup
 
-_SILENCE = 1.0  # s of a pause that are sent at once
 _SLOWEST = 0.1  # of the usual rate, all factors multiplied
 _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
@@ -41,7 +38,8 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
     volume = 1.0 if request.volume is None else request.volume
-    style = Style(rate=request.speed or 1.0, pitch=request.pitch or 1.0, volume=volume)
+    speaker = _speaker(request.voice, models)
+    style = Style(rate=request.speed or 1.0, pitch=request.pitch or 1.0, volume=volume, speaker=speaker)
     text = request.input or ""
     where = "input" if request.prosody is None else "prosody"
     phrase = Phrase(where, PurePosixPath("speech.wav"), text)
@@ -49,29 +47,26 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         table = parse_prosody(request.prosody, where=where)
         n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
         _check_length(f"{where}: {n_symbols} symbols", n_symbols, max_characters)
-        # A table says who speaks, unless the request does.
-        speaker = None if request.voice is None else _speaker(request.voice, models)
-        inputs, warning = voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), ""
+        inputs, warning = voice.plan(table, style=style, phrase=phrase), ""
     else:
         _check_length(f"{where}: {len(text)} characters", len(text), max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
         voice.front_end.dropped.clear()  # of a request that was refused
-        style = replace(style, speaker=_speaker(request.voice, models))
-        inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+        inputs = voice.plan(text, style=style, phrase=phrase)
         warning = voice.front_end.describe_dropped()
     _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:
-    """The speaker that a request's ``voice`` names; None: the voice's first."""
+    """The speaker that a request's ``voice`` names; None: the table's, or the usual one."""
     speakers = models.voice.speakers
     if name in speakers:
         return name
     if name is None or name == models.voice_name or name in VOICES:
-        return models.speaker
+        return None
     raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
 
 
@@ -99,9 +94,8 @@ class Answer:
 
     def __init__(self, job: SpeechJob) -> None:
         self._n_symbols = sum(item.length for item in job.inputs)
-        self._n_frames = 0
+        self._n_samples = 0
         self._job = job
-        self._waves = self._make_waves()
         self._first: Tensor | None = None
 
     async def start(self) -> None:
@@ -110,30 +104,22 @@ class Answer:
         Raises:
             Exception: what the work failed with.
         """
-        self._first = await anext(self._waves, None)
+        self._first = await self._take_piece()
 
-    async def _make_waves(self) -> AsyncIterator[Tensor]:
-        """The pieces (T_i,) of the sound, pauses among them."""
-        audio, pause = self._job.voice.audio, 0
-        while (result := await self._job.take()) is not None:
-            if isinstance(result, Tensor):
-                yield result
-                continue
-            lead, next_pause = silences(result.item, audio)
-            for silence in _silence(pause + lead, audio):
-                yield silence
-            self._n_frames += lead + result.mel.size(1) + next_pause
-            pause = next_pause
-        for silence in _silence(pause, audio):
-            yield silence
+    async def _take_piece(self) -> Tensor | None:
+        """The next piece (T_i,) of the sound; None after the last one."""
+        while isinstance(result := await self._job.take(), SynthesisResult):
+            pass
+        return result
 
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""
         wave = self._first
         while wave is not None:
+            self._n_samples += len(wave)
             if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
                 yield data
-            wave = await anext(self._waves, None)
+            wave = await self._take_piece()
         if data := encoder.finish():
             yield data
 
@@ -145,14 +131,9 @@ class Answer:
         except InputError as error:
             yield _event({"type": "error", **error_body(ApiError(500, str(error)))})
             return
-        usage = {"input_tokens": self._n_symbols, "output_tokens": self._n_frames}
+        n_frames = self._n_samples // self._job.voice.audio.hop_length
+        usage = {"input_tokens": self._n_symbols, "output_tokens": n_frames}
         yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
-
-
-def _silence(n_frames: int, audio: AudioConfig) -> Iterable[Tensor]:
-    """So many frames of silence in pieces (T_i,)."""
-    samples = torch.zeros(n_frames * audio.hop_length)
-    return samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ()
 
 
 def _event(data: dict[str, Any]) -> bytes:

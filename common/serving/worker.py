@@ -22,6 +22,7 @@ from torch import Tensor
 from common.recognition import Recognizer, Transcription
 from common.serving.metrics import Metrics
 from common.synthesis import SynthesisInput, SynthesisResult, Voice
+from common.synthesis.utterances import silences
 
 logger = logging.getLogger("serve")
 _AHEAD = 5.0  # s of a request's sound that wait for its client, before the worker turns to others
@@ -196,19 +197,20 @@ class Worker:
         return partial(self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
-        synthesizer = jobs[0].voice.synthesizer
+        voice = jobs[0].voice
         try:
-            mels = synthesizer.generate([job.inputs[0] for job in jobs])
+            mels = voice.generate([job.inputs[0] for job in jobs])
         except Exception as error:  # whatever it is, the others' requests are not to fail with this one
             self._fail(jobs, error, self._generate)
             return
         self._metrics.batch.labels("speech").observe(len(jobs))
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
-            job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
-            job.n_left = mel.mel.size(1) * job.voice.audio.hop_length
+            job.mel, job.pieces = mel, job.voice.pieces(mel)
+            audio = job.voice.audio
+            job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
             job.put(mel)
-        for noted in (synthesizer.unfinished, synthesizer.silent):
+        for noted in (voice.unfinished, voice.silent):
             noted.clear()  # the log has their warnings; kept, they would grow with every text
 
     def _sound(self, job: SpeechJob) -> None:

@@ -9,7 +9,6 @@ from .loading import (
     contract_of as contract_of,
     load_vocoder as load_vocoder,
     load_voice as load_voice,
-    make_vocoder as make_vocoder,
     make_voice as make_voice,
     shipped_vocoder as shipped_vocoder,
     with_shipped as with_shipped,

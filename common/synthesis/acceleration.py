@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.checkpoints import LoadedCheckpoint
-from common.errors import OptionError
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
@@ -187,22 +186,13 @@ class CompiledNetwork:
 
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
-    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it.
-
-    Raises:
-        OptionError: the model cannot be compiled so.
-    """
-    spec, torchscript, compile = loaded.spec, options.acceleration.torchscript, options.acceleration.compile
-    if not (torchscript or compile):
-        return network
-    assert isinstance(spec.inference, GeneratorSpec | VocoderSpec)
+    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it, where it can be compiled so."""
+    spec, inference = loaded.spec, loaded.spec.inference
+    assert isinstance(inference, GeneratorSpec | VocoderSpec)
     if loaded.exported is not None:
-        option = "--torchscript" if torchscript else "--compile"
-        raise OptionError(f"{option}: {loaded.path} is compiled already; leave it out, or give the checkpoint")
-    if torchscript:
-        if spec.inference.to_torchscript is None:
-            raise OptionError(f"--torchscript: {spec.name} has no TorchScript; leave it out")
-        return spec.inference.to_torchscript(network)
-    if spec.inference.not_compilable is not None:
-        raise OptionError(f"--compile: {spec.inference.not_compilable}; leave it out")
-    return CompiledNetwork(network, name=spec.name, shapes=PaddedShapes.of(options))
+        return network
+    if options.acceleration.torchscript and inference.to_torchscript is not None:
+        return inference.to_torchscript(network)
+    if options.acceleration.compile and inference.not_compilable is None:
+        return CompiledNetwork(network, name=spec.name, shapes=PaddedShapes.of(options))
+    return network

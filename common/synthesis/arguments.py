@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from common.cli import ArgumentParser
 from common.options import add_options, read_options
-from common.registry import GeneratorSpec, ModelSpec
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.synthesis.options import VoiceOptions
 
 
@@ -27,16 +27,16 @@ def read_voice_options(
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
-    generator, vocoder = models.get("generator"), models.get("vocoder")
-    without = set()
-    if generator is None:
-        without |= set("front_end text prosody subtitles timings save_prosody engine vocoder_pitch speaker".split())
-    elif isinstance(generator.inference, GeneratorSpec) and generator.inference.n_speakers is None:
-        without.add("speaker")
-    if vocoder is None:
-        without |= {"denoising_strength", "accept_audio_differences", "cuda_graphs", "vocoder_pitch"}
-    else:
-        without.add("griffin_lim_iters")
-    if not models:
-        without |= {"ema", "torchscript", "compile"}
-    return without
+    generators = [one.inference for one in models.values() if isinstance(one.inference, GeneratorSpec)]
+    vocoders = [one.inference for one in models.values() if isinstance(one.inference, VocoderSpec)]
+    every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
+    found: dict[str, object] = {"ema": models}
+    found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
+    found |= dict.fromkeys(("accept_audio_differences", "cuda_graphs"), vocoders)
+    found["griffin_lim_iters"] = not vocoders
+    found["speaker"] = any(one.n_speakers for one in generators)
+    found["denoising_strength"] = any(one.has_noise for one in vocoders)
+    found["vocoder_pitch"] = generators and any(one.takes_pitch for one in vocoders)
+    found["torchscript"] = any(one.to_torchscript for one in every)
+    found["compile"] = any(one.not_compilable is None for one in every)
+    return {name for name, is_supported in found.items() if not is_supported}

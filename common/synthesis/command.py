@@ -4,8 +4,9 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,31 +20,19 @@ from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
-from common.synthesis.controls import Controls
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
-from common.synthesis.loading import GRIFFIN_LIM, contract_of, make_vocoder, make_voice, shipped_vocoder
-from common.synthesis.measurements import FirstSound, Measurements, first_sound
+from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
+from common.synthesis.measurements import Measurements, first_sound
 from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
 from common.synthesis.prosody import load_prosody
-from common.synthesis.speech import Speech
 from common.synthesis.synthesizer import Synthesizer
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
+from common.synthesis.utterances import SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
-from common.text import Style, utterance_draws
 
 LOG = "nvlog_infer.json"  # in a folder of --output
 NamedFiles = list[tuple[str, Path]]  # and what names them
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What is to be spoken, and what speaks it."""
-
-    items: list[SynthesisInput]
-    synthesizer: Synthesizer
-    join: Callable[[Sequence[SynthesisResult]], Speech]
 
 
 def speak(
@@ -63,22 +52,25 @@ def speak(
         InputError: a phrase cannot be spoken, which shows before the first one is.
         OptionError: a file that is written is read, too, or of another phrase.
     """
-    kept, vocoder = options.kept, opened.get("vocoder")
+    kept, vocoder, source = options.kept, opened.get("vocoder"), options.source
     if (generator := opened.get("generator")) is None:
-        job = _copies(options, vocoder, phrases, precision=precision)
+        items, synthesizer = _copies(options, vocoder, phrases, precision=precision)
     else:
         if vocoder is None and not kept.no_audio:
             print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, options.voice, precision=precision)
-        voice = replace(voice, vocoder=None) if kept.no_audio else voice
-        items = _list_inputs(options, voice, phrases) if phrases else _text_inputs(options, voice)
-        if kept.output == STANDARD:
-            pieces = voice.pieces(items)
-            write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=kept.stdout_format)
-            return 0
-        job = _Job(items, voice.synthesizer, voice.join)
-    folder = None if kept.folder is None else OutputFolder(kept, audio=job.synthesizer.audio, join=job.join)
-    _check_files(options, job, folder, files)
+        synthesizer = voice = replace(voice, vocoder=None) if kept.no_audio else voice
+        if phrases:
+            items = voice.encode(phrases, dataset_path=source.dataset_path)
+            warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(source.input))
+        else:
+            items = _text_inputs(options, voice)
+    if kept.output == STANDARD:
+        pieces = synthesizer.stream_inputs(items)
+        write_stream(pieces, sys.__stdout__, sampling_rate=synthesizer.audio.sampling_rate, kind=kept.stdout_format)
+        return 0
+    folder = None if kept.folder is None else OutputFolder(kept, synthesizer)
+    _check_files(options, items, synthesizer, folder, files)
     if folder is not None:
         folder.prepare()
     log_file = kept.log_file
@@ -86,21 +78,12 @@ def speak(
         log_file = folder.path / LOG
     logger = Logger(log_file, stdout=False)
     logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
-    return _speak_into_folder(job, folder, options, logger)
-
-
-def _list_inputs(options: CommandOptions, voice: Voice, phrases: Sequence[Phrase]) -> list[SynthesisInput]:
-    """The utterances of a list, all of it checked."""
-    source, speaking = options.source, options.voice.speaking
-    seed = None if options.voice.front_end.p_arpabet is None else speaking.seed
-    items = voice.encode(phrases, dataset_path=source.dataset_path, speaker=speaking.speaker, seed=seed)
-    warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(source.input))
-    return items
+    return _speak_into_folder(items, synthesizer, folder, options, logger)
 
 
 def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     """The utterances of the one text or prosody table."""
-    source, speaking = options.source, options.voice.speaking
+    source = options.source
     text: Any = source.text
     where = "--text"
     if source.prosody is not None:
@@ -108,21 +91,19 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     elif source.input is not None:
         text, where = read_standard_input(), "standard input"
     phrase = Phrase(where, options.kept.file_name, text if isinstance(text, str) else None)
-    draws = options.voice.front_end.p_arpabet is not None
-    draw = utterance_draws(seed=speaking.seed, epoch=0, index=0) if draws else None
-    items = voice.plan(text, style=Style(speaker=speaking.speaker), phrase=phrase, draw=draw)
+    items = voice.plan(text, phrase=phrase)
     voice.front_end.warn_dropped()
     return items
 
 
 def _copies(
     options: CommandOptions, vocoder: LoadedCheckpoint | None, phrases: Sequence[Phrase], *, precision: Precision
-) -> _Job:
+) -> tuple[list[SynthesisInput], Synthesizer]:
     """The mels or recordings of a list, and what makes sound of them: a vocoder's checkpoint, the shipped one, or
     Griffin-Lim.
     """
     folder, speaking = options.source.dataset_path, options.voice.speaking
-    contract = None if vocoder is None else contract_of(vocoder, accepted=speaking.accept_audio_differences)
+    contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=folder, contract=contract)
     sound = None
     if not options.kept.no_audio:
@@ -130,55 +111,56 @@ def _copies(
             print(f"no vocoder checkpoint is given: the sound is made by {vocoder.path}")
         elif vocoder is None:
             print(GRIFFIN_LIM)
-        sound = make_vocoder(vocoder, options.voice, audio=audio, precision=precision)
+        sound = load_vocoder(vocoder, options.voice, audio=audio, precision=precision)
     takes_pitch = sound is not None and sound.takes_pitch
     if takes_pitch:
         items = with_frame_pitch(items, dataset_path=folder)
     warn_unread(phrases, read=("mel", "wav", *["pitch"] * takes_pitch), source=str(options.source.input))
-    synthesizer = Synthesizer(
-        generator=None,
-        vocoder=sound,
-        controls=Controls(),
-        audio=audio,
-        device=precision.device,
-        autocast=precision.autocast,
-        fade_out=speaking.fade_out,
-    )
-    return _Job(items, synthesizer, lambda parts: Speech(tuple(parts), audio))
+    return items, Synthesizer(audio=audio, precision=precision, vocoder=sound, fade_out=speaking.fade_out)
 
 
 def _check_files(
-    options: CommandOptions, job: _Job, folder: OutputFolder | None, files: tuple[NamedFiles, NamedFiles]
+    options: CommandOptions,
+    items: Sequence[SynthesisInput],
+    synthesizer: Synthesizer,
+    folder: OutputFolder | None,
+    files: tuple[NamedFiles, NamedFiles],
 ) -> None:
     """Refuse to write what is read, two results into one file, or sound in a format that cannot hold it."""
-    phrases = list({item.phrase.output: item.phrase for item in job.items}.values())  # one may be of several items
+    phrases = list({item.phrase.output: item.phrase for item in items}.values())  # one may be of several items
     written = [pair for pair in files[0] if pair[1] != options.kept.output]  # a folder, or that of the one phrase
     written += [] if folder is None else folder.files(phrases)
     dataset = options.source.dataset_path
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
     if folder is not None and not options.kept.no_audio:
         for phrase in phrases:
-            check_sound_format(phrase.output, sampling_rate=job.synthesizer.audio.sampling_rate, where=phrase.where)
+            check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
 
 
-def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandOptions, logger: Logger) -> int:
+def _speak_into_folder(
+    items: Sequence[SynthesisInput],
+    synthesizer: Synthesizer,
+    folder: OutputFolder | None,
+    options: CommandOptions,
+    logger: Logger,
+) -> int:
     """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
 
     Returns the exit status: 1 where every phrase was cut or not spoken.
     """
-    synthesizer, measuring = job.synthesizer, options.measuring
+    measuring = options.measuring
     measurements = Measurements(synthesizer.audio.sampling_rate, measuring.batch_size, synthesizer.vocoder_name)
-    n_phrases = len({item.phrase.output for item in job.items})
-    batches = plan_batches(job.items, measuring.batch_size)
+    n_phrases = len({item.phrase.output for item in items})
+    batches = plan_batches(items, measuring.batch_size)
     warmup = itertools.islice(itertools.cycle(batches), options.n_warmup)
     # In a log file the lines of the files show the progress.
     is_shown = not options.kept.quiet and (folder is None or measuring.repeats > 1 or sys.stderr.isatty())
-    total = measuring.repeats * len(job.items)
+    total = measuring.repeats * len(items)
     bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
             for number, batch in enumerate([*warmup, *batches * measuring.repeats], -options.n_warmup):
-                for result in synthesizer.speak(batch):
+                for result in synthesizer.synthesize(batch):
                     if folder is not None and 0 <= number < len(batches) and (line := folder.add(result)) is not None:
                         print_line(line)
                     bar.update(number >= 0)
@@ -189,7 +171,9 @@ def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandO
                     if measuring.repeats == 1:
                         measurements.log_batch(synthesizer.times[-1], logger)
         if measuring.benchmark and synthesizer.vocoder_name:
-            measurements.first_sound = _first_sound(max(job.items, key=lambda item: item.length), synthesizer)
+            longest = [max(items, key=lambda item: item.length)]
+            stream = partial(synthesizer.stream_inputs, longest)
+            measurements.first_sound = first_sound(stream, lambda: list(synthesizer.synthesize(longest)))
         logger.stdout = measuring.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
@@ -200,16 +184,6 @@ def _speak_into_folder(job: _Job, folder: OutputFolder | None, options: CommandO
         for problem in synthesizer.problems(n_phrases):
             print(problem)
     return 1 if len(synthesizer.unfinished | synthesizer.silent) == n_phrases else 0
-
-
-def _first_sound(item: SynthesisInput, synthesizer: Synthesizer) -> FirstSound:
-    """How soon the sound of an utterance begins that is streamed."""
-
-    def stream() -> Iterator[Tensor]:
-        (result,) = synthesizer.generate([item])
-        return synthesizer.pieces(result)
-
-    return first_sound(stream, lambda: list(synthesizer.speak([item])))
 
 
 def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:

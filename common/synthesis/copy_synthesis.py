@@ -5,17 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from common.audio import PITCH_LIMITS, MelExtractor, check_wav, load_wav
+from common.audio import MelExtractor, check_wav, load_wav
 from common.audio.options import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.data import load_fractions
 from common.errors import InputError
 from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput, load_row
-from common.synthesis.vocoder import AudioContract, mismatch_message
+from common.synthesis.utterances import SynthesisInput, check_pitch, load_row
+from common.synthesis.vocoder import AudioContract
 
 
 def load_mels_or_recordings(
@@ -50,7 +49,13 @@ def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> 
     """
     if items[0].phrase.pitch is None:
         return list(items)
-    return [replace(item, frame_pitch=_load_pitch(item, dataset_path)) for item in items]
+    rows = []
+    for item in items:
+        path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
+        pitch = load_row(path, item.length, each="mel frame", where=where)
+        check_pitch(pitch, where=f"{path} ({where})")
+        rows.append(replace(item, frame_pitch=pitch))
+    return rows
 
 
 def _load_mels(
@@ -66,16 +71,6 @@ def _load_mels(
     return utterances, audio
 
 
-def _load_pitch(item: SynthesisInput, dataset_path: Path) -> Tensor:
-    """The pitch of each frame of an utterance's mel, checked."""
-    path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
-    pitch = load_row(path, item.length, each="mel frame", where=where)
-    low, high = PITCH_LIMITS
-    if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
-        raise InputError(f"{path}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g} ({where})")
-    return pitch
-
-
 def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
     """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
     found = [(str(folder), features_config(folder)) for folder in sorted({path.parent for path in paths})]
@@ -87,7 +82,7 @@ def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioCo
         contract.check(audio, owner=first)
     for folder, other in described[1:]:
         if lines := differences(other, audio, names=(folder, first)):
-            raise InputError(mismatch_message((folder, first), lines))
+            raise InputError(f"{folder} and {first} are of different mel-spectrograms: {'; '.join(lines)}")
     return audio
 
 

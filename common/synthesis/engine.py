@@ -17,7 +17,6 @@ from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
-from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 from common.timing import take_turns
 
@@ -26,16 +25,11 @@ _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer m
 LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
 _TURNS = 3  # the first warms up
 
-Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | Vocoder | None], Voice]
+Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | None], Voice]
 
 
 def load_in_engine(
-    engine: str,
-    generator: LoadedCheckpoint,
-    vocoder: LoadedCheckpoint | Vocoder | None,
-    *,
-    precision: Precision,
-    load: Load,
+    engine: str, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, precision: Precision, load: Load
 ) -> Voice:
     """The voice of two checkpoints in an engine; "auto" measures all engines and prints a line on what it takes.
 
@@ -52,7 +46,6 @@ def load_in_engine(
             raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return load(generator, vocoder)
-    assert vocoder is None or isinstance(vocoder, LoadedCheckpoint), "commands load checkpoints"
     with TemporaryDirectory(prefix="engine_") as folder:
         if engine == "auto":
             return _fastest(generator, vocoder, Path(folder), load)
@@ -121,13 +114,13 @@ def _fastest(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, fold
     """The fastest form of either network, and a line that says which; 8 bits only where the sound stays close."""
     voices = [load(generator, vocoder)]
     items = _typical(voices[0])
-    mels = [spoken.mel[:, :_CALIBRATION_FRAMES].cpu() for spoken in voices[0].synthesizer.generate(items)]
+    mels = [spoken.mel[:, :_CALIBRATION_FRAMES].cpu() for spoken in voices[0].generate(items)]
     forms = [_forms(one, folder, mels) for one in (generator, vocoder) if one is not None]
     for place in range(1, max(map(len, forms))):
         one = [of_network[min(place, len(of_network) - 1)].loaded for of_network in forms]
         voices.append(load(one[0], one[1] if vocoder is not None else None))
     mel = mels[0][None].to(voices[0].precision.device)
-    jobs: list[list[Callable[[], object]]] = [[partial(voice.synthesizer.generate, items[:1]) for voice in voices]]
+    jobs: list[list[Callable[[], object]]] = [[partial(voice.generate, items[:1]) for voice in voices]]
     if vocoder is not None:
         jobs.append([partial(voice.vocoder.speak, mel, [mel.size(2)]) for voice in voices if voice.vocoder])
     chosen = [_choose(of_network, ways) for of_network, ways in zip(forms, jobs)]

@@ -1,13 +1,13 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig, TextConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import CudaGraphRecorder, PaddedShapes, accelerated
@@ -21,12 +21,11 @@ from common.text.options import TextOverrides, overridden
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
 VOICE, VOCODER = "lj-small.pt", "vocoder-small.pt"
-Checkpoint = LoadedCheckpoint | Path | str
 
 
 def load_voice(
-    checkpoint: Checkpoint | None = None,
-    vocoder: Checkpoint | Vocoder | None = None,
+    checkpoint: LoadedCheckpoint | Path | str | None = None,
+    vocoder: LoadedCheckpoint | Path | str | None = None,
     *,
     device: str = "auto",
     precision: Precision | None = None,
@@ -46,73 +45,62 @@ def load_voice(
             or the vocoder reads other mels than the voice makes, with each field that differs.
         OptionError: there is no such device, or one of the two has nothing to do with ``vocoder_pitch``.
     """
-    if isinstance(checkpoint, LoadedCheckpoint):
-        generator = checkpoint
-    elif checkpoint is not None:
-        generator = open_checkpoint(Path(checkpoint), role="generator", ema=True)
-    elif (shipped := shipped_voice()) is not None:
-        generator = shipped
-    else:
+    given = {"generator": checkpoint, "vocoder": vocoder}
+    opened = {
+        role: one if isinstance(one, LoadedCheckpoint) else open_checkpoint(Path(one), role=role, ema=True)
+        for role, one in given.items()
+        if one is not None
+    }
+    vocoders = {role: one for role, one in opened.items() if role == "vocoder"}
+    voices = {role: one for role, one in opened.items() if role == "generator"}
+    opened = with_shipped(voices, with_vocoder=not vocoders, announce=lambda line: None) | vocoders
+    if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
-    if isinstance(vocoder, Path | str):
-        vocoder = open_checkpoint(Path(vocoder), role="vocoder", ema=True)
-    elif vocoder is None:
-        vocoder = shipped_vocoder(generator.checkpoint.audio, assumed=generator.checkpoint.assumed)
-    opened = [one for one in (generator, vocoder) if isinstance(one, LoadedCheckpoint)]
     options = VoiceOptions(
         SpeakingOptions(vocoder_pitch=vocoder_pitch), TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
     )
-    return make_voice(generator, vocoder, options, precision=precision or precision_for(opened, device))
+    precision = precision or precision_for(list(opened.values()), device)
+    return make_voice(opened["generator"], opened.get("vocoder"), options, precision=precision)
 
 
 def make_voice(
-    generator: LoadedCheckpoint,
-    vocoder: LoadedCheckpoint | Vocoder | None,
-    options: VoiceOptions,
-    *,
-    precision: Precision,
+    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, precision: Precision
 ) -> Voice:
     """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
 
     Raises:
-        InputError: a checkpoint lacks what the options need, or the vocoder reads other mels.
+        InputError: the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
+            lacks what the options need.
         OptionError: the options do not fit the checkpoints.
     """
-    if isinstance(vocoder, LoadedCheckpoint):
-        contract_of(vocoder, generator, accepted=options.speaking.accept_audio_differences)
+    if vocoder is not None:
+        made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
+        contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
     generator = with_front_end(generator, options.front_end)
     load = partial(_load, options=options, precision=precision)
     return load_in_engine(options.acceleration.engine, generator, vocoder, precision=precision, load=load)
 
 
 def _load(
-    generator: LoadedCheckpoint,
-    vocoder: LoadedCheckpoint | Vocoder | None,
-    *,
-    options: VoiceOptions,
-    precision: Precision,
+    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, options: VoiceOptions, precision: Precision
 ) -> Voice:
     """The voice of checkpoints, whose text front end is known, as they are."""
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
     assert isinstance(inference, GeneratorSpec) and stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
-    own = options.models.get("generator") or inference.options()
-    if vocoder is None or isinstance(vocoder, LoadedCheckpoint):
-        vocoder = make_vocoder(vocoder, options, audio=stored.audio, precision=precision)
-    lexicon = options.front_end.lexicon
+    own, front_end = options.models.get("generator") or inference.options(), options.front_end
+    lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     return Voice(
         spec=generator.spec,
         network=accelerated(network, generator, options),
         audio=stored.audio,
-        front_end=TextFrontEnd(
-            stored.text,
-            unknown_symbols=options.front_end.unknown_symbols,
-            lexicon=None if lexicon is None else read_lexicon(lexicon, stored.text),
-        ),
+        front_end=TextFrontEnd(stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon),
         controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
+        speaker=speaking.speaker,
+        phones_seed=None if front_end.p_arpabet is None else speaking.seed,
         precision=precision,
-        vocoder=vocoder,
+        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
         path=generator.path,
@@ -120,30 +108,25 @@ def _load(
     )
 
 
-def make_vocoder(
-    vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, audio: AudioConfig, precision: Precision
-) -> Vocoder:
-    """The vocoder of a checkpoint; without one Griffin-Lim of ``audio``."""
-    if vocoder is None:
-        return GriffinLimVocoder(audio, seed=options.speaking.seed, n_iter=options.speaking.griffin_lim_iters)
-    return load_vocoder(vocoder, options, precision=precision)
-
-
 def load_vocoder(
-    loaded: LoadedCheckpoint, options: VoiceOptions | None = None, *, precision: Precision
-) -> NetworkVocoder:
-    """The vocoder of a mel-to-sound checkpoint.
+    loaded: LoadedCheckpoint | None,
+    options: VoiceOptions | None = None,
+    *,
+    audio: AudioConfig | None = None,
+    precision: Precision,
+) -> Vocoder:
+    """The vocoder of a mel-to-sound checkpoint; without one Griffin-Lim of ``audio``.
 
     Raises:
         OptionError: the options do not fit the checkpoint.
     """
     options = options or VoiceOptions()
-    inference, speaking = loaded.spec.inference, options.speaking
+    speaking = options.speaking
+    if loaded is None:
+        assert audio is not None, "Griffin-Lim takes the description of its mels"
+        return GriffinLimVocoder(audio, seed=speaking.seed, n_iter=speaking.griffin_lim_iters)
+    inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
-    if options.acceleration.cuda_graphs and not precision.cuda:
-        raise OptionError("--cuda-graphs needs --cuda")
-    if speaking.denoising_strength > 0 and not inference.has_noise:
-        raise OptionError(f"--denoising-strength: {loaded.spec.name} has no noise of its own; leave it out")
     network, config = load_for_inference(loaded, device=precision.device)
     settings = NO_SETTINGS
     if inference.settings is not None:
@@ -163,25 +146,15 @@ def load_vocoder(
         settings=settings,
         context=context,
         takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=CudaGraphRecorder() if options.acceleration.cuda_graphs else None,
+        graph_recorder=CudaGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
         shapes=PaddedShapes.of(options),
     )
 
 
-def contract_of(
-    vocoder: LoadedCheckpoint, generator: LoadedCheckpoint | None = None, *, accepted: Sequence[str] = ()
-) -> AudioContract:
-    """What mels a vocoder reads; those that the generator makes must be such.
-
-    Raises:
-        InputError: lists each field that differs, and what to do.
-    """
+def contract_of(vocoder: LoadedCheckpoint, accepted: Sequence[str] = ()) -> AudioContract:
+    """What mels a vocoder's checkpoint reads, whose fields ``accepted`` may differ."""
     checkpoint = vocoder.checkpoint
-    contract = AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
-    if generator is not None:
-        made = generator.checkpoint
-        contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
-    return contract
+    return AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
 
 
 def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> LoadedCheckpoint:
@@ -208,27 +181,23 @@ def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> Loa
     if not path.is_file():
         return None
     opened = open_checkpoint(path, role="vocoder", ema=True)
-    return None if contract_of(opened).compare(audio, owner="", assumed=assumed).lines else opened
+    return None if contract_of(opened).differences(audio, assumed=assumed) else opened
 
 
-def shipped_voice() -> LoadedCheckpoint | None:
-    """The voice in ``VOICES``; None where there is none."""
-    path = VOICES / VOICE
-    return open_checkpoint(path, role="generator", ema=True) if path.is_file() else None
-
-
-def with_shipped(opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool) -> dict[str, LoadedCheckpoint]:
+def with_shipped(
+    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool, announce: Callable[[str], object] = print
+) -> dict[str, LoadedCheckpoint]:
     """``opened`` checkpoints by role with the shipped voice where nothing is given, and the shipped vocoder where it is
     wanted and reads the voice's mels; a line says which.
     """
-    found = dict(opened)
-    if not opened and (voice := shipped_voice()) is not None:
-        found["generator"] = voice
+    found, path = dict(opened), VOICES / VOICE
+    if not opened and path.is_file():
+        found["generator"] = open_checkpoint(path, role="generator", ema=True)
     if with_vocoder and "generator" in found and "vocoder" not in found:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
     if paths := [str(one.path) for role, one in found.items() if role not in opened]:
         given = "vocoder checkpoint is given: the sound is made by " if opened else "checkpoint is given: "
-        print(f"no {given}{' speaks through '.join(paths)}")
+        announce(f"no {given}{' speaks through '.join(paths)}")
     return found

@@ -134,11 +134,7 @@ class SpeakingOptions(EmaOptions):
 
 @dataclass(frozen=True)
 class AccelerationOptions:
-    """What computes the networks.
-
-    Raises:
-        OptionError: the networks would be compiled in two ways.
-    """
+    """What computes the networks."""
 
     engine: str = option(
         "pytorch",
@@ -157,13 +153,6 @@ class AccelerationOptions:
         most=4096,
         metavar="N",
     )
-
-    def __post_init__(self) -> None:
-        if self.torchscript and self.compile:
-            raise OptionError("--torchscript and --compile both compile the networks; give one of them")
-        if self.engine != "pytorch" and (self.torchscript or self.compile):
-            option = "--torchscript" if self.torchscript else "--compile"
-            raise OptionError(f"--engine {self.engine}: {option} is for PyTorch; leave one of them out")
 
 
 @dataclass(frozen=True)

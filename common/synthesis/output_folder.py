@@ -1,18 +1,19 @@
 """Files of what was spoken: sound, mels, pictures, subtitles, timings and prosody, each complete or not there."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from common.audio import save_wav
 from common.audio.options import SETTINGS
-from common.config import AudioConfig, to_plain
+from common.config import to_plain
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.captions import subtitles
 from common.synthesis.options import OutputOptions
 from common.synthesis.phrases import Phrase
 from common.synthesis.pictures import draw_speech
 from common.synthesis.speech import Speech
+from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import SynthesisResult
 from common.torch_file import save_tensor
 
@@ -22,19 +23,13 @@ _HINT = "; choose another --output"
 class OutputFolder:
     """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and others."""
 
-    def __init__(
-        self, kept: OutputOptions, *, audio: AudioConfig, join: Callable[[Sequence[SynthesisResult]], Speech]
-    ) -> None:
-        """``kept`` names the folder, or the file of one text; ``join`` makes speech of a phrase's utterances.
-
-        Nothing is written before `prepare`.
-        """
+    def __init__(self, kept: OutputOptions, synthesizer: Synthesizer) -> None:
+        """``kept`` names the folder, or the file of one text; nothing is written before `prepare`."""
         assert kept.folder is not None
         self.path = kept.folder
         self.n_written = 0  # phrases
         self._kept = kept
-        self._audio = audio
-        self._join = join
+        self._synthesizer = synthesizer
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
         self._beside: dict[str, Callable[[Speech, Path], None]] = {}  # by suffix: what writes "a.srt" of "a.wav"
         if kept.plots:
@@ -58,7 +53,7 @@ class OutputFolder:
         make_folder(self.path, _HINT)
         if self._kept.save_mels:
             with writing(self.path, _HINT):
-                write_json(self.path / "mels" / SETTINGS, to_plain(self._audio))
+                write_json(self.path / "mels" / SETTINGS, to_plain(self._synthesizer.audio))
 
     def _files_of(self, output: PurePosixPath) -> list[Path]:
         """The files of one phrase: its mel, its sound, and those beside it."""
@@ -81,11 +76,11 @@ class OutputFolder:
         if len(parts) < result.item.n_parts:
             return None
         del self._parts[output]
-        return self._write(self._join(sorted(parts, key=lambda part: part.item.part)), output)
+        return self._write(self._synthesizer.join(sorted(parts, key=lambda part: part.item.part)), output)
 
     def _write(self, speech: Speech, output: PurePosixPath) -> str:
         """Write one phrase's files, each completely or not at all; returns a line that says so."""
-        sound, rate = self.path / output, self._audio.sampling_rate
+        sound, rate = self.path / output, speech.sampling_rate
         with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
             if self._kept.save_mels:
                 save_tensor(self._mel_path(output), speech.mel)

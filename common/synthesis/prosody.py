@@ -19,7 +19,6 @@ from common.text import Style, Word
 if TYPE_CHECKING:
     from common.synthesis.voice import Voice
 
-MAX_BYTES = 32 * 2**20  # of a table that is read: some five hours of speech
 _MAX_SYMBOLS = 2000  # of an utterance
 
 _Item = TypeVar("_Item")
@@ -92,7 +91,7 @@ def _json(value: Any) -> str:
 
 def load_prosody(path: Path) -> Prosody:
     """A table that `Prosody.save` wrote, with what was changed in it; raises InputError as `parse_prosody`."""
-    return parse_prosody(read_json(path, largest=MAX_BYTES, kind="prosody table"), where=str(path))
+    return parse_prosody(read_json(path, kind="prosody table"), where=str(path))
 
 
 def parse_prosody(content: Any, *, where: str) -> Prosody:

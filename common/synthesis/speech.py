@@ -13,7 +13,7 @@ from torch import Tensor
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig
 from common.synthesis.prosody import Prosody, prosody_of
-from common.synthesis.utterances import SynthesisInput, SynthesisResult
+from common.synthesis.utterances import SynthesisResult, silences
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,7 @@ class Speech:
     @cached_property
     def wave(self) -> Tensor:
         """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips."""
-        waves = []
-        for part in self.parts:
-            assert part.wave is not None, "there was a vocoder"
-            lead, pause = silences(part.item, self.audio)
-            waves.append(F.pad(part.wave, (lead * self.audio.hop_length, pause * self.audio.hop_length)))
-        wave = torch.cat(waves)
+        wave = torch.cat([part.wave for part in self.parts if part.wave is not None])
         return wave / max(1.0, float(wave.abs().max()))
 
     @cached_property
@@ -151,12 +146,6 @@ class Speech:
             utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
         marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
         return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
-
-
-def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
-    """Frames of silence before and after an utterance."""
-    frames_a_second = audio.sampling_rate / audio.hop_length
-    return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
 def _span(start: float, end: float) -> dict[str, Any]:

@@ -4,22 +4,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
 from common.errors import InputError
-from common.precision import Autocast
+from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.options import FADE_OUT
 from common.synthesis.phrases import Phrase
+from common.synthesis.speech import Speech
 from common.synthesis.styles import with_styles
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, told_pitch
+from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, silences, told_pitch
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
@@ -27,33 +29,27 @@ SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speec
 _GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 
 
-class Generator(Protocol):
-    """What the network of a text-to-mel model offers, and its TorchScript.
-
-    The network has ``prepare_for_inference()`` too, which `common.checkpoints.loading.load_for_inference` calls once.
-    """
-
-    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Synthesizer:
-    """Synthesizes batches: the generator makes mels, unless they are given, and the vocoder makes waves of them."""
+    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them."""
 
-    generator: Generator | None
-    vocoder: Vocoder | None
-    controls: Controls  # of every utterance, apart from what an utterance says itself
     audio: AudioConfig
-    device: torch.device
-    autocast: Autocast
+    precision: Precision
+    network: Any = None  # as `GeneratorSpec` says; None: mels are given
+    vocoder: Vocoder | None = None  # None: mels alone
+    controls: Controls = Controls()  # how every utterance is spoken, apart from what it says itself
+    vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
-    voice_pitch: bool = False  # whether the vocoder is told the generator's pitch
-    shapes: PaddedShapes | None = None  # that the generator's batches are padded to; the vocoder's are, by itself
-    path: Path | None = None  # of the generator's checkpoint, for errors
-    unfinished: set[Phrase] = field(default_factory=set)  # that the generator did not end
+    shapes: PaddedShapes | None = None  # that the network's batches are padded to; the vocoder's are, by itself
+    path: Path | None = None  # of the network's checkpoint, for errors
+    unfinished: set[Phrase] = field(default_factory=set)  # that the network did not end
     silent: set[Phrase] = field(default_factory=set)  # that it ended with fewer frames than `SHORTEST_SPEECH`
     times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
+
+    @property
+    def device(self) -> torch.device:
+        """What it computes on."""
+        return self.precision.device
 
     @property
     def vocoder_name(self) -> str:
@@ -86,18 +82,40 @@ class Synthesizer:
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
         """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
 
+        The silence before and after it is in pieces of up to a second.
+
         Raises:
             InputError: the sound is not finite; names the phrase.
         """
         assert self.vocoder is not None, "sound needs a vocoder"
         factors, start = self._envelope(result), 0
+        lead, pause = silences(result.item, self.audio)
+        yield from self._silence(lead)
         for piece in self.vocoder.stream(result.mel.to(self.device), **self._pitch_of([result])):
             end = start + len(piece)
             _check_finite(piece, "sound", result.phrase, path=getattr(self.vocoder, "path", None))
             yield piece if factors is None else piece * factors[start:end]
             start = end
+        yield from self._silence(pause)
 
-    def speak(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
+    def _silence(self, n_frames: int) -> Iterator[Tensor]:
+        if n_frames:
+            yield from torch.zeros(n_frames * self.audio.hop_length).split(self.audio.sampling_rate)
+
+    def stream_inputs(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
+        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
+        for item in items:
+            yield from self.pieces(self.generate([item])[0])
+
+    def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
+        """The speech of a text's utterances, one after the other."""
+        return self.join([result for item in items for result in self.synthesize([item])])
+
+    def join(self, parts: Sequence[SynthesisResult]) -> Speech:
+        """The speech of the utterances of a text, in order."""
+        return Speech(tuple(parts), self.audio)
+
+    def synthesize(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
         """Synthesize one batch, and yield each result as soon as it is there; `times` gets the batch's at the end.
 
         Raises:
@@ -115,7 +133,7 @@ class Synthesizer:
                 n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
                 n_frames=n_frames,
                 n_samples=n_frames * self.audio.hop_length,
-                generator=watch.seconds if self.generator is not None else None,
+                generator=watch.seconds if self.network is not None else None,
                 vocoder=None if self.vocoder is None else vocoder_watch.seconds,
             )
         )
@@ -134,11 +152,12 @@ class Synthesizer:
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
             _check_finite(wave, "sound", one.phrase, path=getattr(self.vocoder, "path", None))
-            yield replace(one, wave=wave if factors is None else wave * factors)
+            wave = wave if factors is None else wave * factors
+            yield replace(one, wave=F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)]))
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
         """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
-        if self.voice_pitch:
+        if self.vocoder_pitch == "voice":
             curves = [one.pitch_of_frames() for one in results]
             return {"pitch": pad_sequence(curves, batch_first=True).to(self.device)}
         return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.device))
@@ -150,7 +169,7 @@ class Synthesizer:
     @torch.inference_mode()
     def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:
         """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``watch``."""
-        if self.generator is None:
+        if self.network is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
             return MelOutput(padded.to(self.device), torch.tensor([one.size(1) for one in mels]))
@@ -162,8 +181,8 @@ class Synthesizer:
         assert tokens is not None, "phrases without mels come with tokens"
         lengths = torch.tensor([item.length for item in rows], device=self.device)
         controls = self._controls_of(rows, n_symbols)
-        with watch.running(), self.autocast():
-            output = self.generator.infer(tokens, lengths, controls)
+        with watch.running(), self.precision.autocast():
+            output = self.network.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
         for item, n, ended in zip(batch, output.lengths.tolist(), finished):
             if not ended:

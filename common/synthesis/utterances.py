@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from common.audio import PITCH_LIMITS
+from common.config import AudioConfig
 from common.data import load_fractions
 from common.errors import InputError
 from common.synthesis.controls import MelOutput
@@ -67,6 +68,12 @@ def mel_of(item: SynthesisInput) -> Tensor:
     return item.mel
 
 
+def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
+    """Frames of silence before and after an utterance."""
+    frames_a_second = audio.sampling_rate / audio.hop_length
+    return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
+
+
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     """The values (length,) float32 of a file, one for ``each`` symbol or frame.
 
@@ -77,6 +84,13 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     if values.shape != (length,):
         raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
     return values
+
+
+def check_pitch(pitch: Tensor, *, where: str) -> None:
+    """Refuse by InputError a pitch that vocoders cannot be told: in Hz, 0 or within `PITCH_LIMITS`."""
+    low, high = PITCH_LIMITS
+    if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
+        raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
 
 
 def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
@@ -90,7 +104,7 @@ class SynthesisResult:
 
     item: SynthesisInput
     mel: Tensor  # (n_mels, F) float32
-    wave: Tensor | None = None  # (F * hop,) float32 in about [-1, 1]; None without a vocoder, or before it is made
+    wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None without a vocoder, or so far
     output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
     row: int = 0  # the utterance's in it
 

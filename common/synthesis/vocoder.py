@@ -103,19 +103,6 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[Piece]:
         start, size = end, max(min(size * GROWTH, LONGEST_PIECE), context)
 
 
-class VocoderNetwork(Protocol):
-    """What the first network of a vocoder's package offers, and its TorchScript.
-
-    The network has ``prepare_for_inference()`` too, which `common.checkpoints.loading.load_for_inference` calls once.
-    """
-
-    def infer(self, mel: Tensor, lengths: Tensor | None, **settings: Any) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
-
-    def track(self, mel: Tensor, **pitch: Tensor) -> Tensor:
-        """mel (B, n_mels, F), maybe pitch and voicing (B, F) -> (B, C, F), where `VocoderSettings.tracked`."""
-
-
 @dataclass(frozen=True)
 class VocoderSettings:
     """Keyword arguments of a network's ``infer`` besides the mels: WaveGlow's noise, for one."""
@@ -124,7 +111,8 @@ class VocoderSettings:
     silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
     # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
     positional: bool = False
-    # Whether ``infer`` takes ``track`` too: what the network's ``track`` finds in all of a mel, cut as the mel is.
+    # Whether ``infer`` takes ``track`` too: what the network's ``track(mel, **pitch)`` finds in all of a mel
+    # (B, n_mels, F), by the pitch and voicing (B, F) that it is told, if any; (B, C, F), cut as the mel is.
     tracked: bool = False
     windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
 
@@ -142,7 +130,7 @@ class NetworkVocoder:
         OptionError: there can be no denoiser for such audio.
     """
 
-    network: VocoderNetwork
+    network: Any  # as `VocoderSpec` says
     audio: AudioConfig
     name: str
     autocast: Autocast
@@ -213,14 +201,6 @@ class NetworkVocoder:
 
 
 @dataclass(frozen=True)
-class AudioComparison:
-    """What two descriptions of mels have to do with each other; they fit where ``lines`` is empty."""
-
-    lines: list[str]  # one for each field that differs, and may not: "peak: ..."
-    unrecorded: tuple[str, ...]  # fields that differ, but that one of the two does not record
-
-
-@dataclass(frozen=True)
 class AudioContract:
     """The mels that a vocoder's checkpoint reads, for comparison with those it is given."""
 
@@ -229,26 +209,28 @@ class AudioContract:
     assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
-    def compare(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> AudioComparison:
-        """Mels of another description beside these; ``owner`` says whose they are, ``assumed`` as above, of theirs."""
+    def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
+        """Fields in which mels of another description differ, but that one of the two does not record."""
         open_fields = dict.fromkeys((*self.assumed, *assumed))
-        unrecorded = tuple(name for name in open_fields if getattr(audio, name) != getattr(self.audio, name))
-        ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
-        lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
-        return AudioComparison(lines, unrecorded)
+        return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
+
+    def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
+        """A line for each field in which mels of another description, the ``owner``'s, differ and may not."""
+        ignored = [*self.unrecorded(audio, assumed=assumed), *self.accepted]
+        expected = replace(self.audio, **{name: getattr(audio, name) for name in ignored})
+        return differences(audio, expected, names=(owner, self.owner))
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
-        """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` as above, of theirs.
+        """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` what that does not record.
 
         A line on stdout says where unrecorded fields are taken to be as the mels'.
 
         Raises:
             InputError: lists each field that differs, and what to do.
         """
-        found = self.compare(audio, owner=owner, assumed=assumed)
-        if found.lines:
-            message = mismatch_message((owner, self.owner), found.lines)
-            refused = [line.partition(":")[0] for line in found.lines]
+        if lines := self.differences(audio, owner=owner, assumed=assumed):
+            message = f"{owner} and {self.owner} are of different mel-spectrograms: {'; '.join(lines)}"
+            refused = [line.partition(":")[0] for line in lines]
             if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
                 accepted = " ".join([*self.accepted, *refused])
                 message += (
@@ -256,11 +238,5 @@ class AudioContract:
                     f"{accepted}"
                 )
             raise InputError(message)
-        if found.unrecorded:
-            names = " and ".join(found.unrecorded)
+        if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
-
-
-def mismatch_message(names: tuple[str, str], lines: list[str]) -> str:
-    """What to say of two descriptions of mels that differ; ``names`` says whose they are."""
-    return f"{names[0]} and {names[1]} are of different mel-spectrograms: {'; '.join(lines)}"

@@ -5,26 +5,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.audio import PITCH_LIMITS
-from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, OptionError, check_choice, shown
-from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.acceleration import PaddedShapes
-from common.synthesis.controls import Controls
-from common.synthesis.options import FADE_OUT, MAX_FRAMES, VOCODER_PITCHES
+from common.synthesis.options import MAX_FRAMES, VOCODER_PITCHES
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody import Prosody, inputs_of_prosody
-from common.synthesis.speech import Speech, silences
+from common.synthesis.speech import Speech
 from common.synthesis.styles import changes_prosody
-from common.synthesis.synthesizer import Generator, Synthesizer
-from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, load_row
-from common.synthesis.vocoder import Vocoder
+from common.synthesis.synthesizer import Synthesizer
+from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, check_pitch, load_row
 from common.text import (
     LIMITS,
     NEUTRAL,
@@ -43,24 +38,19 @@ from common.text import (
 LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
 
 
-@dataclass(frozen=True)
-class Voice:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Voice(Synthesizer):
     """A text-to-mel network with its text front end and what makes sound of its mels; `load_voice` makes one."""
 
     spec: ModelSpec
-    network: Generator
-    audio: AudioConfig
     front_end: TextFrontEnd
-    controls: Controls  # how it speaks unless told otherwise
     n_speakers: int
-    precision: Precision
-    vocoder: Vocoder | None = None  # None: mels alone
-    vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
-    fade_out: int = FADE_OUT  # frames
-    path: Path | None = None  # of its checkpoint, for errors
-    shapes: PaddedShapes | None = None  # that batches of mels are padded to; None: to their longest utterance
+    speaker: str | None = None  # name or number, where a text or table says none; None: the first
+    phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
 
     def __post_init__(self) -> None:
+        if self.speaker is not None:
+            self.speaker_id(self.speaker, "--speaker")
         check_choice("vocoder_pitch", self.vocoder_pitch, VOCODER_PITCHES)
         if self.vocoder_pitch == "voice" and self.vocoder is not None and not self.can_tell_pitch:
             why = f"{self.vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
@@ -92,22 +82,6 @@ class Voice:
         """Whether its vocoder can be told the pitch of its symbols."""
         return self.shapes_prosody and self.vocoder is not None and self.vocoder.takes_pitch
 
-    @cached_property
-    def synthesizer(self) -> Synthesizer:
-        """What synthesizes its utterances, by batches."""
-        return Synthesizer(
-            generator=self.network,
-            vocoder=self.vocoder,
-            controls=self.controls,
-            audio=self.audio,
-            device=self.precision.device,
-            autocast=self.precision.autocast,
-            fade_out=self.fade_out,
-            voice_pitch=self.vocoder_pitch == "voice",
-            shapes=self.shapes,
-            path=self.path,
-        )
-
     def speak(
         self,
         text: str | Prosody,
@@ -125,50 +99,26 @@ class Voice:
         Raises:
             InputError: the text, a value or the speaker cannot be spoken; says why.
         """
-        return self.speak_inputs(self._planned(text, pace, pitch, volume, speaker))
+        return self.speak_inputs(self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker))
 
     def _planned(
-        self, text: str | Prosody, pace: float, pitch: float, volume: float, speaker: str | int | None
+        self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
     ) -> list[SynthesisInput]:
         """The utterances of a text by the arguments of `speak`, and one warning for dropped symbols."""
-        name = None if speaker is None else str(speaker)
         self.front_end.dropped.clear()  # of a text that was refused
-        items = self.plan(text, style=Style(rate=pace, pitch=pitch, volume=volume, speaker=name))
+        items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
         self.front_end.warn_dropped()
         return items
 
-    def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
-        """The speech of a text's utterances, one after the other."""
-        return self.join([result for item in items for result in self.synthesizer.speak([item])])
-
-    def stream(
-        self,
-        text: str | Prosody,
-        *,
-        pace: float = 1.0,
-        pitch: float = 1.0,
-        volume: float = 1.0,
-        speaker: str | int | None = None,
-    ) -> Iterator[Tensor]:
-        """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it is made.
+    def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
+        """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it is made; ``controls`` are `speak`'s.
 
         Joined, they equal the wave of `speak` to 1e-5, unless `speak` scales its wave down to stay within full scale.
         """
-        return self.pieces(self._planned(text, pace, pitch, volume, speaker))
-
-    def pieces(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
-        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
-        for item in items:
-            (result,) = self.synthesizer.generate([item])
-            lead, pause = (n_frames * self.audio.hop_length for n_frames in silences(item, self.audio))
-            if lead:
-                yield torch.zeros(lead)
-            yield from self.synthesizer.pieces(result)
-            if pause:
-                yield torch.zeros(pause)
+        return self.stream_inputs(self._planned(text, **controls))
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
-        """The speech of the utterances of a text, in order."""
+        """The speech of the utterances of a text, in order, with what `prosody` needs."""
         return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
 
     def plan(
@@ -178,12 +128,12 @@ class Voice:
         style: Style = NEUTRAL,
         phrase: Phrase | None = None,
         longest: int = 0,
-        draw: RandomNumbers | None = None,
+        index: int = 0,
     ) -> list[SynthesisInput]:
         """The utterances of a text, ready to be synthesized: quick, as no network runs.
 
         ``style`` multiplies what the text says; sentences stand together up to ``longest`` characters, each alone at 0.
-        Errors name the ``phrase``; ``draw`` is that of `TextFrontEnd.encode`.
+        Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become phones.
 
         Raises:
             InputError: the text cannot be spoken; says why.
@@ -196,37 +146,33 @@ class Voice:
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
         else:
             utterances = self._utterances(text, longest=longest, where=phrase.where)
+            seed = self.phones_seed
+            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
             if not items:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
-        if self.vocoder_pitch == "voice":
-            _check_pitch(items)
+        for item in items if self.vocoder_pitch == "voice" else ():
+            if item.pitch_hz is not None:
+                check_pitch(item.pitch_hz, where=phrase.where)
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
-    def encode(
-        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str | None, seed: int | None
-    ) -> list[SynthesisInput]:
+    def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
         """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
 
-        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. ``speaker``
-        speaks where the list does not say. With a ``seed``, words become phones at random, with the front end's
-        probability; else all do that it knows.
+        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances.
 
         Raises:
             InputError: the first phrase that cannot be synthesized, by file and line.
         """
-        if speaker is not None:
-            self.speaker_id(speaker, "--speaker")
         inputs = []
         for index, phrase in enumerate(phrases):
             where = phrase.where
             if phrase.text is None:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
-            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            style = Style(speaker=phrase.speaker or speaker)
+            style = Style(speaker=phrase.speaker)
             is_given = self.shapes_prosody and (phrase.pitch is not None or phrase.duration is not None)
             longest = sys.maxsize if is_given else LONGEST_PHRASE
-            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, draw=draw)
+            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index)
             if is_given and len(items) > 1:
                 raise InputError(
                     f"{where}: breaks in the text, and pitch or durations of its symbols; give one of them"
@@ -307,7 +253,7 @@ class Voice:
             symbols=tuple(names[index] for index in encoded.ids),
             styles=tuple(of_symbols) if is_changed else None,
             volume=volume,
-            speaker=self.speaker_id(of_spans[0].speaker or "0", phrase.where),
+            speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
             words=encoded.words,
             marks=tuple(marks),
@@ -339,15 +285,6 @@ def _check_style(style: Style, *, where: str) -> None:
         if not low <= value <= high:
             word = {"rate": "pace"}.get(name, name)
             raise InputError(f"{where}: {word} {value}: expected a factor from {low:g} to {high:g}")
-
-
-def _check_pitch(items: Sequence[SynthesisInput]) -> None:
-    low, high = PITCH_LIMITS
-    for item in items:
-        given = () if item.pitch_hz is None else item.pitch_hz.tolist()
-        if wrong := [value for value in given if value != 0 and not low <= value <= high]:
-            where = item.phrase.where
-            raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, the vocoder expects 0 or {low:g} to {high:g}")
 
 
 def _with_given(item: SynthesisInput, phrase: Phrase, dataset_path: Path) -> SynthesisInput:

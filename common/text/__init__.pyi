@@ -2,7 +2,7 @@
 
 from .arpabet import RandomNumbers as RandomNumbers, utterance_draws as utterance_draws
 from .cleaners import CLEANERS as CLEANERS, collapse_spaces as collapse_spaces, get_cleaner as get_cleaner
-from .espeak import EspeakSpeech as EspeakSpeech, Interval as Interval, Speaker as Speaker
+from .espeak import EspeakSpeech as EspeakSpeech, Speaker as Speaker
 from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFrontEnd, check_model as check_model
 from .input_checks import check_length as check_length, check_markup as check_markup, quote as quote
 from .lexicon import Lexicon as Lexicon, read_lexicon as read_lexicon

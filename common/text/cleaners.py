@@ -14,10 +14,11 @@ from common.text.normalization.published.letters import (
     expand_letters_and_numbers,
     expand_times,
     expand_titles,
+    left_out,
     spell_acronyms,
+    to_ascii,
 )
 from common.text.normalization.published.numbers import expand_currency, expand_numbers, expand_numbers_of_tacotron2
-from common.text.normalization.published.transliteration import left_out, to_ascii
 
 _SPACES = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")

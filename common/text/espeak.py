@@ -1,17 +1,32 @@
-"""An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones."""
+"""An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones.
 
+The library and its data come with the PyPI package ``espeakng-loader``. It works in a process of its own
+(`espeak_process.py`), since there are texts at which it crashes.
+"""
+
+import base64
 import itertools
+import json
+import os
 import re
 import string
+import subprocess
+import sys
+import threading
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.errors import InputError
-from common.text.espeak_library import Clause, Event, library
+from common.errors import InputError, shown
 from common.text.symbols import EDGE_SILENCE, PAUSE
+
+_PROGRAM = Path(__file__).with_name("espeak_process.py")
 
 # eSpeak's phone names that are not one symbol, or another one, in the toolkit's phone set `ipa`.
 _REWRITES = (("tʃ", "t͡ʃ"), ("dʒ", "d͡ʒ"), ("ᵻ", "ɨ"), ("ɚ", "əɹ"), ("ɝ", "ɜɹ"), ("g", "ɡ"))
@@ -46,18 +61,81 @@ class EspeakSpeech:
     def duration_s(self) -> float:
         return len(self.samples) / self.sampling_rate
 
-    @property
-    def wave(self) -> np.ndarray:
-        """The samples as float32 in [-1, 1), (T,)."""
-        return self.samples.astype(np.float32) / 32768
+
+class Clause(NamedTuple):
+    """What eSpeak reads in one breath: its text, and each word's phones by their names, stress and length included.
+
+    A phone without a name is a pause or a link to the next one.
+    """
+
+    text: str
+    words: list[list[str]]
+
+
+class Library:
+    """eSpeak NG's library in a process of its own, for one thread at a time."""
+
+    def __init__(self) -> None:
+        try:
+            import espeakng_loader
+        except ImportError as error:
+            message = "the embedded speaker needs the package espeakng-loader: pip install espeakng-loader"
+            raise InputError(message) from error
+        paths = str(espeakng_loader.get_library_path()), str(espeakng_loader.get_data_path())
+        self._command = [sys.executable, "-I", str(_PROGRAM), *paths]
+        self._lock = threading.Lock()
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        rate = self._process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+        if not rate.rstrip().isdigit():
+            raise InputError(f"eSpeak NG's library cannot be used ({self._command[-2]}); reinstall espeakng-loader")
+        self.sampling_rate = int(rate)  # Hz; 22050
+
+    def ask(self, function: str, text: str, speaker: "Speaker") -> dict[str, Any]:
+        """What `espeak_process` answers about a text.
+
+        Raises InputError where the library crashes or does not end, and for a language that it lacks.
+        """
+        settings = (speaker.voice, speaker.words_per_minute, speaker.pitch, speaker.pitch_range)
+        with self._lock:
+            if self._process.poll() is not None:
+                self._start()
+            requests, answers = self._process.stdin, self._process.stdout
+            assert requests is not None and answers is not None
+            try:
+                print(json.dumps([function, text, *settings]), file=requests, flush=True)
+                answer: dict[str, Any] = json.loads(answers.readline())
+            except BaseException as error:  # an interrupt too leaves an answer unread
+                with suppress(BrokenPipeError), self._process:  # closes its pipes, and waits
+                    self._process.kill()
+                if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
+                    raise InputError(f"{shown(text)}: eSpeak NG crashes at this text; write it otherwise") from error
+                raise
+        if "error" in answer:
+            raise InputError(answer["error"])
+        return answer
+
+
+_loading = threading.Lock()
+_load = cache(lambda process, task: Library())  # a process that has forked starts its own
+
+
+def library(task: str) -> Library:
+    """The library to "say" or to "read" texts: after some that are read, others would be said differently.
+
+    It is loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded.
+    """
+    with _loading:
+        return _load(os.getpid(), task)
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """A voice of the embedded speaker; the same text always gives the same samples.
-
-    eSpeak NG's library keeps one state a process: speakers take turns (a lock), each with its own settings.
-    """
+    """A voice of the embedded speaker; the same text always gives the same samples."""
 
     voice: str = "en-us"  # a language tag of eSpeak NG
     words_per_minute: int = 150
@@ -65,21 +143,17 @@ class Speaker:
     pitch_range: int = 50  # 0 to 99; 0 is a monotone
     edge_s: float = 0.1  # s of silence before the first and after the last phone
 
-    @property
-    def sampling_rate(self) -> int:
-        """Hz; the library's own, 22050."""
-        return library("say").sampling_rate
-
     def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
-        settings = (self.voice, self.words_per_minute, self.pitch, self.pitch_range)
-        samples, events = library("say").say(text, settings)
-        spans = _absorb_links(_spans(events, len(samples)), samples)
-        spans = _split_late_phones(spans, sampling_rate=self.sampling_rate)
+        espeak = library("say")
+        answer, rate = espeak.ask("say", text, self), espeak.sampling_rate
+        samples = np.frombuffer(base64.b64decode(answer["samples"]), dtype=np.int16)
+        spans = _absorb_links(_spans(answer["phones"], len(samples)), samples)
+        spans = _split_late_phones(spans, sampling_rate=rate)
         if not any(span.symbols for span in spans):
             raise InputError(f"eSpeak NG finds nothing to say in {text!r}")
-        spans = _begin_at_closures(spans, samples, sampling_rate=self.sampling_rate)
-        return self._trimmed(text, samples, [span for span in spans if span.symbols], self.sampling_rate)
+        spans = _begin_at_closures(spans, samples, sampling_rate=rate)
+        return self._trimmed(text, samples, [span for span in spans if span.symbols], rate)
 
     def phones(self, text: str) -> list[str]:
         """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
@@ -109,7 +183,7 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
-    return library("read").read(text, language=language)
+    return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
 
 
 def unlinked(name: str) -> str:
@@ -152,15 +226,12 @@ class _Span:
         return [Interval(symbol, *span) for (symbol, _), span in zip(self.symbols, itertools.pairwise(bounds))]
 
 
-def _spans(events: Iterable[Event], n_samples: int) -> list[_Span]:
-    """Each phone and pause from its event to the next one's; pauses in a row are one."""
+def _spans(phones: Iterable[tuple[int, str, int]], n_samples: int) -> list[_Span]:
+    """Each phone and pause (sample, name, word) until the next one; pauses in a row are one."""
     begun: list[_Span] = []
-    word = 0
-    for event in [*events, Event(n_samples, "")]:
-        if event.name is None:
-            word = event.position
-        elif (symbols := symbols_of(event.name)) or not begun or begun[-1].symbols:
-            begun.append(_Span(symbols, event.sample, event.sample, word))
+    for sample, name, word in [*phones, (n_samples, "", 0)]:
+        if (symbols := symbols_of(name)) or not begun or begun[-1].symbols:
+            begun.append(_Span(symbols, sample, sample, word))
     return [replace(span, end=after.start) for span, after in itertools.pairwise(begun)]
 
 

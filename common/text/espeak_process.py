@@ -3,16 +3,21 @@
     python -I espeak_process.py LIBRARY DATA
 
 It is run by its path and needs no other file. The first line on standard output is the sampling rate. Then every line
-on standard input is a request in JSON, a function's name and its arguments, and is answered by a line of JSON; samples
-follow theirs as bytes. It ends when standard input does.
+on standard input is a request in JSON, ``[function, text, voice, words_per_minute, pitch, pitch_range]``, and is
+answered by a line of JSON. It ends when standard input does. Samples depend on the text and the settings alone: the
+voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
 """
 
+import base64
 import ctypes
 import json
 import os
+import re
 import resource
 import signal
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 # Constants of eSpeak NG's speak_lib.h.
@@ -24,7 +29,7 @@ _EVENT_WORD, _EVENT_PHONEME = 1, 7
 _UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
 _BETWEEN = "|"  # between the names of phones
 
-_LONGEST = 60  # s of the processor for a request; a text takes milliseconds
+_CPU_LIMIT = 60  # s of the processor for a request; a text takes milliseconds
 
 
 class _CEvent(ctypes.Structure):
@@ -46,7 +51,7 @@ _SynthCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), 
 
 
 class _Espeak:
-    """The library, with the samples and events of the utterance that it is making."""
+    """The library, with the samples and phones of the utterance that it is making."""
 
     def __init__(self, library: str, data: str) -> None:
         self._library = ctypes.CDLL(library)
@@ -55,24 +60,45 @@ class _Espeak:
         self._callback = _SynthCallback(self._collect)  # the library keeps only a pointer to it
         self._library.espeak_SetSynthCallback(self._callback)
         self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
+        self._data = Path(data)
+        self._settings: tuple[Any, ...] | None = None
 
-    def set(self, path: str, words_per_minute: int, pitch: int, pitch_range: int) -> dict[str, Any]:
-        """Take the voice of a file, and how it speaks; the library's status, 0 if it can."""
-        status = self._library.espeak_SetVoiceByFile(path.encode())
-        for parameter, value in ((_RATE, words_per_minute), (_PITCH, pitch), (_RANGE, pitch_range)):
+    def set(self, *settings: Any) -> None:
+        """Use a voice (a language tag), words a minute, pitch and its range; raises ValueError for an unknown voice."""
+        if settings == self._settings:
+            return
+        voice, *parameters = settings
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "steady"
+            path.write_text(self._definition(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
+            if self._library.espeak_SetVoiceByFile(str(path).encode()) != 0:
+                raise ValueError(f"eSpeak NG cannot use its voice {voice!r}; reinstall espeakng-loader")
+        for parameter, value in zip((_RATE, _PITCH, _RANGE), parameters):
             self._library.espeak_SetParameter(parameter, value, 0)
-        return {"status": status}
+        self._settings = settings
+
+    def _definition(self, voice: str) -> str:
+        """The contents of the file that defines a voice, by its language tag."""
+        definitions: dict[str, str] = {}
+        for path in sorted(path for path in (self._data / "lang").rglob("*") if path.is_file()):
+            definition = path.read_text(encoding="utf-8")
+            for tag in (path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
+                definitions.setdefault(tag.lower(), definition)
+        if voice.lower() not in definitions:
+            near = [tag for tag in sorted(definitions) if tag.split("-")[0] == voice.lower().split("-")[0]]
+            raise ValueError(f"eSpeak NG has no voice {voice!r}; it has {', '.join(near or sorted(definitions))}")
+        return definitions[voice.lower()]
 
     def say(self, text: str) -> dict[str, Any]:
-        """The status, samples (T,) int16 and events of a text: sample, name of a phone or None, a word's position."""
+        """Samples (T,) int16 of a text in Base64, and its phones: sample, name and the position of the word."""
         encoded = _encoded(text)
         self._samples: list[bytes] = []
-        self._events: list[tuple[int, str | None, int]] = []
-        status = self._library.espeak_Synth(
-            encoded, ctypes.c_size_t(len(encoded) + 1), 0, 1, 0, _UTF8 | _END_PAUSE, None, None
-        )
+        self._phones: list[tuple[int, str, int]] = []
+        self._word = 0  # characters before it
+        length = ctypes.c_size_t(len(encoded) + 1)
+        self._library.espeak_Synth(encoded, length, 0, 1, 0, _UTF8 | _END_PAUSE, None, None)
         self._library.espeak_Synchronize()
-        return {"status": status, "events": self._events, "samples": b"".join(self._samples)}
+        return {"phones": self._phones, "samples": base64.b64encode(b"".join(self._samples)).decode()}
 
     def read(self, text: str) -> dict[str, Any]:
         """The clauses of a text with each word's phones; the library moves a pointer to where the next one begins."""
@@ -81,17 +107,15 @@ class _Espeak:
         buffer = ctypes.create_string_buffer(encoded)
         start = ctypes.addressof(buffer)
         pointer = ctypes.c_void_p(start)
+        mode = _NAMES_IPA | ord(_BETWEEN) << 8
         clauses = []
         done = 0
         while pointer.value:
-            names = self._library.espeak_TextToPhonemes(
-                ctypes.byref(pointer), _UTF8_TEXT, _NAMES_IPA | ord(_BETWEEN) << 8
-            )
+            names = self._library.espeak_TextToPhonemes(ctypes.byref(pointer), _UTF8_TEXT, mode)
             end = pointer.value - start if pointer.value else len(encoded)
             words = (names or b"").decode("utf-8", errors="ignore").split()
-            clauses.append(
-                (encoded[done:end].decode("utf-8", errors="ignore"), [word.split(_BETWEEN) for word in words])
-            )
+            clause = encoded[done:end].decode("utf-8", errors="ignore")
+            clauses.append((clause, [word.split(_BETWEEN) for word in words]))
             done = end
         return {"clauses": clauses}
 
@@ -101,9 +125,9 @@ class _Espeak:
         i = 0
         while (event := events[i]).type != 0:
             if event.type == _EVENT_WORD:
-                self._events.append((event.sample, None, event.text_position - 1))
+                self._word = event.text_position - 1
             elif event.type == _EVENT_PHONEME:
-                self._events.append((event.sample, event.name.decode("utf-8", errors="ignore"), 0))
+                self._phones.append((event.sample, event.name.decode("utf-8", errors="ignore"), self._word))
             i += 1
         return 0
 
@@ -118,18 +142,19 @@ def main(library: str, data: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the group; the command decides when it ends
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answers = os.fdopen(os.dup(1), "wb")
+    answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # for what the library prints
     espeak = _Espeak(library, data)
-    answers.write(f"{espeak.sampling_rate}\n".encode())
-    answers.flush()
-    for line in sys.stdin.buffer:
-        signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST)  # whose signal ends the process
-        function, *arguments = json.loads(line)
-        answer = getattr(espeak, function)(*arguments)
-        samples = answer.pop("samples", b"")
-        answers.write(json.dumps(answer | {"n_bytes": len(samples)}).encode() + b"\n" + samples)
-        answers.flush()
+    print(espeak.sampling_rate, file=answers, flush=True)
+    for line in sys.stdin:
+        signal.setitimer(signal.ITIMER_VIRTUAL, _CPU_LIMIT)  # whose signal ends the process
+        function, text, *settings = json.loads(line)
+        try:
+            espeak.set(*settings)
+            answer = getattr(espeak, function)(text)
+        except ValueError as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

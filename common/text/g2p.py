@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from common.errors import InputError
@@ -68,7 +69,7 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
     return _arranged(sounds, table)
 
 
-def _sounds_of_word(word: tuple[str, ...], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:
+def _sounds_of_word(word: Sequence[str], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:
     """The boundary or pause before one of eSpeak's words, its phones, and the pause after it."""
     names = [unlinked(_LANGUAGE.sub("", name)) for name in word]
     # An unnamed phone before a word, or two after it, are a pause; one after it links it to the next.

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from common.text.normalization.english.abbreviations import STARTERS
 from common.text.ssml import Boundary, Item, Mark, Pause, Span
-from common.text.tables import word_table
+from common.text.tables import compiled, word_table
 
 MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
 
@@ -38,13 +37,13 @@ _QUOTES = "\"'”’»"
 _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
-_STARTER = re.compile(rf"(?:{STARTERS})\b(?!\.)")
+_STARTER = compiled(r"(?:<sentence_starters>)\b(?!\.)")
 _WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
-_TITLES = {*word_table("titles"), *word_table("dotted_titles"), "mr", "mrs", "ms", "dr", "drs", "prof"}
+_TITLES = {*word_table("titles"), *word_table("dotted_titles"), *word_table("lower_titles")}
 _LABELS = frozenset(word_table("labels"))
 _NUMERAL = re.compile(r"[IVXLC]+\b")
-_CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("weekdays"))}
+_CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
 _ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
 _NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
 _DIGITS = frozenset("#0123456789")

@@ -1,31 +1,60 @@
-"""The tables of words.txt and symbols.txt."""
+"""The tables of words.txt and symbols.txt, and the rules of rules.txt."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_TEXT = "\n\n".join(
-    path.read_text(encoding="utf-8") for path in (_HERE / "normalization" / "words.txt", _HERE / "symbols.txt")
-)
-_TABLES = dict(re.findall(r"^\[(\w+)\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE))
-
-
-def word_table(name: str) -> dict[str, str]:
-    """Entries ``key words`` between commas or line ends: "Mr mister, etc et cetera"."""
-    entries = (entry.split(maxsplit=1) for entry in re.split(r"[,\n]", _TABLES[name]))
-    return {key: words.rstrip() for key, words in entries}
+_FILES = (_HERE / "normalization" / "words.txt", _HERE / "normalization" / "rules.txt", _HERE / "symbols.txt")
+_TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in _FILES)
+_TABLES = {
+    name: (table, signs)
+    for name, signs, table in re.findall(r"^\[(\w+)(?: (\S+))?\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE)
+}
+_NAMED = re.compile(r"<(\w+)(?::(lower|upper))?>")
 
 
 def table_text(name: str) -> str:
     """All of a table, as it stands."""
-    return _TABLES[name]
+    return _TABLES[name][0]
 
 
 def word_set(name: str) -> frozenset[str]:
     """Words between spaces or line ends."""
-    return frozenset(_TABLES[name].split())
+    return frozenset(table_text(name).split())
 
 
-def word_pattern(name: str) -> str:
-    """Alternatives of a regular expression: "King|Queen|Pope"."""
-    return _TABLES[name].replace("\n", "")
+@cache
+def word_table(name: str) -> dict[str, str]:
+    """Entries ``key words`` between commas or line ends: "Mr mister, etc et cetera"."""
+    entries = (entry.split(maxsplit=1) for entry in re.split(r"[,\n]", table_text(name)))
+    return {key: words.rstrip() for key, words in entries}
+
+
+def rule_lines(name: str) -> tuple[list[tuple[re.Pattern, str]], str]:
+    """Lines ``pattern => words``, in the order in which they apply, and the signs that texts for them hold, if any."""
+    text, signs = _TABLES[name]
+    pairs = (line.split(" => ") for line in text.split("\n"))
+    return [(compiled(pattern), words.removeprefix('"').removesuffix('"')) for pattern, words in pairs], signs
+
+
+_PATTERNS = dict(line.split(" = ", 1) for line in table_text("patterns").split("\n"))
+
+
+def compiled(pattern: str) -> re.Pattern:
+    """The regular expression of a pattern in which <name> is another pattern, or a table's alternatives or keys."""
+    while (with_names := _NAMED.sub(_named, pattern)) != pattern:
+        pattern = with_names
+    return re.compile(pattern)
+
+
+def _named(match: re.Match) -> str:
+    name, case = match.groups()
+    if name in _PATTERNS:
+        return _PATTERNS[name]
+    text = table_text(name)
+    if "|" in text:
+        text = text.replace("\n", "")
+    else:
+        text = "|".join(re.escape(key) for key in sorted(word_table(name), key=len, reverse=True))
+    return getattr(text, case)() if case else text

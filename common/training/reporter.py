@@ -16,7 +16,7 @@ import torch
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
-from common.files import write_error, writing
+from common.files import writing
 from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
@@ -57,16 +57,9 @@ class Reporter:
         self._excepthook = threading.excepthook
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
         self._pending_plots: list[Future] = []
-        self._failure: OutputError | None = None
+        # Why a log, or standard output, cannot be written: training stops then, with all that it has learned.
+        self.failure: OutputError | None = None
         self._describe_metrics()
-
-    @property
-    def failure(self) -> OutputError | None:
-        """Why a log, or standard output, cannot be written: training stops then, with all that it has learned."""
-        if self._failure is None and (error := write_error(sys.stdout)) is not None:
-            self._failure = OutputError(f"standard output: cannot be written ({error.strerror})")
-            self._failure.__cause__ = error
-        return self._failure
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
@@ -74,7 +67,7 @@ class Reporter:
         try:
             yield
         except OutputError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
 
     def log(
         self,
@@ -109,15 +102,17 @@ class Reporter:
         self._add_scalars("train", result.iteration, figures | norms)
         if result.skipped and self._is_main:
             phases_skipped = ", ".join(result.skipped)
-            print_line(
-                f"warning: update {result.iteration} skipped ({phases_skipped}): a loss or gradient was not finite"
-            )
+            with self._logging():
+                print_line(
+                    f"warning: update {result.iteration} skipped ({phases_skipped}): loss or gradient not finite"
+                )
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
         for example in examples:
             for title, text in example.texts.items():
-                print_line(f"{subset} {example.name} {title}: {text}")
+                with self._logging():
+                    print_line(f"{subset} {example.name} {title}: {text}")
         self.wait_for_plots()
         self._pending_plots.append(self._plot_executor.submit(self._plot, subset, iteration, list(examples)))
 

@@ -227,11 +227,11 @@ def measure(setting: Setting, options: BenchmarkOptions, further: Sequence[str],
     if options.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
     ready, stopwatch = list(itertools.islice(updates, options.steps)), Stopwatch(ranks.device)
-    ranks.barrier()
+    ranks.gather(None)
     with stopwatch.running():  # no result is read before the end: an update may be launched while the last one runs
         results = [engine.step(micro_batches, epoch=1) for micro_batches in ready]
         frames = sum(result.n_frames for result in results)
-        ranks.barrier()
+        ranks.gather(None)
     spent, segment = stopwatch.seconds, options.segment
     sequences = options.batch_size * options.accumulation * ranks.world_size * options.steps
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if options.cuda else None

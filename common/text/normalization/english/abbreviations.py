@@ -1,67 +1,13 @@
-"""Abbreviations: titles, streets, companies, Latin, and labels before a number such as "No. 7" and "pp. 5-7"."""
+"""Abbreviations (titles, streets, companies, Latin, and labels such as "No. 7"), and Roman numerals ("George VI")."""
 
 import re
 
-from common.text.tables import word_pattern, word_table
+from common.text.normalization.numbers import cardinal, ordinal, roman, year
+from common.text.normalization.rules import rules
+from common.text.tables import compiled
 
-STARTERS = word_pattern("sentence_starters")
-_ENDS_SENTENCE = rf"(?=\s*[\"')]*\s*$|\s+[\"'(]*(?:{STARTERS})\b)"
-
-_TITLES = word_table("titles")
-_DOTTED_TITLES = word_table("dotted_titles")
-_WORDS = word_table("abbreviations")
-_MONTHS = word_table("months")
-_WEEKDAYS = word_table("weekdays")
-_WEEKEND = {"Sat": "Saturday", "Sun": "Sunday"}  # "sat." and "sun." are words too: only before a date or a time
-_LATIN = (
-    (re.compile(r"\be\.\s?g\.(?=,|\W|$)", re.IGNORECASE), "for example"),
-    (re.compile(r"\bi\.\s?e\.(?=,|\W|$)", re.IGNORECASE), "that is"),
-    (re.compile(r"\ba\.k\.a\.", re.IGNORECASE), "also known as"),
-    (re.compile(r"\bet al\.", re.IGNORECASE), "et al"),
-    (re.compile(r"\bvs\b(?!\.)", re.IGNORECASE), "versus"),
-    (re.compile(r"(?<=[a-z]\s)v\.(?=\s[A-Z])"), "versus"),
-    (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
-    (re.compile(r"\bw/(?=\s?[A-Za-z])", re.IGNORECASE), "with "),
-)
-_BEFORE_NUMBER = word_table("labels")
-_LABEL = re.compile(rf"(?<![\w.])({'|'.join(_BEFORE_NUMBER)})\.\s?(?=[0-9]|#[0-9]|[IVXLC]+\b(?!['.]\w))", re.IGNORECASE)
-_BARE_LABEL = re.compile(r"(?<![\w.])(pp|p|vol|ext)\s(?=[0-9])|(?<![\w.])(Vol|Ch|Fig)\s(?=[0-9])|\b(Nos?)\s(?=[0-9])")
-_NUMBER_SIGN = re.compile(r"(?<![\w&])#\s?(?=[0-9])")
-_MONTH = re.compile(
-    rf"\b({'|'.join(_MONTHS)})\b(?:\.|(?=\s[0-9])|(?<=[0-9]\s...)|(?<=[0-9](?:st|nd|rd|th)\s...))", re.IGNORECASE
-)
-_WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\.", re.IGNORECASE)
-_WEEKEND_DAY = re.compile(
-    rf"\b({'|'.join(_WEEKEND)})\.(?=,?\s(?:[0-9]|at\b|{'|'.join(set(_MONTHS.values()) | {'May'})}))"
-)
-
-_DAY = "Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
-_WEEKDAY_RANGE = re.compile(rf"\b({_DAY})\.?\s?(?:-|to)\s?({_DAY})\b\.?")
-_NAME_AHEAD = r"(?=\s?[A-Z])"
-_TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\b(?:\.|(?=\s(?:[A-Z]|&|and\s)))")
-_DOTTED_TITLE = re.compile(rf"\b({'|'.join(_DOTTED_TITLES)})\.{_NAME_AHEAD}")
-_LOWER_TITLE = re.compile(r"\b(mr|mrs|ms|dr|drs|prof)\.", re.IGNORECASE)
-_DRIVE = re.compile(rf"(?<=[a-z]\s)(?<!\bthe\s)Dr\.?(?=\s*[,;:)]|\s+[a-z]|{_ENDS_SENTENCE[3:-1]})")
+_SENTENCE_ENDS = compiled("<SENTENCE_ENDS>")
 _DRIVE_NAME = re.compile(r"\b[A-Z0-9][\w']*\s$")
-_STREET = re.compile(r"\bSt\b\.?", re.IGNORECASE)
-_STARTER = re.compile(rf"\s+[\"'(]*(?:{STARTERS})\b|\s*[\"')]*\s*$")
-_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\.(?!\w)((?-i:{_ENDS_SENTENCE}))?", re.IGNORECASE)
-_BARE_SUFFIX = re.compile(r"(?<=[a-z],\s|\w[a-z]\s)(Jr|Sr|Inc|Ltd|Corp|Esq)\b(?!\.)")
-
-
-def _day_name(short: str) -> str:
-    return _WEEKEND.get(short) or _WEEKDAYS[short.lower()]
-
-
-def expand_labels(text: str) -> str:
-    """Abbreviations that stand before numbers and in dates, so that the rules for these see complete words."""
-    text = _NUMBER_SIGN.sub("number ", text)
-    text = _LABEL.sub(lambda match: _BEFORE_NUMBER[match[1].lower()] + " ", text)
-    text = _BARE_LABEL.sub(lambda match: _BEFORE_NUMBER[match[0].strip().lower()] + " ", text)
-    text = _MONTH.sub(lambda match: _MONTHS[match[1].lower()], text)
-    text = _WEEKDAY_RANGE.sub(lambda match: f"{_day_name(match[1])} to {_day_name(match[2])}", text)
-    text = _WEEKDAY.sub(lambda match: _WEEKDAYS[match[1].lower()], text)
-    return _WEEKEND_DAY.sub(lambda match: _WEEKEND[match[1]], text)
 
 
 def _saint_or_street(match: re.Match) -> str:
@@ -70,7 +16,7 @@ def _saint_or_street(match: re.Match) -> str:
     previous = before.split()[-1] if before.split() else ""
     named_before = bool(re.match(r"[A-Z0-9]", previous)) and previous[-1].isalnum()
     named_before = named_before or previous.endswith(("first", "second", "third", "th", "street"))
-    ends = _STARTER.match(after) is not None
+    ends = _SENTENCE_ENDS.match(after) is not None
     name_follows = re.match(r"\s?[A-Z]", after) is not None
     if name_follows and not (named_before and ends):
         return "saint"
@@ -81,23 +27,45 @@ def _saint_or_street(match: re.Match) -> str:
 
 
 def _drive(match: re.Match) -> str:
-    named = _DRIVE_NAME.search(match.string[: match.start()])
-    if not named:
+    if not _DRIVE_NAME.search(match.string[: match.start()]):
         return match[0]
-    ends = match[0].endswith(".") and _STARTER.match(match.string[match.end() :])
+    ends = match[0].endswith(".") and _SENTENCE_ENDS.match(match.string[match.end() :])
     return "drive." if ends else "drive"
 
 
-def expand_abbreviations(text: str) -> str:
-    """Write out abbreviations; a full stop that also ends the sentence stays."""
-    if "/" in text or "." in text or "vs" in text.lower():
-        for pattern, words in _LATIN:
-            text = pattern.sub(words, text)
-    text = _DRIVE.sub(_drive, text)
-    text = _TITLE.sub(lambda match: _TITLES[match[1]], text)
-    if "." in text:
-        text = _DOTTED_TITLE.sub(lambda match: _DOTTED_TITLES[match[1]], text)
-        text = _LOWER_TITLE.sub(lambda match: _TITLES[match[1].capitalize()], text)
-        text = _WORD.sub(lambda match: _WORDS[match[1].lower()] + ("" if match[2] is None else "."), text)
-    text = _STREET.sub(_saint_or_street, text)
-    return _BARE_SUFFIX.sub(lambda match: _WORDS[match[1].lower()], text)
+expand_labels = rules("label_rules")
+expand_abbreviations = rules(
+    *("latin", "titles_and_drives", "dotted_abbreviations", "streets_and_companies"),
+    drive=_drive,
+    saint_or_street=_saint_or_street,
+)
+
+_PRONOUN_VERB = compiled(r"\s(?:<verbs_after_i>)\b|'(?!s\b)")
+_SPOKEN_TO = compiled(r"(?i)\b(?:<before_i>)\s$")
+_LETTERS = frozenset({"IV", "XX", "XXX"})  # by themselves more often letters than numbers
+
+
+def _ruler(match: re.Match) -> str:
+    numeral, text = match[2], match.string
+    if numeral == "I" and (_PRONOUN_VERB.match(text, match.end()) or _SPOKEN_TO.search(text[: match.start()][-12:])):
+        return match[0]  # the pronoun: "I told George I was ill"
+    if numeral == "X" and match[1] == "Malcolm":
+        return match[0]
+    return f"{match[1]} the {ordinal(roman(numeral))}"
+
+
+def _numeral(match: re.Match) -> str:
+    numeral = match[1]
+    if numeral in _LETTERS or len(numeral) < (4 if numeral[0] == "M" else 2):
+        return match[0]
+    number = roman(numeral)
+    return year(number) if 1000 < number < 2100 else cardinal(number)
+
+
+_read_lower_roman, _read_capital_roman = rules("lower_roman"), rules("roman", ruler=_ruler, numeral=_numeral)
+
+
+def read_roman(text: str) -> str:
+    """Write out Roman numerals: "George VI" -> "George the sixth", "Chapter IV" -> "Chapter four"; "MIX" stays."""
+    text = _read_lower_roman(text)
+    return _read_capital_roman(text) if re.search(r"\b[MDCLXVI]+\b|WW", text) else text

@@ -2,48 +2,27 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
 
 from unidecode import unidecode
 
+from common.text.normalization.rules import rules
 from common.text.tables import word_table
 
-_PLAIN = {
-    **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
-    **dict.fromkeys("“”„‟″«»", '"'),
-    **dict.fromkeys("‐‑‒−﹣－", "-"),
-    **dict.fromkeys("®™·⋅∙†‡¿¡", " "),  # which nobody says
-    "…": "...",
-    "⁄": "/",
-    "∕": "/",
-    "[": "(",
-    "]": ")",
-    "•": ", ",
-    "∗": "*",
-    "→": "->",
-    "←": "<-",
-    "↔": "<->",
-    "⇒": "=>",
-    "\u00ad": "",  # soft hyphen
-}
+_PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
+_PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡", " ")}  # \u00ad: a soft hyphen; nobody says the others
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
-# Signs that later rules read, and that Unidecode would turn into letters.
-KEPT_SIGNS = "£€¥₩₹¢°"
-_PLAIN |= {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩"}
+KEPT_SIGNS = "£€¥₩₹¢°"  # that later rules read, and that Unidecode would turn into letters
+_READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _GREEK = word_table("greek_letters")
 # Of a formula or a name, "Δt"; Greek words are of another language.
 _GREEK_LETTER = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff])([α-ωΑ-Ωµ∆])(?![\u0370-\u03ff\u1f00-\u1fff])")
-_MICRO = re.compile(r"(?<![A-Za-z])[µμ](?=[A-Za-zΩ])")
-_OHM = re.compile(r"(?:(?<=[0-9])|(?<=[0-9]\s)|\b(?=[kMGmu]Ω))([kMGmu]?)Ω(?!\w)")
-_SIDE = r"[0-9](?:\s?(?:mm|cm|m|km|in|ft|feet|inches))?"
-_CROSS_OF_SIDES = re.compile(rf"({_SIDE})\s*×\s*(?=[0-9])")
-_PRODUCT = re.compile(r"(?<=[0-9])\s?[·⋅∙]\s?(?=[0-9])")
-_EN_DASH = re.compile(r"(?<=\d)\s?–\s?(?=\d)")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_read_formula_signs, _tidy = rules("formula_signs"), rules("tidy")
+read_signs = rules("signs")  # those that are spoken; others become spaces when the text is tidied
 
 
 def _greek_letter(match: re.Match) -> str:
@@ -52,21 +31,10 @@ def _greek_letter(match: re.Match) -> str:
     return " " * before.isalnum() + name + " " * after.isalnum()
 
 
-def _formula_signs(text: str) -> str:
-    """Signs and Greek letters whose reading depends on what is beside them: "5 kΩ", "2 × 3 m", "a × b", "Δt"."""
-    text = _OHM.sub(r"\1ohm", _MICRO.sub("u", text))
-    text = _PRODUCT.sub(" * ", _CROSS_OF_SIDES.sub(r"\1 x ", text)).replace("×", " times ")
-    return _GREEK_LETTER.sub(_greek_letter, text)
-
-
 def unread_characters(text: str) -> list[str]:
     """The characters that have no English reading, in order: letters of other scripts, emoji, rare signs."""
     text = _GREEK_LETTER.sub("", unicodedata.normalize("NFC", text))
-    return [one for one in text if one not in _PLAIN and one not in KEPT_SIGNS and (_is_money(one) or is_lost(one))]
-
-
-def _is_money(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character) == "Sc"
+    return [one for one in text if one not in _READ and (is_lost(one) or unicodedata.category(one) == "Sc")]
 
 
 def is_lost(character: str) -> bool:
@@ -107,57 +75,11 @@ def plain_characters(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
-    text = _formula_signs(_EN_DASH.sub("-", text).replace("–", " - "))
+    text = _GREEK_LETTER.sub(_greek_letter, _read_formula_signs(text))
     text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     return _UNUSUAL.sub(_plain_character, text)
 
 
-_ILLEGAL = re.compile(r"[^a-z\-!'(),.:;? ]+")
-_EMPTY_BRACKETS = re.compile(r"\(\s*\)")
-_SPACE_BEFORE_MARK = re.compile(r" +(?=[,.;:?!)])")
-_SPACE_AFTER_BRACKET = re.compile(r"(?<=\() +")
-_DASHES = re.compile(r"(?:(?<=\s)|^)-{2,}(?=\s|$)|-{2,}")
-_JOINED_MARK = re.compile(r"(?<=[a-z])([,;:?!])(?=[a-z])")
-_REPEATED_MARK = re.compile(r"([,;:])(?:\s*[,;:])+")
-_REPEATED_STOP = re.compile(r"(?<!\.)\.\.(?!\.)")  # of an abbreviation and of the sentence that it ends: "x.e.."
-_MANY_STOPS = re.compile(r"\.{4,}")
-
-
 def tidy(text: str) -> str:
     """Lower case, only letters, spaces and ``-!'(),.:;?``, no space before a mark, single spaces, none at the ends."""
-    text = _DASHES.sub(" - ", _ILLEGAL.sub(" ", text.lower()))
-    text = " ".join(_EMPTY_BRACKETS.sub(" ", text).split())
-    text = _REPEATED_MARK.sub(r"\1", _SPACE_BEFORE_MARK.sub("", text))
-    text = _MANY_STOPS.sub("...", _REPEATED_STOP.sub(".", text))
-    return _JOINED_MARK.sub(r"\1 ", _SPACE_AFTER_BRACKET.sub("", text)).strip()
-
-
-_CURRENCIES = word_table("currency_signs")
-_WORDS: tuple[tuple[re.Pattern, str | Callable[[re.Match], str]], ...] = (
-    (re.compile(r"(?<=\b[A-G])#"), " sharp "),
-    (re.compile(r"\s*&\s*"), " and "),
-    (re.compile(r"\s*<=\s*"), " is less than or equal to "),
-    (re.compile(r"\s*>=\s*"), " is greater than or equal to "),
-    (re.compile(r"\s*(?:!=|=/=)\s*"), " is not equal to "),
-    (re.compile(r"\s*<->?\s*|\s*<?->\s*|\s*=>\s*"), " to "),
-    (re.compile(r"\s*=+\s*"), " equals "),
-    (re.compile(r"(?<=\w)\s*<\s*(?=\w)|\s<\s"), " is less than "),
-    (re.compile(r"(?<=\w)\s*>\s*(?=\w)|\s>\s"), " is greater than "),
-    (re.compile(r"(?<=\w)\s*\+\s*(?=\w)|\s\+\s"), " plus "),
-    (re.compile(r"(?<=\w)\s\*\s(?=\w)"), " times "),
-    (re.compile(r"\s*%"), " percent "),
-    (re.compile(r"\s*@\s*"), " at "),
-    (re.compile(r"°"), " degrees "),
-    (re.compile(r"\$+|[£€¥₩₹¢]"), lambda match: f" {_CURRENCIES[match[0][0]]} "),
-    (re.compile(r"(?<=\w)\+\+"), " plus plus "),
-    (re.compile(r"(?<=\w)\+"), " plus "),
-)
-_SIGN = re.compile(r"[#&<>=+*%@°$£€¥₩₹¢]")
-
-
-def read_signs(text: str) -> str:
-    """Write out the signs that are spoken; those that are not become spaces when the text is tidied."""
-    if _SIGN.search(text):
-        for pattern, words in _WORDS:
-            text = pattern.sub(words, text)
-    return text
+    return _tidy(text.lower()).strip()

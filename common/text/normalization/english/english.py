@@ -2,15 +2,12 @@
 
 import re
 
-from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels
+from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
 from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
 from common.text.normalization.english.dates import read_dates, read_times, read_years
-from common.text.normalization.english.measures import read_bare_units, read_measures
-from common.text.normalization.english.money import read_money
-from common.text.normalization.english.numbers import read_roman
-from common.text.normalization.english.pronunciation import read_letters
-from common.text.normalization.english.web import read_addresses
+from common.text.normalization.english.pronunciation import read_addresses, read_letters
+from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
 from common.text.symbols import ARPABET
 
 _PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from common.text.normalization.english.numbers import value
+from common.text.normalization.rules import rules
 
 if TYPE_CHECKING:
     import inflect
@@ -13,20 +13,7 @@ if TYPE_CHECKING:
 _CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "₩": "won"}
 _MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
 
-_CURRENCY = re.compile(
-    r"([$€£₩])([0-9.,]*[0-9]+)(?:[ ]?(trillion|billion|million|thousand|hundred|m|b|t)(?=[^a-zA-Z]))?", re.IGNORECASE
-)
-_DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
-_COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
-_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read digit by digit
-_ORDINAL = re.compile(rf"(?<![0-9])[0-9]{{1,{_MOST_DIGITS}}}(?:st|nd|rd|th)")
-# Only numerals that end in II, III, IV, VII, VIII or IX: the published rule means to leave the pronoun I alone,
-# and so misses VI and XX as well, and takes MIX for a number.
-_ROMAN = re.compile(r"\b(?=[MDCLXVI]+\b)M{0,4}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{2,3})\b")
-_MULTIPLY = re.compile(r"\b([0-9]+)x([0-9]+)")
-_NUMBER = re.compile(r"([0-9]+)('s|s)?")
-_DIGITS = re.compile(r"[0-9]+")
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +42,7 @@ def _amount(quantity: int | str) -> str:
     return _words(int(number / 100)) + " hundred" if in_hundreds else _words(quantity)
 
 
-def _expand_one_amount(match: re.Match) -> str:
+def _amount_words(match: re.Match) -> str:
     """Write out "$2.50" as "two dollars, fifty cents" and "£1,250.99" as pounds and cents (published, exactly)."""
     unit, magnitude = _CURRENCIES[match[1]], match[3]
     quantity = match[2].replace(",", "")
@@ -75,11 +62,6 @@ def _units_and_cents(
     parts = [f"{write_units(units)} {unit}{'s' * (units != 1)}"] if units else []
     parts += [f"{write_cents(cents)} cent{'s' * (cents != 1)}"] if cents else []
     return ", ".join(parts) or f"zero {unit}s"
-
-
-def expand_currency(text: str) -> str:
-    """Write out amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t)."""
-    return _CURRENCY.sub(_expand_one_amount, text)
 
 
 def _year(number: int) -> str:
@@ -110,7 +92,7 @@ def _read_digits(digits: str, cardinal: Callable[[int], str]) -> str:
     return cardinal(int(digits)) if len(digits) <= _MOST_DIGITS else " ".join(_words(int(digit)) for digit in digits)
 
 
-def _expand_number(match: re.Match) -> str:
+def _number(match: re.Match) -> str:
     """A whole number with the plural or possessive "s" that stands at its end: "1990s" -> "nineteen nineties"."""
     words, suffix = _read_digits(match[1], _cardinal), match[2]
     if suffix is None:
@@ -118,28 +100,7 @@ def _expand_number(match: re.Match) -> str:
     return words[:-1] + "ies" if words.endswith("y") else words + suffix
 
 
-def _without_commas(text: str) -> str:
-    return _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
-
-
-def _expand_points_and_ordinals(text: str) -> str:
-    text = _DECIMAL.sub(lambda match: match[0].replace(".", " point "), text)
-    return _ORDINAL.sub(lambda match: _words(match[0]), text)
-
-
-def expand_numbers(text: str) -> str:
-    """Write out every number.
-
-    As published, digits after a decimal point are read as one whole number ("10.05" is "ten point five"), and
-    any number from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
-    """
-    text = _expand_points_and_ordinals(expand_currency(_without_commas(text)))
-    text = _ROMAN.sub(lambda match: str(value(match[0])), text)
-    text = _MULTIPLY.sub(r"\1 by \2", text)
-    return _NUMBER.sub(_expand_number, text)
-
-
-def _expand_dollars(match: re.Match) -> str:
+def _dollars(match: re.Match) -> str:
     """Write the units of an amount after its digits, which are read later: "$3.50" -> "3 dollars, 50 cents"."""
     quantity = match[1].replace(",", "")
     if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:
@@ -147,11 +108,19 @@ def _expand_dollars(match: re.Match) -> str:
     return _units_and_cents(quantity, "dollar", write_units=str, write_cents=str)
 
 
-def expand_numbers_of_tacotron2(text: str) -> str:
-    """Write out every number as the original Tacotron 2 does.
-
-    Dollars are the only currency, hundreds have no "and", "twenty-one" keeps its hyphen, and "1980s" is "nineteen
-    eightys".
-    """
-    text = _expand_points_and_ordinals(_DOLLARS.sub(_expand_dollars, _without_commas(text)))
-    return _DIGITS.sub(lambda match: _read_digits(match[0], _cardinal_of_tacotron2), text)
+_SHARED: dict[str, Callable[[re.Match], str]] = {
+    "without_commas": lambda match: match[0].replace(",", ""),
+    "ordinal": lambda match: _words(match[0]),
+}
+# Amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t).
+expand_currency = rules("published_currency", amount=_amount_words)
+# As published, digits after a decimal point are read as one whole number ("10.05" is "ten point five"), and any number
+# from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
+expand_numbers = rules("published_numbers", amount=_amount_words, number=_number, **_SHARED)
+# Dollars are the only currency, hundreds have no "and", "twenty-one" keeps its hyphen, "1980s" is "nineteen eightys".
+expand_numbers_of_tacotron2 = rules(
+    "tacotron2_numbers",
+    dollars=_dollars,
+    number=lambda match: _read_digits(match[0], _cardinal_of_tacotron2),
+    **_SHARED,
+)

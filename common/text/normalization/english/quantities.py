@@ -1,0 +1,178 @@
+"""Amounts of money and of units: "£3.50", "$3.5 million", "99p", "5 km", "20°C", "5'11\"", "3 x 5", "50%", "60 mph"."""
+
+import re
+from typing import NamedTuple
+
+from common.text.normalization.numbers import cardinal, number_words, year
+from common.text.normalization.rules import rules
+from common.text.tables import compiled, word_table
+
+
+class _Currency(NamedTuple):
+    one: str
+    several: str
+    hundredth: str = ""  # "" for a currency without a smaller unit
+    hundredths: str = ""
+
+
+_CURRENCIES = {
+    key: _Currency(*names.split("/"))
+    for key, names in (word_table("currencies") | word_table("currency_codes")).items()
+}
+_COUNTRIES = word_table("dollar_countries")
+_MAGNITUDES = word_table("magnitudes")
+_ONE_BEFORE_NOUN = re.compile(r"\b(?:[Aa]n?)\s$")
+_NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
+
+_UNITS = word_table("units")
+# Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
+# or before a mark, never before a word that would make them a name.
+_LOOSE = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
+_PER = word_table("per_units")
+_POWERS = {"2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
+_SCALES = word_table("degree_scales")
+_LEADING_NUMBER = compiled("^<NUMBER>")
+_SINGULAR_AFTER = re.compile(
+    r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between)\b)[a-z]"
+)
+_ARTICLE_BEFORE = re.compile(r"\b(?:an?|the|this|that|each|every|another)\s$", re.IGNORECASE)
+
+
+def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:
+    """Words of one amount; ``singular`` before a noun, "a five dollar bill"."""
+    several = currency.one if singular else currency.several
+    if magnitude:
+        return f"{number_words(quantity)} {_MAGNITUDES[magnitude.lower()]} {several}"
+    whole, _, fraction = quantity.replace(",", "").partition(".")
+    whole = whole or "0"
+    units = f"{number_words(whole)} {currency.one if whole.lstrip('0') == '1' else several}"
+    if not fraction.strip("0"):
+        return units
+    if len(fraction) != 2 or not currency.hundredth:
+        return f"{number_words(quantity)} {several}"
+    small = int(fraction)
+    change = f"{cardinal(small)} {currency.hundredth if small == 1 else currency.hundredths}"
+    return f"{units} {change}" if whole.strip("0") else change
+
+
+def _amounts(match: re.Match) -> str:
+    """One amount, or a range: "$5-10 million", "a US$5 bill", "-£3/hour"."""
+    minus, country, sign, quantity, sign_2, quantity_2, magnitude, per = match.groups()
+    currency = _CURRENCIES[sign]
+    if country:
+        country = _COUNTRIES.get(country.upper(), country) if sign == "$" else country
+        currency = currency._replace(one=f"{country} {currency.one}", several=f"{country} {currency.several}")
+    after = match.string[match.end() :]
+    singular = bool(_ONE_BEFORE_NOUN.search(match.string[: match.start()]) and _NOUN_AFTER.match(after))
+    if quantity_2 is None:
+        words = _amount(quantity, magnitude, currency, singular=singular)
+    elif sign_2 is None:  # the unit and the magnitude are the range's
+        words = f"{number_words(quantity)} to {_amount(quantity_2, magnitude, currency, singular=singular)}"
+    else:
+        words = f"{_amount(quantity, None, currency)} to {_amount(quantity_2, magnitude, _CURRENCIES[sign_2])}"
+    return ("minus " if minus else "") + words + (" per " if per else "")
+
+
+read_money = rules(
+    "money",
+    amounts=_amounts,
+    amount_before=lambda match: _amount(match[1], match[2], _CURRENCIES[match[3]]),
+    amount_after=lambda match: _amount(match[2], match[3], _CURRENCIES[match[1].upper()]),
+    cents=lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["$"]),
+    pence=lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["£"]),
+)
+
+
+def _several(unit: str) -> str:
+    """ "mile per hour" -> "miles per hour"."""
+    head, per, rest = unit.partition(" per ")
+    if head.endswith("foot"):
+        return head.removesuffix("foot") + "feet"
+    return head + ("" if head.endswith(("hertz", "horsepower")) else "s") + per + rest
+
+
+def _quantity(match: re.Match) -> str:
+    """ "5", "-5" or "5-10" in words."""
+    sign, quantity, last = match.group(1, 2, 3)
+    words = {"-": "minus ", "+": "plus "}.get(sign or "", "") + number_words(quantity)
+    return f"{words} to {number_words(last)}" if last else words
+
+
+def _is_one(match: re.Match, gap: str = "") -> bool:
+    """Whether the unit is singular: one of it, or before a noun ("a 5 km run", "a 10-kg bag")."""
+    if match.group(2, 3) == ("1", None) or gap == "-":
+        return True
+    after = _SINGULAR_AFTER.match(match.string[match.end() :])
+    return after is not None and _ARTICLE_BEFORE.search(match.string[: match.start()]) is not None
+
+
+def _full_stop(match: re.Match, dotted: bool) -> str:
+    """The full stop of an abbreviated unit that also ends the sentence."""
+    return "." if dotted and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :]) else ""
+
+
+def _unit(match: re.Match) -> str:
+    _, quantity, _, gap, name, power, per, per_power, stop = match.groups()
+    if name in _LOOSE and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
+        return match[0]
+    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
+        return match[0]
+    one = "square " * name.startswith("sq") + _UNITS[name.split()[-1]]
+    unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else _several(one))
+    if per:
+        unit += f" per {_PER[per]}" + (" squared" if per_power else "")
+    return f"{_quantity(match)} {unit}{_full_stop(match, bool(stop))}"
+
+
+def _inches(match: re.Match) -> str:
+    unit = "inch" if _is_one(match, match[4]) else "inches"
+    return f"{_quantity(match)} {unit}{_full_stop(match, match[0].endswith('.'))}"
+
+
+def _degrees(match: re.Match) -> str:
+    scale = _SCALES.get((match[4] or match[5] or "").lower(), "")
+    words = _quantity(match)
+    if scale == "kelvin":
+        return f"{words} kelvin"
+    one = (match[2], match[3]) == ("1", None) or (not scale and _is_one(match))
+    return f"{words} degree{'' if one else 's'} {scale}".rstrip()
+
+
+def _side(text: str) -> str:
+    """One side of "1920x1080": four digits are read in pairs, as years are."""
+    number = _LEADING_NUMBER.findall(text)[0]
+    words = year(number) if re.fullmatch(r"[1-9][0-9]{3}", number) else number_words(number)
+    unit = text[len(number) :].strip().lower()
+    if unit == "in":
+        return words + " inch"
+    return f"{words} {_several(_UNITS[unit])}" if unit in _UNITS else f"{words} {unit}".strip()
+
+
+def _dimensions(match: re.Match) -> str:
+    joint = " times " if "*" in match[0] else " by "
+    return joint.join(_side(side.strip()) for side in re.split("[*xX]", match[0]))
+
+
+def _inch_sign(match: re.Match) -> str:
+    if match.string.count('"', 0, match.start()) % 2:  # the sign closes a quotation
+        return match[0]
+    return f"{number_words(match[1])} {'inch' if match[1] == '1' else 'inches'}"
+
+
+read_measures = rules(
+    *("heights", "measures"),
+    inch_sign=_inch_sign,
+    quantity=_quantity,
+    degrees=_degrees,
+    dimensions=_dimensions,
+    unit=_unit,
+    inches=_inches,
+)
+
+
+def _bare_unit(match: re.Match) -> str:
+    per = {"km/h": "kilometer per hour", "m/s": "meter per second"}
+    return _several(per.get(match[1]) or _UNITS[match[1]])
+
+
+read_bare_units = rules("bare_units", bare_unit=_bare_unit)

@@ -1,0 +1,116 @@
+"""Numbers in words: cardinals, ordinals, years, decades, decimals and single digits.
+
+A whole number is an int or its digits: 1905, "1905" or "1,905".
+"""
+
+from functools import lru_cache
+
+from common.text.tables import word_table
+
+_BELOW_20 = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS_WORDS = ["", "", *"twenty thirty forty fifty sixty seventy eighty ninety".split()]
+_SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion")
+_IRREGULAR_ORDINALS = word_table("irregular_ordinals")
+LARGEST = 10 ** (3 * len(_SCALES)) - 1  # the largest number that has a name here; others are read digit by digit
+
+
+def _whole(number: int | str) -> int:
+    return int(number.replace(",", "")) if isinstance(number, str) else number
+
+
+def _below_thousand(number: int) -> str:
+    hundreds, rest = divmod(number, 100)
+    words = [f"{_BELOW_20[hundreds]} hundred"] if hundreds else []
+    if rest:
+        tens, units = divmod(rest, 10)
+        words.append(_BELOW_20[rest] if rest < 20 else _TENS_WORDS[tens] + (f" {_BELOW_20[units]}" if units else ""))
+    return " and ".join(words)
+
+
+@lru_cache(maxsize=65536)
+def cardinal(number: int | str) -> str:
+    """104 -> "one hundred and four"; digit by digit above ``LARGEST``."""
+    number = _whole(number)
+    if number < 20:
+        return _BELOW_20[number]
+    if number > LARGEST:
+        return digits(str(number))
+    groups = []  # of three digits, the last first
+    for scale, name in enumerate(_SCALES):
+        if group := number // 1000**scale % 1000:
+            groups.append(f"{_below_thousand(group)} {name}".strip())
+    if 0 < number % 1000 < 100 and len(groups) > 1:
+        groups[0] = "and " + groups[0]
+    return " ".join(reversed(groups))
+
+
+def ordinal(number: int | str) -> str:
+    """22 -> "twenty second"."""
+    head, _, last = cardinal(number).rpartition(" ")
+    regular = last[:-1] + "ieth" if last.endswith("y") else last + "th"
+    return f"{head} {_IRREGULAR_ORDINALS.get(last, regular)}".strip()
+
+
+def year(number: int | str) -> str:
+    """A year of up to four digits: 1905 "nineteen oh five", 1900 "nineteen hundred", 2007 "two thousand seven"."""
+    number = _whole(number)
+    if number < 1000 or number > 9999 or number % 1000 == 0:
+        return cardinal(number)
+    if number % 1000 < 10:
+        return f"{cardinal(number // 1000)} thousand {cardinal(number % 10)}"
+    first, last = divmod(number, 100)
+    return f"{cardinal(first)} {two_digits(last)}"
+
+
+def two_digits(number: int | str) -> str:
+    """The last two digits of a year: 5 "oh five", 99 "ninety nine", 0 "hundred"."""
+    number = _whole(number)
+    return f"{'oh ' if number < 10 else ''}{cardinal(number)}" if number else "hundred"
+
+
+def written_year(text: str) -> str:
+    """A year of four or two digits: "05" -> "oh five"."""
+    return year(text) if len(text) == 4 else two_digits(text)
+
+
+def digits(text: str) -> str:
+    """Every digit of ``text`` by itself: "0958" -> "zero nine five eight"; other characters are skipped."""
+    return " ".join(_BELOW_20[int(character)] for character in text if character in "0123456789")
+
+
+def identifier(text: str) -> str:
+    """The number of a room, a road or an aircraft: 747 "seven forty seven", 101 "one oh one", 66 "sixty six"."""
+    if text.startswith("0") or len(text) > 4:
+        return digits(text)
+    if len(text) == 3 and text[1:] != "00":
+        return f"{cardinal(text[0])} {two_digits(text[1:])}"
+    return year(text)
+
+
+def number_words(text: str) -> str:
+    """A written number: "1,234.50" -> "one thousand two hundred and thirty four point five zero"."""
+    whole, point, fraction = text.replace(",", "").partition(".")
+    if len(whole) > len(str(LARGEST)) or (len(whole) > 1 and whole[0] == "0"):  # 007, and numbers without a name
+        words = digits(whole)
+    else:
+        words = cardinal(int(whole)) if whole else ""
+    return f"{words} point {digits(fraction)}".strip() if point else words
+
+
+def plural(words: str) -> str:
+    """Several of a number: "sixty" -> "sixties", "six" -> "sixes", "nineteen hundred" -> "nineteen hundreds"."""
+    if words.endswith("y"):
+        return words[:-1] + "ies"
+    return words + ("es" if words.endswith("x") else "s")
+
+
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+
+
+def roman(numeral: str) -> int:
+    """A Roman numeral's number: "XIV" -> 14."""
+    values = [_ROMAN_DIGITS[letter] for letter in numeral.upper()]
+    return sum(one if one >= after else -one for one, after in zip(values, [*values[1:], 0]))

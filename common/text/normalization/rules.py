@@ -1,0 +1,90 @@
+"""Rules that write out what is no word, as rules.txt describes them."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from common.text.normalization.numbers import (
+    cardinal,
+    digits,
+    identifier,
+    number_words,
+    ordinal,
+    plural,
+    roman,
+    two_digits,
+    year,
+)
+from common.text.tables import rule_lines, table_text, word_table
+
+Words = Callable[[re.Match], str]
+
+_SHARED = (cardinal, digits, identifier, number_words, ordinal, plural, roman, two_digits, year)
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower, **{one.__name__: one for one in _SHARED}}
+
+_OPTIONAL = re.compile(r"\[([^]]*)\]")
+_FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
+
+
+def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
+    """Apply the rules of these names, one after the other; ``functions`` are those that they name."""
+    lists = []
+    for name in names:
+        lines, signs = rule_lines(name)
+        steps = [(pattern, _replacement(words, functions)) for pattern, words in lines]
+        lists.append((re.compile(f"[{re.escape(signs)}]" if signs else ""), steps))
+
+    def apply(text: str) -> str:
+        for needed, steps in lists:
+            if needed.search(text):
+                for pattern, words in steps:
+                    text = pattern.sub(words, text)
+        return text
+
+    return apply
+
+
+def _replacement(words: str, functions: dict[str, Callable[[Any], str]]) -> str | Words:
+    if "{" not in words:
+        return words
+    pieces: list[Words] = []
+    for index, part in enumerate(_OPTIONAL.split(words)):  # odd ones stood in brackets
+        fields = [_field(name, readers, functions) for name, readers in _FIELD.findall(part)]
+        texts = _FIELD.sub("\0", part).split("\0")
+        pieces.append(_joined(texts, fields, is_optional=index % 2 == 1))
+    return pieces[0] if len(pieces) == 1 else lambda match: "".join(piece(match) for piece in pieces)
+
+
+def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Words:
+    def words(match: re.Match) -> str:
+        values = [field(match) for field in fields]
+        if is_optional and not any(values):
+            return ""
+        return texts[0] + "".join(value + text for value, text in zip(values, texts[1:]))
+
+    return words
+
+
+def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) -> Words:
+    """What {name} gives, a function of the match, or {2:reader:reader} of a group."""
+    if not name.isdigit():
+        return functions[name]
+    group, chain = int(name), [_reader(reader, functions) for reader in readers.split(":")[1:]]
+
+    def words(match: re.Match) -> str:
+        value: Any = match[group] or ""
+        for read in chain if value else ():
+            value = read(value)
+        return str(value)
+
+    return words
+
+
+def _reader(name: str, functions: dict[str, Callable[[Any], str]]) -> Callable[[Any], Any]:
+    """A function, other rules, or what a table gives for words in these or in small letters."""
+    if read := functions.get(name) or _FUNCTIONS.get(name):
+        return read
+    if " => " in table_text(name):
+        return rules(name)
+    table = word_table(name)
+    return lambda words: table.get(words) or table[words.lower()]
