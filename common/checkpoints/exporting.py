@@ -38,14 +38,14 @@ def write_onnx(
     """Trace a part, and write it as ONNX with its description; ``quantize`` changes the traced file."""
     import onnx  # takes long to import, as the exporter does
 
-    form = OnnxForm(part.module, tuple(part.signature.inputs))
+    form = OnnxForm(part.module, tuple(part.inputs))
     if part.onnx_form is not None:
         form = part.onnx_form(quantize is not None)
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
-    given = dict(zip(part.signature.inputs, example))
+    given = dict(zip(part.inputs, example))
     axes = {
         name: {index: size for index, size in enumerate(shape) if isinstance(size, str)}
-        for name, shape in (*part.signature.inputs.items(), *part.signature.outputs.items())
+        for name, shape in (*part.inputs.items(), *part.outputs.items())
     }
     with writing(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
@@ -54,7 +54,7 @@ def write_onnx(
             ({name: given[name] for name in form.inputs},),
             str(path),
             input_names=list(form.inputs),
-            output_names=list(part.signature.outputs),
+            output_names=list(part.outputs),
             dynamic_axes=axes,
             opset_version=OPSET,
             dynamo=False,  # the newer exporter takes twenty times as long for the same graph
@@ -79,10 +79,10 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
     """Write a part as ``onnx`` or ``torchscript``, run the file, and return its `largest_difference`."""
     if format == "onnx":
         write_onnx(path, part, description)
-        return largest_difference(OnnxRunner(path, part.signature), part)
+        return largest_difference(OnnxRunner(path, part.outputs), part)
     write_torchscript(path, part, description)
     # Code in TorchScript is run: of this file alone, which has just been written.
-    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.signature.outputs)), part)
+    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
@@ -108,10 +108,10 @@ def largest_difference(run: Runner, part: Part) -> float:
     Raises:
         InputError: outputs have other shapes.
     """
-    reference, differences = ModuleRunner(part.module, list(part.signature.outputs)), []
+    reference, differences = ModuleRunner(part.module, list(part.outputs)), []
     for n_batch, length in SHAPES:
         values = part.examples(n_batch, length, torch.Generator().manual_seed(_SEED + length))
-        inputs = dict(zip(part.signature.inputs, values))
+        inputs = dict(zip(part.inputs, values))
         made = run(inputs)
         for name, expected in reference({key: value.clone() for key, value in inputs.items()}).items():
             if made[name].shape != expected.shape:
@@ -141,14 +141,14 @@ def write_quantized(
     if quantization.calibrated:
         assert part.onnx_form is not None
         names = part.onnx_form(True).inputs
-        shown = [dict(zip(part.signature.inputs, example)) for example in quantization.examples(mels[::2])]
+        shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
         examples = [{name: example[name] for name in names} for example in shown]
         quantize = partial(_quantize_convolutions, examples=examples)
     logging.disable(logging.WARNING)  # that a file was not prepared by another tool first, which changes nothing
     write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
     logging.disable(logging.NOTSET)
-    compared = [dict(zip(part.signature.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
-    return mel_distance(OnnxRunner(path, part.signature), part, compared, audio)
+    compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
+    return mel_distance(OnnxRunner(path, part.outputs), part, compared, audio)
 
 
 def _quantize_products(path: Path, within: str) -> None:
@@ -189,8 +189,8 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
 
     ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
     """
-    extractor = None if "mel" in part.signature.outputs else MelExtractor(audio)
-    reference, distances = ModuleRunner(part.module, list(part.signature.outputs)), []
+    extractor = None if "mel" in part.outputs else MelExtractor(audio)
+    reference, distances = ModuleRunner(part.module, list(part.outputs)), []
     for example in examples:
         pair = (run(example), reference(example))
         mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]

@@ -15,7 +15,7 @@ from common.checkpoints.checkpoint import (
     saved_checkpoints,
 )
 from common.checkpoints.exported import METADATA_KEY, payload_of, read_description
-from common.checkpoints.layout import with_state_dict
+from common.checkpoints.layout import published_state, with_state_dict
 from common.errors import CheckpointError, reason, shown
 from common.files import check_file
 from common.registry import available_models, get_model
@@ -133,10 +133,12 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         CheckpointError: it is of none, or damaged.
     """
     payload = with_state_dict(payload)
+    given = payload.get("state_dict")
+    state = published_state(given) if isinstance(given, dict) else {}
     for name in available_models():
         read = get_model(name).read_published
         try:
-            checkpoint = read and read(payload, path=path, training=training)
+            checkpoint = read and read(state, payload, path=path, training=training)
         except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:
