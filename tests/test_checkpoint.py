@@ -224,7 +224,6 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
         ("config/audio/loudness", -23.0, "config.audio: loudness: unknown key"),
         ("config/audio/n_mels", "80", "config.audio: n_mels: Input should be a valid integer, got '80'"),
         ("config/text/input_type", "words", "config.text: input type 'words': expected one of char, phone, pf"),
-        ("config/text/speakers", ["a", "b", "c"], "names of 3 speakers, expected at most 2"),
         ("config/model/width", 3, "config.model: width: unknown key"),
         ("model", "Tacotron9000", "of the model 'Tacotron9000', expected one of"),
         ("stripped", {"dtype": "float16", "for": 1}, "a damaged checkpoint (TypeError: "),

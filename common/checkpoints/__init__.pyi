@@ -14,7 +14,7 @@ from .checkpoint import (
     saved_checkpoints as saved_checkpoints,
     strip_checkpoint as strip_checkpoint,
 )
-from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
+from .conversion import convert_checkpoint as convert_checkpoint
 from .exported import (
     WAVE as WAVE,
     ExportedFile as ExportedFile,

@@ -65,23 +65,6 @@ def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def check_configs(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
-    """Return the checkpoint, whose configs are right.
-
-    Raises:
-        CheckpointError: the model is unknown, its configuration is wrong, or it names more speakers than it has.
-    """
-    if checkpoint.model not in (known := available_models()):
-        raise CheckpointError(f"{where}: of the model {shown(checkpoint.model)}, expected one of {', '.join(known)}")
-    spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=f"{where}: config.model", error=CheckpointError)
-    names = () if checkpoint.text is None else checkpoint.text.speakers
-    n_speakers = getattr(spec.inference, "n_speakers", None)
-    if n_speakers is not None and len(names) > n_speakers(config):
-        raise CheckpointError(f"{where}: names of {len(names)} speakers, expected at most {n_speakers(config)}")
-    return checkpoint
-
-
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, complete."""
     payload = {
@@ -97,20 +80,26 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
-    """The checkpoint that a dict as `save_checkpoint` writes it holds; raises as `check_configs`.
+    """The checkpoint that a dict as `save_checkpoint` writes it holds.
 
     ``training=False`` leaves out the training state.
+
+    Raises:
+        CheckpointError: the model is unknown, or its configuration, mels or text are wrong; names the field.
     """
-    config, stripped, networks = payload["config"], payload.get("stripped"), payload["networks"]
+    model, config, networks = payload["model"], payload["config"], payload["networks"]
+    if model not in (known := available_models()):
+        raise CheckpointError(f"{where}: of the model {shown(model)}, expected one of {', '.join(known)}")
+    from_plain(get_model(model).config, config["model"], where=f"{where}: config.model", error=CheckpointError)
     audio = from_plain(AudioConfig, config["audio"], where=f"{where}: config.audio", error=CheckpointError)
     text = config["text"]
     if text is not None:
         text = from_plain(TextConfig, text, where=f"{where}: config.text", error=CheckpointError)
-    if stripped is not None:
+    if (stripped := payload.get("stripped")) is not None:
         stripped = Stripped(**stripped)
         networks = {name: as_float32(state) for name, state in networks.items()}
-    checkpoint = Checkpoint(
-        payload["model"],
+    return Checkpoint(
+        model,
         config["model"],
         audio,
         text,
@@ -122,7 +111,6 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
         stripped=stripped,
         layout=payload.get("layout", OWN_LAYOUT),
     )
-    return check_configs(checkpoint, where=where)
 
 
 class PartialFileError(CheckpointError):

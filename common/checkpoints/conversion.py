@@ -1,6 +1,6 @@
 """Foreign checkpoints made ours: recognized by content, compared with the model, and nothing lost without a word."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,6 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
 _SEED = 1234  # of weights that a partial file lacks
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """What became of a file."""
-
-    checkpoint: Checkpoint
-    changes: tuple[str, ...]  # what was made up or left out, a line each; without ``partial`` none is of weights
 
 
 class _Recorded(dict[str, Any]):
@@ -41,9 +33,10 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoint, tuple[str, ...]]:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
+    Returns a line on each thing that was made up or left out too; without ``options.partial`` none is of weights.
     With ``options.partial`` weights that the file lacks are as in a new network, and those that the model does not have
     are left out.
 
@@ -71,7 +64,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     elif "optimizer" in payload or "optim_g" in payload:
         changes += ("the training state is left out, as it is of other weights",)
     changes += _left_over(recorded, where=path, partial=options.partial)
-    return Conversion(checkpoint, changes)
+    return checkpoint, changes
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:

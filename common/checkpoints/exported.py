@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,7 @@ Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or 
 WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 
 
-class Runner(Protocol):
-    """A part of an exported network, ready to run."""
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Outputs by their names."""
+Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 
 
 class OnnxRunner:

@@ -22,21 +22,19 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         CheckpointError: it is none, damaged, or another program's.
     """
     exported, checkpoint = read_model(path)
+    training: dict[str, Any] | None = None
+    more: dict[str, Any] = {}
     if exported is None:
-        return _inspected(path, *_loaded(path), dtypes=_stored_dtypes(path))
-    said = exported.description
-    shapes = {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
-    facts = {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"], "dtypes": {}, **shapes}
-    # Its network's name, whose weights the checkpoint does not have.
-    return _inspected(path, replace(checkpoint, networks={said["network"]: {}}), None, **facts)
-
-
-def _inspected(
-    path: Path, checkpoint: Checkpoint, training: dict[str, Any] | None, **more: Any
-) -> tuple[Checkpoint, dict[str, Any]]:
-    """The checkpoint, and the facts that all files have, with ``more``."""
+        checkpoint, training = _loaded(path)
+        more["dtypes"] = _stored_dtypes(path)
+    else:
+        said = exported.description
+        more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"], "dtypes": {}}
+        more |= {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
+        # Its network's name, whose weights the checkpoint does not have.
+        checkpoint = replace(checkpoint, networks={said["network"]: {}})
     spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=str(path))
+    networks = new_networks(checkpoint, where=str(path))
     return checkpoint, {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -45,9 +43,9 @@ def _inspected(
         "layout": checkpoint.layout,
         "foreign": checkpoint.layout not in (OWN_LAYOUT, SAFETENSORS_LAYOUT),
         "stripped": None if checkpoint.stripped is None else to_plain(checkpoint.stripped),
-        "config": to_plain(config),
+        "config": to_plain(from_plain(spec.config, checkpoint.config, where=str(path))),
         "assumed_config": list(checkpoint.assumed_config),
-        "parameters": _parameters(checkpoint, where=str(path)),
+        "parameters": {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks},
         "audio": to_plain(checkpoint.audio),
         "assumed_audio": list(checkpoint.assumed),
         "text": None if checkpoint.text is None else to_plain(checkpoint.text),
@@ -73,12 +71,6 @@ def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
         }
         training = {"epoch": state["epoch"], "iteration": state["iteration"], "optimizers": optimizers}
     return checkpoint, training
-
-
-def _parameters(checkpoint: Checkpoint, *, where: str) -> dict[str, int]:
-    """How many numbers each network trains."""
-    networks = new_networks(checkpoint, where=where)
-    return {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks}
 
 
 def _stored_dtypes(path: Path) -> dict[str, int]:

@@ -82,15 +82,25 @@ def load_networks(
         if not checkpoint.has_ema:
             raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
         weights = {**weights, **(checkpoint.ema or {})}
-    networks, config = _built(checkpoint, where=where, inference=True)
+    networks = new_networks(checkpoint, where=where, device="cpu", inference=True)
     load_weights(networks, weights, where=where)
+    config = from_plain(get_model(checkpoint.model).config, checkpoint.config, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
-def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> Networks:
-    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
-    with torch.device(device):
-        return _built(checkpoint, where=where, inference=len(checkpoint.networks) == 1)[0]
+def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", inference: bool = False) -> Networks:
+    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone.
+
+    With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
+    """
+    spec = get_model(checkpoint.model)
+    config = from_plain(spec.config, checkpoint.config, where=where)
+    inference = inference or len(checkpoint.networks) == 1
+    try:
+        with torch.device(device), naming_errors(where, error=CheckpointError):
+            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference)
+    except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
+        raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
 
 def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
@@ -99,41 +109,19 @@ def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
     load_weights({name: built[name] for name in checkpoint.networks if name in built}, checkpoint.networks, where=where)
 
 
-def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Networks, Any]:
-    """A checkpoint's networks with new weights, and their ModelConfig."""
-    spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=where)
-    try:
-        with naming_errors(where, error=CheckpointError):
-            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
-    except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
-        raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
-
-
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
-    """The network that infers, with weight norm folded and the like, and its ModelConfig."""
-    device = torch.device(device)
-    if loaded.exported is not None:
-        return _from_exported(loaded, loaded.exported, device=device)
-    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
-    network: Any = next(iter(networks.values()))
-    network.prepare_for_inference()
-    return network, config
-
-
-def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
-    """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
-    runs_on_cpu = any(one.exported is not None for one in opened)
-    return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
-
-
-def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
-    """What infers by an exported file, and its ModelConfig.
+    """The network that infers, with weight norm folded and the like, and its ModelConfig.
 
     Raises:
-        OptionError: they are for other programs, or the device is not the CPU.
+        CheckpointError: as `load_networks`.
+        OptionError: an exported file is for other programs, or the device is not the CPU.
     """
-    spec = loaded.spec
+    spec, exported, device = loaded.spec, loaded.exported, torch.device(device)
+    if exported is None:
+        networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
+        network: Any = next(iter(networks.values()))
+        network.prepare_for_inference()
+        return network, config
     if spec.from_exported is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
@@ -142,6 +130,12 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
     parts = exported.parts()
     runners = {name: OnnxRunner(one.path, one.description["outputs"], one.session) for name, one in parts.items()}
     return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+
+
+def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
+    """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
+    runs_on_cpu = any(one.exported is not None for one in opened)
+    return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
 
 
 def load_weights(networks: Networks, weights: Weights, *, where: str, kind: str = "weights") -> None:

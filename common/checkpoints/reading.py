@@ -6,14 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import (
-    FORMAT_VERSION,
-    SAFETENSORS_LAYOUT,
-    Checkpoint,
-    check_configs,
-    read_own,
-    saved_checkpoints,
-)
+from common.checkpoints.checkpoint import FORMAT_VERSION, SAFETENSORS_LAYOUT, Checkpoint, read_own, saved_checkpoints
 from common.checkpoints.exported import METADATA_KEY, payload_of, read_description
 from common.checkpoints.layout import published_state, with_state_dict
 from common.errors import CheckpointError, reason, shown
@@ -142,7 +135,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:
-            return check_configs(checkpoint, where=str(path))
+            return checkpoint
     raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {shown(list(payload))[1:-1]})")
 
 
