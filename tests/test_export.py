@@ -281,16 +281,6 @@ def test_an_existing_file_is_left_alone(folder: Path):
     assert (folder / "voice.onnx").read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
-def test_options_that_an_exported_file_cannot_follow_are_refused(
-    folder: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("CPU_BFLOAT16", "true")
-    words = ["--fastpitch", str(folder / "voice.onnx"), "--text", "a", "-o", str(tmp_path)]
-    with pytest.raises(OptionError, match=rf"{option}: .*voice\.onnx .*leave it out"):
-        inference.main([*words, option])
-
-
 def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
     for suffix in SUFFIXES.values():
         content = (folder / f"voice{suffix}").read_bytes()
