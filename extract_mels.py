@@ -39,8 +39,9 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
     audio, corpus = read_options(args, AudioOptions), args.dataset_path
 
     def audio_of(rate: int | None) -> AudioConfig:
-        is_known = rate is None or audio.sampling_rate or audio.of_corpus(corpus) is not None
-        return extraction.mel_settings(audio if is_known else replace(audio, sampling_rate=rate), corpus=corpus)
+        is_known = rate is None or "sampling_rate" in audio.values or audio.of_corpus(corpus) is not None
+        suited = audio if is_known else replace(audio, values=audio.values | {"sampling_rate": rate})
+        return extraction.mel_settings(suited, corpus=corpus)
 
     options, limits = read_options(args, ReportOptions), read_options(args, Limits)
     audio_of(None)  # wrong options are reported first
