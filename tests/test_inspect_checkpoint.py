@@ -159,8 +159,6 @@ def test_an_exported_file_is_described_as_its_checkpoint_with_its_inputs_and_out
     onnx_file = found["onnx"]
     assert onnx_file["inputs"]["tokens"] == {"shape": ["batch", "tokens"]}
     assert onnx_file["outputs"]["mel"]["shape"] == ["batch", 16, "frames"]
-    # Pitch statistics are stored too; what is constant for the whole file is folded.
-    assert abs(onnx_file["dtypes"]["float32"] / checkpoint["dtypes"]["float32"] - 1) < 0.05
 
 
 def test_what_is_no_checkpoint_is_one_line(exported: Path, tmp_path: Path):
