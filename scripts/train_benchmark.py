@@ -26,7 +26,7 @@ from scripts.launch import (
     run_or_print,
     variable,
 )
-from scripts.voices import VoiceFiles, find_voice
+from scripts.voices import VoiceFiles
 
 _OWN_LOGS = "each run has a log of its own in OUTPUT_DIR; leave it out"
 
@@ -264,7 +264,7 @@ class BenchmarkVariables(Device):
 
 def benchmark(environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
-    subjects = ("train", "inference", "serving", "feed", "gpu")
+    subjects = ("train", "inference", "feed", "gpu")
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
@@ -279,8 +279,6 @@ def benchmark(environ: dict[str, str], words: list[str]) -> None:
         if gpus > 1:
             launcher[1:1] = [*TORCHRUN, "--standalone", "--nproc-per-node", str(gpus)]
         flags = [*given(batch_size=own.batch_size, accumulation=own.accumulation), *["--cuda"] * min(gpus, 1)]
-    elif what == "serving":
-        flags = [*find_voice(environ, words).words(), *own.flags()]
     elif what == "feed":
         flags = replace(own, amp=False, ema=None).flags()
     exec_or_print([*launcher, *flags, *words])
