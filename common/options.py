@@ -271,11 +271,14 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str]) -> Any:
-    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`."""
+def read_variables(kind: type, environ: Mapping[str, str], *, without: Collection[str] = (), **others: Any) -> Any:
+    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`.
+
+    Fields ``without`` keep their defaults; ``others`` are the values of further fields.
+    """
     parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, kind)
-    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind)
+    add_options(parser, kind, without=without)
+    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind, **others)
 
 
 def words_of_variables(
@@ -286,15 +289,19 @@ def words_of_variables(
     Variables that are empty are not set. Fields ``without`` are left out.
 
     Raises:
-        OptionError: names the variable whose value is none of its option.
+        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is None or action.dest in without:
             continue
-        for name in [one for one in variables_of(known) if environ.get(one)][:1]:
+        found = [one for one in variables_of(known) if environ.get(one)]
+        for name in found[:1]:
             words += _words_of_variable(name, environ[name], action, known)
+        for other in found[1:]:
+            if environ[other] != environ[found[0]]:
+                raise OptionError(f"{other}={environ[other]}: {found[0]}={environ[found[0]]} is set too; leave one out")
     return words
 
 

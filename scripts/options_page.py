@@ -19,8 +19,9 @@ from unittest.mock import patch
 
 from common.cli import ArgumentParser, run
 from common.files import read_text, write_text
-from common.options import option_of, options_of as declared_options, words_of_value
+from common.options import option_of, words_of_value
 from common.registry import available_models, get_model
+from scripts.launch import REMOVED
 from scripts.start import all_scripts, variables_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -147,7 +148,7 @@ def variables_part(_: str) -> str:
             for variable, default, meaning, models in variables_of(script)
         ]
         text += f"\n### {name}.sh\n" + table("variable | default | meaning", rows)
-        text += f"\nThe variables of {script.calls} apply too.\n" if script.calls else ""
+        text += "\nThe variables of scripts/train.sh apply too.\n" if script.trains else ""
     return text
 
 
@@ -172,12 +173,11 @@ def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
     for script, one in sorted(all_scripts().items()):
-        for kind, models in one.variables.items():
-            for field, _, known in declared_options(kind):
-                for name in (name for name in known.published if name[0] != "-"):
-                    found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
-        for name, reason in one.removed.items():
-            found.setdefault((name, reason), {})[script] = ()
+        for _, field, known, _, models in one.declarations():
+            for name in (name for name in known.published if name[0] != "-"):
+                found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
+        for name in one.removed.split():
+            found.setdefault((name, REMOVED[name]), {})[script] = ()
     rows = []
     for (name, here), by_script in sorted(found.items()):
         models = {model: None for models in by_script.values() for model in models}

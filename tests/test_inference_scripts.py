@@ -40,9 +40,3 @@ def test_a_list_of_mels_or_recordings_needs_no_voice(tmp_path, header):
         assert (done.returncode, done.stderr) == (0, "")
         assert "--hifigan h.pt" in done.stdout
         assert "--fastpitch" not in done.stdout and "--speaker" not in done.stdout
-
-
-def test_a_lists_name_may_begin_with_a_hyphen_and_a_digit():
-    done = shell("inference_example.sh", DRY_RUN="1", TACOTRON2="t.pt", PHRASES="-1.tsv")
-    assert done.returncode == 0 and "/audio_-1_fp32" in done.stdout
-    assert done.stderr == "note: Griffin-Lim makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder\n"

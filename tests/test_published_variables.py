@@ -125,16 +125,6 @@ def test_jaspers_positions_are_those_of_the_other_scripts_too():
     assert (str(args.model_config), str(args.checkpoint_path)) == (CONFIG, "j.pt")
 
 
-@pytest.mark.parametrize("script", ["train", "train_benchmark", "inference_benchmark", "inference_example"])
-def test_arguments_that_are_no_options_are_refused_where_they_mean_nothing(script: str):
-    result = run_bash(ROOT / f"scripts/{script}.sh", "/data", DRY_RUN="1")
-    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
-    assert result.stderr.startswith("error: /data: expected options; only Jasper's scripts take DATASET_PATH ")
-    result = run_bash(ROOT / f"scripts/{script}.sh", *POSITIONS, "more", MODEL="Jasper", DRY_RUN="1")
-    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
-    assert result.stderr.startswith("error: more: expected options after DATASET_PATH MODEL_CONFIG OUTPUT_DIR CHECKPO")
-
-
 def test_the_programs_take_what_the_published_settings_become():
     settings = {"PHONE": "true", "APPEND_SPACES": "true", "LOAD_PITCH_FROM_DISK": "true", "KL_LOSS_WARMUP": "99"}
     settings |= {"EPOCHS_THIS_JOB": "7", "LOG_FILE": "log.json", "CUDNN_BENCHMARK": "true", "NUM_GPUS": "1"}

@@ -73,7 +73,9 @@ class OutputOptions:
         "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=STREAM_FORMATS
     )
     quiet: bool = option(False, "print warnings and errors alone")
-    log_file: Path | None = option(None, "log of the figures; nvlog_infer.json in --output if not given", writes=True)
+    log_file: Path | None = option(
+        None, "log of the figures; nvlog_infer.json in --output if not given", writes=True, variable="LOG_FILE"
+    )
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
     plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
     subtitles: str | None = option(
@@ -109,7 +111,9 @@ class SpeakingOptions(EmaOptions):
     seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
     fade_out: int = option(FADE_OUT, "frames at the end of each utterance that fade to silence", least=0)
     speaker: str | None = option(
-        None, "number or name of the speaker, where neither the list nor the prosody says it; the first if not given"
+        None,
+        "number or name of the speaker, where neither the list nor the prosody says it; the first if not given",
+        variable="SPEAKER",
     )
     griffin_lim_iters: int | None = option(
         None,
@@ -122,7 +126,12 @@ class SpeakingOptions(EmaOptions):
         choices=VOCODER_PITCHES,
     )
     denoising_strength: float = option(
-        0.0, "how much of a vocoder's own noise is subtracted; 0.005 is a little", least=0, most=100, published=("-d",)
+        0.0,
+        "how much of a vocoder's own noise is subtracted; 0.005 is a little",
+        least=0,
+        most=100,
+        variable="DENOISING",
+        published=("-d",),
     )
     accept_audio_differences: tuple[str, ...] = option(
         (),
@@ -142,7 +151,7 @@ class AccelerationOptions:
         "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
         choices=("auto", "pytorch", "onnx"),
     )
-    torchscript: bool = option(False, "compile the networks to TorchScript")
+    torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
     cuda_graphs: bool = option(False, "record the vocoder's work for each length, rounded up, on a GPU")
     length_buckets: int = option(
@@ -159,9 +168,11 @@ class AccelerationOptions:
 class MeasuringOptions:
     """How a list is batched and measured."""
 
-    batch_size: int = option(64, "phrases at once", names=("-bs",), least=1)
-    repeats: int = option(1, "speak the list so often, to measure it", least=1)
-    warmup_steps: int = option(0, "batches to speak before measuring begins", least=0)
+    batch_size: int = option(64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",))
+    repeats: int = option(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
+    warmup_steps: int = option(
+        0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
     include_warmup: bool = option(False, f"the same as --warmup-steps {WARMUP_STEPS}")
     benchmark: bool = option(
         False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
@@ -200,19 +211,14 @@ class CommandOptions:
     def __post_init__(self) -> None:
         kept, output = self.kept, self.kept.output
         measures = not kept.quiet and (self.measuring.repeats > 1 or self.measuring.benchmark)
-        if output is None and kept.log_file is None and not measures:
+        writes = output is not None and (not kept.no_audio or any(getattr(kept, name) for name in _BESIDE))
+        if not writes and kept.log_file is None and not measures:
             raise OptionError(
-                "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure"
+                "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark, --repeats or "
+                "--log-file to measure"
             )
         if self.source.list is not None and output is not None and kept.names_sound:
             raise OptionError(f"--output {output}: expected a folder; files are named in the list: {output.name}|text")
-        if self.source.list is not None and output == STANDARD:
-            raise OptionError("--output - is for one text: --text, --prosody or --input -")
-        beside = [name for name in _BESIDE if getattr(kept, name)]
-        if beside and output in (None, STANDARD):
-            raise OptionError(f"{option_of(beside[0])} needs --output with a file or folder to save them in")
-        if output is not None and kept.no_audio and not beside:
-            raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
 
     @property
     def n_warmup(self) -> int:
