@@ -17,8 +17,6 @@ import inference
 from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import OptionError
-from common.synthesis import load_voice
 from scripts import export_model
 
 CPU = torch.device("cpu")
@@ -89,12 +87,6 @@ def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_p
     sounds = [speak(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)]
     assert np.abs(sounds[0]).max() > 0.01
     np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
-
-
-def test_a_stream_is_the_sound_of_the_whole(folder: Path):
-    voice = load_voice(folder / "voice.pt", folder / "harmonic.onnx", device="cpu")
-    streamed = torch.cat(list(voice.stream(TEXT * 3)))
-    torch.testing.assert_close(streamed, voice.speak(TEXT * 3).wave, atol=1e-5, rtol=0)
 
 
 def test_the_speaker_without_pytorch_speaks_with_it(folder: Path, tmp_path: Path):
