@@ -89,8 +89,3 @@ class TrainingOptions:
     )
     dataset_path: Path = Path()
     seed: int = 0
-
-    @property
-    def amp_grouped_conv(self) -> bool:
-        """Whether grouped convolutions are computed in mixed precision too."""
-        return not self.no_amp_grouped_conv

@@ -9,7 +9,7 @@ from common.options import option
 from common.training.options import RunOptions, SelectionMetric
 
 if TYPE_CHECKING:
-    from jasper.config import JasperSettings
+    from jasper.yaml_config import JasperSettings
 
 LR_POLICIES = ("exponential", "polynomial", "legacy")
 RECIPE = RunOptions(

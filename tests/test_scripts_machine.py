@@ -51,7 +51,6 @@ ONE_PROCESS = {
     "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
     "train_digits.sh": {},
     "benchmark.sh feed": {},
-    "benchmark.sh serving": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},
     "train_benchmark_waveglow.sh": {},
 }

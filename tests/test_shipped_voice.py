@@ -52,12 +52,6 @@ def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tm
     assert "no checkpoint" not in capsys.readouterr().out
 
 
-def test_mels_alone_need_no_vocoder(filled: Path, tmp_path: Path, capsys):
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "m"), "--no-audio", "--save-mels"]) == 0
-    assert loading.VOCODER not in capsys.readouterr().out
-    assert list((tmp_path / "m" / "mels").iterdir())
-
-
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
     assert shipped_vocoder(AUDIO) is not None and shipped_vocoder(replace(AUDIO, framing="aligned")) is None
     save_voice(filled / loading.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))

@@ -90,7 +90,7 @@ def test_the_context_of_hifigan_is_how_far_its_samples_depend_on_the_mel(config:
     assert (read[0], read[-1]) == (middle - context, middle + context)
 
 
-@pytest.mark.parametrize("n_frames", [1, 5, 16, 29, 30, 47, 48, 100, 1722, 4096, 20_000])
+@pytest.mark.parametrize("n_frames", [1, 16, 29, 48, 100, 4096, 20_000])
 @pytest.mark.parametrize("context", [0, 1, 13, 99, 700])
 def test_pieces_follow_each_other_start_small_and_stay_bounded(n_frames: int, context: int):
     pieces = list(plan_pieces(n_frames, context=context))

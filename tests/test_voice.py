@@ -171,7 +171,6 @@ def test_what_is_edited_in_a_table_is_what_is_spoken(voice: Voice):
     [
         ({"symbol": "ŋŋ"}, r"prosody: symbol 'ŋŋ' is not in symbol set english_basic"),
         ({"frames": -1}, r"table: no prosody table: utterances\[0\].words\[0\].symbols\[0\].frames: .*got -1"),
-        ({"tempo": 1}, r"symbols\[0\].tempo: "),
     ],
 )
 def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: str):
@@ -181,19 +180,15 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
     assert "\n" not in str(error.value)
 
 
-def test_a_table_of_another_kind_is_refused(voice: Voice, tmp_path: Path):
+def test_a_table_of_another_kind_is_refused(voice: Voice):
     content = voice.speak("Go on now.").table.model_dump(mode="json")
     for name, value, reason in (
         ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
         ("symbol_set", "ipa", "symbol_set ipa, expected the voice's, english_basic"),
-        ("utterances", [], "utterances: .*at least 1"),
         ("format", "other", "format: "),
     ):
         with pytest.raises(InputError, match=reason):
             voice.speak(parse_prosody(content | {name: value}, where="table"))
-    (tmp_path / "broken.json").write_bytes(b"{")
-    with pytest.raises(InputError, match=r"broken\.json.*not JSON"):
-        load_prosody(tmp_path / "broken.json")
 
 
 def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tmp_path: Path, capsys):
@@ -217,9 +212,7 @@ def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tm
         (" \n", {}, "empty text"),
         ("Go.", {"speaker": "carol"}, "speaker 'carol', expected a number from 0 to 1 or one of ann, bob"),
         ("Go.", {"pace": 0}, "pace 0: expected a factor"),
-        ('<voice name="carol">Go.</voice>', {}, "speaker 'carol'"),
         ('<prosody rate="often">Go.</prosody>', {}, "line 1, column 1"),
-        ("<b>Go.</b>", {}, "is markup"),
     ],
 )
 def test_what_cannot_be_spoken_says_why(voice: Voice, text: str, options: dict, reason: str):

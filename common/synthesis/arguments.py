@@ -36,7 +36,8 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found["griffin_lim_iters"] = not vocoders
     found["speaker"] = any(one.n_speakers for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
-    found["vocoder_pitch"] = generators and any(one.takes_pitch for one in vocoders)
+    tells_pitch = any("pitch" in one.phrase_columns for one in generators)
+    found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
     found["torchscript"] = any(one.to_torchscript for one in every)
     found["compile"] = any(one.not_compilable is None for one in every)
     return {name for name, is_supported in found.items() if not is_supported}

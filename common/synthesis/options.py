@@ -211,19 +211,14 @@ class CommandOptions:
     def __post_init__(self) -> None:
         kept, output = self.kept, self.kept.output
         measures = not kept.quiet and (self.measuring.repeats > 1 or self.measuring.benchmark)
-        if output is None and kept.log_file is None and not measures:
+        writes = output is not None and (not kept.no_audio or any(getattr(kept, name) for name in _BESIDE))
+        if not writes and kept.log_file is None and not measures:
             raise OptionError(
-                "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure"
+                "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark, --repeats or "
+                "--log-file to measure"
             )
         if self.source.list is not None and output is not None and kept.names_sound:
             raise OptionError(f"--output {output}: expected a folder; files are named in the list: {output.name}|text")
-        if self.source.list is not None and output == STANDARD:
-            raise OptionError("--output - is for one text: --text, --prosody or --input -")
-        beside = [name for name in _BESIDE if getattr(kept, name)]
-        if beside and output in (None, STANDARD):
-            raise OptionError(f"{option_of(beside[0])} needs --output with a file or folder to save them in")
-        if output is not None and kept.no_audio and not beside:
-            raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
 
     @property
     def n_warmup(self) -> int:
