@@ -13,7 +13,7 @@ import torch
 from tiny_voice import AUDIO, MEAN, STD, save_vocoder, save_voice
 
 from common.audio import load_wav
-from common.config import TextConfig
+from common.config import TextConfig, to_plain
 from common.errors import InputError
 from common.synthesis import Speech, Voice, load_voice, subtitles
 from common.synthesis.prosody import Prosody, load_prosody, parse_prosody
@@ -144,7 +144,7 @@ def test_a_table_gives_the_same_sound_again_and_its_text_the_same_table(voice: V
 
 def edited(table: Prosody, **changes: float) -> Prosody:
     """The table with these values for the first word's symbols."""
-    content = table.model_dump(mode="json")
+    content = to_plain(table)
     for symbol in content["utterances"][0]["words"][0]["symbols"]:
         symbol |= changes
     return parse_prosody(content, where="table")
@@ -170,7 +170,7 @@ def test_what_is_edited_in_a_table_is_what_is_spoken(voice: Voice):
     ("change", "reason"),
     [
         ({"symbol": "ŋŋ"}, r"prosody: symbol 'ŋŋ' is not in symbol set english_basic"),
-        ({"frames": -1}, r"table: no prosody table: utterances\[0\].words\[0\].symbols\[0\].frames: .*got -1"),
+        ({"frames": -1}, r"table: no prosody table: utterances\.0\.words\.0\.symbols\.0\.frames: .*got -1"),
     ],
 )
 def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: str):
@@ -181,7 +181,7 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
 
 
 def test_a_table_of_another_kind_is_refused(voice: Voice):
-    content = voice.speak("Go on now.").table.model_dump(mode="json")
+    content = to_plain(voice.speak("Go on now.").table)
     for name, value, reason in (
         ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
         ("symbol_set", "ipa", "symbol_set ipa, expected the voice's, english_basic"),

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from common.cli import ArgumentParser
 from common.options import add_options, read_options
+from common.precision import ComputingOptions, Precision
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.synthesis.options import VoiceOptions
 
@@ -16,13 +17,13 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
         add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
 
 
-def read_voice_options(
-    args: argparse.Namespace, models: Mapping[str, ModelSpec], *, batch_size: int = 64
-) -> VoiceOptions:
-    """The options of a voice of the ``models``, by role."""
+def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, Precision]:
+    """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
     own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
-    options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=batch_size)
-    return options
+    options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
+    precision = read_options(args, ComputingOptions).precision()
+    precision.prepare_process()
+    return options, precision
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
