@@ -127,7 +127,7 @@ def add_options(
             nested = parser.add_argument_group(title, about)
             for name, hint, found in options_of(given_kind):
                 value = getattr(given_kind, name)
-                bracketed = replace(found, help=f"{found.help} [{_words_of(value)}]", negatable=True)
+                bracketed = replace(found, help=f"{found.help} [{words_of_value(value)}]", negatable=True)
                 _add_option(nested, name, hint, bracketed, None)
         elif (known := declared(one)) is not None:
             section = known.section or title
@@ -135,9 +135,9 @@ def add_options(
             _add_option(container, one.name, _hint(kind, one), known, defaults.get(one.name, one.default))
 
 
-def _words_of(value: Any) -> str:
+def words_of_value(value: Any) -> str:
     """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple | list):
         return str(value)
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
@@ -271,11 +271,14 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str]) -> Any:
-    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`."""
+def read_variables(kind: type, environ: Mapping[str, str], *, without: Collection[str] = (), **others: Any) -> Any:
+    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`.
+
+    Fields ``without`` keep their defaults; ``others`` are the values of further fields.
+    """
     parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, kind)
-    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind)
+    add_options(parser, kind, without=without)
+    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind, **others)
 
 
 def words_of_variables(
@@ -286,15 +289,19 @@ def words_of_variables(
     Variables that are empty are not set. Fields ``without`` are left out.
 
     Raises:
-        OptionError: names the variable whose value is none of its option.
+        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is None or action.dest in without:
             continue
-        for name in [one for one in variables_of(known) if environ.get(one)][:1]:
+        found = [one for one in variables_of(known) if environ.get(one)]
+        for name in found[:1]:
             words += _words_of_variable(name, environ[name], action, known)
+        for other in found[1:]:
+            if environ[other] != environ[found[0]]:
+                raise OptionError(f"{other}={environ[other]}: {found[0]}={environ[found[0]]} is set too; leave one out")
     return words
 
 

@@ -11,10 +11,6 @@ class ModelConfig:
     """FastPitch's architecture; the names are those of the published checkpoints' configurations.
 
     The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
-
-    Raises:
-        InputError: a value is out of range.
-        OptionError: the widths of encoder and decoder differ, or are odd.
     """
 
     n_mel_channels: int = 80

@@ -63,11 +63,6 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
     return FilelistEntry(paths | words, entry.where)
 
 
-def lists_recordings(filelist: Path) -> bool:
-    """Whether a list names recordings first, and not their mels."""
-    return columns_of(filelist)[0] == "wav"
-
-
 def speaker_names(
     entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -91,11 +86,7 @@ def speaker_names(
 
 
 def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
-    """The speaker's id in a line; None for a model of one voice.
-
-    Raises:
-        InputError: several speakers and none in the line, or one that the model does not have.
-    """
+    """The speaker's id in a line, None for a model of one voice; raises InputError where there is none."""
     value = entry.fields.get("speaker")
     if n_speakers == 1 and (not names or value is None):
         return None

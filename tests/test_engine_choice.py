@@ -8,14 +8,13 @@ import pytest
 import torch
 from tiny_served import make_checkpoints, served_models
 
-from common.checkpoints import open_checkpoint
+from common.checkpoints import ExportedVocoder, open_checkpoint
 from common.errors import OptionError
 from common.precision import Precision
 from common.serving.models import ServedModels
 from common.synthesis import engine
 from fastpitch.export import ExportedFastPitch
 from fastpitch.model import FastPitch
-from hifigan.export import ExportedGenerator
 from scripts import export_model
 
 TEXT = "one word and then many more of them, until pieces are needed for all of it. " * 2
@@ -39,7 +38,7 @@ def engines_of(models: ServedModels) -> tuple[bool, bool]:
     """Whether text-to-mel and vocoder run in onnxruntime."""
     assert isinstance(models.voice.network, FastPitch | ExportedFastPitch)
     return isinstance(models.voice.network, ExportedFastPitch), isinstance(
-        models.voice.vocoder.network, ExportedGenerator
+        models.voice.vocoder.network, ExportedVocoder
     )
 
 

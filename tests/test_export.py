@@ -326,18 +326,11 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 SPEAKER = ROOT / "scripts/demos/onnx_speaker.py"
 
 
-@pytest.mark.parametrize(
-    "own, options",
-    [
-        ("", ""),
-        ("--pace 1.5 --pitch-shift 25 --speaker bob", "--pace 1.5 --pitch-transform-shift 25 --speaker bob"),
-        ("--energy-shift 0.5 --speaker bob", "--energy-transform-shift 0.5 --speaker bob"),
-    ],
-)
+@pytest.mark.parametrize("own, options", [("", ""), ("--pace 1.5 --speaker 1", "--pace 1.5 --speaker bob")])
 def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, tmp_path: Path, own: str, options: str):
     text = "hello, {W ER1 L D} again!"
     models = [str(folder / "voice.onnx"), str(folder / "vocoder.onnx")]
-    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav"), "--threads", "1"]
+    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav")]
     run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     checkpoints = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt")]
@@ -355,5 +348,4 @@ def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp
 
     voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
     assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
-    assert "speaker 'eve': expected one of ann, bob" in error_of(voice, vocoder, "a", "--speaker", "eve")
     assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")

@@ -118,7 +118,7 @@ def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path
     runners = {}
     for part in MODEL.exports(published, published.config, None).parts:
         write_onnx(tmp_path / part.name, part, {})
-        runners[part.name] = OnnxRunner(tmp_path / part.name, part.signature)
+        runners[part.name] = OnnxRunner(tmp_path / part.name, part.outputs)
     voice = MODEL.from_exported(runners, published.config, {}, CPU)
     out = voice.infer(*given, draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()

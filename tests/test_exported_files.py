@@ -170,11 +170,7 @@ def redescribed(source: Path, path: Path, **changed) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"version": 2}, "export version 2, expected 1; a newer toolkit reads it"),
-        ({"outputs": {"mel": ["batch"]}}, "its inputs and outputs are not those of FastPitch here; export the"),
-    ],
+    ("changed", "message"), [({"version": 2}, "export version 2, expected 1; a newer toolkit reads it")]
 )
 def test_a_file_of_another_version_is_one_line(folder: Path, tmp_path: Path, changed: dict, message: str):
     redescribed(folder / "voice.onnx", tmp_path / "a.onnx", **changed)

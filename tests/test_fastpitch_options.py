@@ -154,12 +154,6 @@ def test_pitch_transforms_apply_in_order_to_valid_tokens(transform: PitchTransfo
     assert transformed(transform) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("transform", [PitchTransform(shift=10.0), PitchTransform(custom=pitch_transform_custom)])
-def test_a_transform_in_hertz_needs_the_models_statistics(transform: PitchTransform):
-    with pytest.raises(InputError, match=r"holds no pitch statistics.*--pitch-mean-std-file"):
-        transformed(transform, std=torch.tensor(0.0))
-
-
 def test_other_transforms_need_no_statistics():
     assert transformed(PitchTransform(invert=True, amplify=2.0), std=torch.tensor(0.0)) == [-2.0, 1.0, 0.0, -4.0]
 
@@ -194,8 +188,6 @@ def test_transforms_that_cannot_be_applied_are_refused():
             speaking(*option)
     with pytest.raises(InputError, match=r"^voice\.pt: predicts no energy to transform; .* without --energy-cond"):
         speaking("--energy-transform-flatten")
-    with pytest.raises(OptionError, match="--pitch-transform-custom is applied alone; leave out --pitch-transform-amp"):
-        speaking("--pitch-transform-custom", "--pitch-transform-amplify", "0")
 
 
 def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path):
@@ -216,10 +208,7 @@ def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path)
     ("content", "message"),
     [
         (None, "{path}: no such file"),
-        ("def pitch_transform_custom(:\n", "{path}:1: not valid Python: invalid syntax"),
-        ("\nimport absent_module\n", "{path}:2: it raised ModuleNotFoundError: No module named 'absent_module'"),
         ("pitch_transform = abs\n", "{path}: no function {name}; an example is in fastpitch/custom_"),
-        ("{head}1 / 0\n", "{path}:2: {name} raised ZeroDivisionError: division by zero"),
         ("{head}return p[:, 1:]\n", "{path}: {name} returned a Tensor (2, 2) of float32, expected finite values in a"),
         ("{head}return p.tolist()\n", "{path}: {name} returned [[250.0, 175.0, 200.0], [300.0, 650.0, 650.0]], exp"),
         ("{head}return p.log() * 1e400\n", "{path}: {name} returned a Tensor (2, 3) of float32, expected finite"),

@@ -9,6 +9,7 @@ from golden_files import checkpoint_layouts
 from safetensors.torch import load_file
 
 from common.checkpoints import load_checkpoint, load_networks, save_checkpoint
+from common.checkpoints.reading import read_published
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import CheckpointError
@@ -18,7 +19,6 @@ from common.training.options import RunOptions
 from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch
-from fastpitch.published_checkpoints import read_published
 
 CPU, PATH = torch.device("cpu"), Path("voice.pt")
 OLD, NEW = checkpoint_layouts("fastpitch_1_0"), checkpoint_layouts("fastpitch_1_1")
@@ -153,8 +153,3 @@ def test_weights_that_do_not_fit_are_listed_and_only_a_prefix_is_stripped(golden
         "voice.pt: its weights do not fit the model: missing proj.bias; unexpected encoder.module.weight; "
         f"pitch_emb.bias is (7,), expected {shape}"
     )
-
-
-def test_an_unknown_layout_is_left_to_the_caller():
-    assert read_published({"weights": {}}, path=PATH, training=True) is None
-    assert read_published({"state_dict": {"layer.weight": torch.zeros(1)}}, path=PATH, training=True) is None

@@ -289,7 +289,8 @@ def test_options_that_do_not_fit_the_voice_are_one_clear_line(corpus: Path, voic
         "--checkpoint-path and --from-checkpoint both"
     )
     assert refused("--from-checkpoint", str(voice), "--hop-length", "200") == (
-        "voice.pt makes other mel-spectrograms: hop_length: 256 (voice.pt), 200 (these options and data)"
+        "these options and data and --from-checkpoint voice.pt are of different mels: hop_length: 200 (these options "
+        "and data), 256 (--from-checkpoint voice.pt); give one of them"
     )
     assert refused("--n-speakers", "1", "--from-checkpoint", str(voice)) == (
         "train.txt: 2 speakers (high, low), but --n-speakers 1; leave the option out"

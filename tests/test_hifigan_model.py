@@ -306,7 +306,6 @@ def test_configs_of_every_preset_survive_a_checkpoint():
         ({"resblock_kernel_sizes": (3, 7)}, "--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many"),
         ({"resblock_kernel_sizes": (3, 7, 10)}, "resblock_kernel_sizes 10: expected an odd number"),
         ({"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): expected"),
-        ({"upsample_initial_channel": 40}, "--upsample-initial-channel 40: expected a multiple of 16"),
         ({"msd_groups": (1, 4, 16, 16, 16, 16)}, "--msd-channels has 7 values and --msd-groups 6; expected 7"),
         ({"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups: 3 groups do not divide a convolution of 1024 to"),
     ],

@@ -134,14 +134,13 @@ def test_bfloat16_hears_nearly_the_same():
 def test_transcribing_goes_from_waves_to_text_and_takes_leading_silence():
     network = small_network()
     batch = utterances([4000, 2411])
-    plain = network.transcribe(batch.waves, batch.wave_lengths)
-    alone = network.transcribe(batch.waves[1:, :2411], batch.wave_lengths[1:])
+    plain = network.decode(network.infer_waves(batch.waves, batch.wave_lengths))
+    alone = network.decode(network.infer_waves(batch.waves[1:, :2411], batch.wave_lengths[1:]))
     assert len(plain) == 2 and any(plain) and alone == plain[1:]
     heard = network.features(batch.waves, batch.wave_lengths)
     padded = nn.functional.pad(heard.features, (16, 0))
-    assert network.transcribe(batch.waves, batch.wave_lengths, pad_leading=16) == network.decode(
-        network.infer(padded, heard.lengths + 16)
-    )
+    led = network.infer_waves(batch.waves, batch.wave_lengths, pad_leading=16)
+    assert network.decode(led) == network.decode(network.infer(padded, heard.lengths + 16))
 
 
 def test_weights_begin_as_the_configuration_says():

@@ -11,13 +11,13 @@ from golden_files import first_matching, group, read_golden
 from safetensors.torch import load_file
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
+from common.checkpoints.reading import read_published
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError, InputError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
 from common.training.start import _check_fits
 from jasper.model import Jasper, ModelConfig
-from jasper.published_checkpoints import read_published
 from jasper.yaml_config import CONFIGS, load_config
 from scripts.convert_checkpoint import main as convert
 
@@ -76,7 +76,7 @@ def test_a_wrapped_networks_prefix_is_left_out_and_elsewhere_kept(folder: Path):
     payload = torch.load(BEST, weights_only=True)
     state = payload["state_dict"]
     payload["state_dict"] = {f"module.{key}": value for key, value in state.items()}
-    assert list(read_published(payload, path=Path("x.pt")).networks["jasper"]) == list(state)
+    assert list(read_published(payload, path=Path("x.pt"), training=True).networks["jasper"]) == list(state)
     payload["state_dict"] = state | {"decoder.module.bias": torch.zeros(1)}
     found = read_published(payload, path=Path("x.pt"), training=False)
     with pytest.raises(CheckpointError, match=r"^x\.pt: .* do not fit the model: unexpected decoder\.module\.bias$"):
@@ -88,7 +88,7 @@ def test_other_labels_are_one_clear_line(folder: Path):
     n_labels, *shape = payload["state_dict"]["decoder.layers.0.weight"].shape
     payload["state_dict"]["decoder.layers.0.weight"] = torch.zeros(n_labels + 1, *shape)
     with pytest.raises(CheckpointError, match=rf"^x\.pt: .*{n_labels + 1} classes, expected {n_labels}"):
-        read_published(payload, path=Path("x.pt"))
+        read_published(payload, path=Path("x.pt"), training=True)
 
 
 def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folder: Path, tmp_path: Path):

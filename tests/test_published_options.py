@@ -18,8 +18,7 @@ from common.extraction.arguments import teacher_forcing_parser, wants_teacher_fo
 from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
 from common.training.options import build_training_parser, parser_of as training_parser_of
-from scripts import migration_page
-from scripts.options_page import options_of
+from scripts.options_page import options_of, published_options
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
 TRAIN = ["-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt"]
@@ -74,15 +73,14 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
     }[command]()
 
 
-def section_of(command: str) -> str:
-    """The section of docs/MIGRATING.md on one of our commands."""
-    program, _, mode = command.partition(" ")
-    return f"{program}.py" if program == "train" else f"{program}.py {mode}".strip()
+def page_name(command: str) -> str:
+    """How docs/MIGRATING.md names one of our commands."""
+    return f"{command} CHECKPOINT" if " --" in command else command
 
 
 def own_options(command: str) -> set[str]:
     """The options of one of our commands that its --help shows."""
-    return {name for option in options_of(f"{command} x" if " --" in command else command) for name in option.names}
+    return {name for option in options_of(page_name(command)) for name in option.names}
 
 
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -148,19 +146,9 @@ def test_published_options_are_read_as_the_options_that_replace_them(command: st
 
 def test_a_replacement_names_options_that_exist():
     existing = set().union(*map(own_options, PROGRAMS))
-    named = {
-        name
-        for section in migration_page.COMMANDS
-        for replacement in migration_page.published_options(section).values()
-        for name in re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacement)
-    }
+    replacements = " ".join(text for command in PROGRAMS for text in published_options(page_name(command)).values())
+    named = set(re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacements))
     assert named - existing == {"--nproc-per-node"}
-
-
-@pytest.mark.parametrize("section", migration_page.COMMANDS)
-def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
-    own = set.intersection(*(own_options(command) for command in PROGRAMS if section_of(command) == section))
-    assert own.isdisjoint(migration_page.published_options(section))
 
 
 @pytest.mark.parametrize(
@@ -230,14 +218,3 @@ def test_the_cpu_is_the_default(command: str):
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):
     line = refusal("train -m Tacotron2", ["--mask-padding", "False"], capsys)
     assert "--mask-padding False: a switch takes no value; give --mask-padding or --no-mask-padding" in line
-
-
-def test_the_page_of_published_options_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    message = "docs/MIGRATING.md is stale: run python -m scripts.migration_page"
-    assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page(), message
-    written = migration_page.PAGE.read_text(encoding="utf-8")
-    monkeypatch.setattr(migration_page, "PAGE", tmp_path / "page.md")
-    migration_page.PAGE.write_text(written.partition("\n## inference.py\n")[0], encoding="utf-8")
-    monkeypatch.setattr("sys.argv", ["migration_page"])
-    assert migration_page.main() == 0
-    assert migration_page.PAGE.read_text(encoding="utf-8") == written

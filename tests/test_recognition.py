@@ -102,8 +102,8 @@ def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
         reading["trim_silence"] = reading["normalize_transcripts"] = trims
         Path(given).write_text(yaml.safe_dump(config))
         recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt", options=InferenceOptions(Path(given)))
-        dataset = recognizer.settings.dataset
-        assert (dataset.trim_silence, dataset.normalize_transcripts) == (trims, trims)
+        found = recognizer.settings
+        assert (found.trim_silence, found.normalize_transcripts) == (trims, trims)
     config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
     Path(given).write_text(yaml.safe_dump(config))
     with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):

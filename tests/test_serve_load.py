@@ -12,7 +12,7 @@ from shell import dry_run
 
 from common.audio import pcm16
 from common.serving import Limits, Service
-from scripts.benchmarks.serving import Answer, LoadOptions, ask_in_rounds, count_wrong, memory_of, parse_args, row_of
+from scripts.benchmarks.serving import Answer, LoadOptions, ask_in_rounds, parse_args, row_of
 
 LOAD, TEXTS = LoadOptions(clients=3, rounds=2), ("go on", "a longer sentence, of several words")
 
@@ -26,25 +26,21 @@ def served(make_once) -> Iterator[SimpleNamespace]:
 
 
 def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
-    answers, seconds, _ = ask_in_rounds(served.host, LOAD, TEXTS)
+    answers, seconds = ask_in_rounds(served.host, LOAD, TEXTS)
     assert [one.text for one in answers] == [TEXTS[(client + number) % 2] for client in range(3) for number in (0, 1)]
     assert all(0 < answer.first_byte <= answer.seconds <= seconds for answer in answers)
-
-    def offline(text: str) -> bytes:
-        return pcm16(served.voice.speak(text).wave)
-
-    assert count_wrong(answers, offline) == 0
-    answer = answers[0]
-    louder = (np.frombuffer(answer.body, "<i2") // 2).astype("<i2").tobytes()
-    wrong = [replace(answer, body=answer.body[:-2]), replace(answer, body=louder), replace(answer, status=503)]
-    assert count_wrong([answer, *wrong], offline) == 3
-    assert memory_of(served.host) > 1e7
+    for answer in answers:
+        wave = served.voice.speak(answer.text).wave
+        made = np.frombuffer(answer.body, "<i2").astype(int)
+        np.testing.assert_allclose(made, np.frombuffer(pcm16(wave), "<i2"), atol=1)
+        assert answer.spoken == pytest.approx(len(wave) / served.voice.sampling_rate)
 
 
-def test_the_table_has_throughput_percentiles_and_memory():
-    answers = [Answer("", 200, bytes(2 * 22050), float(number), number / 10) for number in range(1, 101)]
-    row = row_of(answers, LOAD, seconds=50.0, rate=22050, memory=(100e6, 120e6))
-    assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 100 120".split()
+def test_the_table_has_throughput_percentiles_and_what_was_lost():
+    answers = [Answer("", 200, b"", 1.0, float(number), number / 10) for number in range(1, 101)]
+    answers[0] = replace(answers[0], status=503)
+    row = row_of(answers, LOAD, seconds=50.0)
+    assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 1".split()
 
 
 def test_options_that_the_load_test_does_not_have_go_to_the_server():

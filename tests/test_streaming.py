@@ -1,6 +1,5 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
-import itertools
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -13,7 +12,7 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 from hifigan_goldens import AUTHORS, NVIDIA
 from test_cuda_graphs import Recorder
-from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint, voice_checkpoint
+from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
 from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
@@ -26,7 +25,6 @@ from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, plan_pieces
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, context_frames, to_torchscript
-from scripts.benchmarks import first_sound as first_sound_benchmark
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
 from waveglow.options import InferenceOptions
 
@@ -242,14 +240,3 @@ def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest
     found = first_sound(stream, lambda: work("whole", 5.0), turns=2)
     assert found == FirstSound(seconds=1.0, share=0.2, whole=5.0, streamed=7.0)
     assert done == ["whole", "piece", "piece", "piece"] * 3
-
-
-def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path, capsys, monkeypatch):
-    vocoder, voice = vocoder_checkpoint(tmp_path / "v.pt"), voice_checkpoint(tmp_path / "voice.pt", AUDIO)
-    ticks = itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
-    first_sound_benchmark.main([str(vocoder), "--voice", str(voice), "--seconds", "0.3", "--repeats", "1"])
-    title, *_, row = capsys.readouterr().out.splitlines()
-    assert title.startswith("v, 0.3 s of sound, FP32; ")
-    n_pieces = len(list(plan_pieces(round(0.3 * 22050 / 64), context=CONTEXT)))
-    assert row == f"|1.000|1.000|1.000|1.000|{n_pieces}.000|"  # a clock that ticks once a look

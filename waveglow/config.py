@@ -10,11 +10,7 @@ SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as publ
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here.
-
-    Raises:
-        OptionError: values that do not fit together; names the option and what would.
-    """
+    """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here."""
 
     n_mel_channels: int = 80
     n_flows: int = option(12, "steps from sound to noise", least=1, most=100, names=("--flows",))

@@ -18,17 +18,19 @@ from .checkpoint import (
 )
 from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
 from .exported import (
+    WAVE as WAVE,
     ExportedFile as ExportedFile,
+    ExportedVocoder as ExportedVocoder,
     Exports as Exports,
     OnnxForm as OnnxForm,
     Part as Part,
     Quantization as Quantization,
     Runner as Runner,
     Shape as Shape,
-    Signature as Signature,
+    Shapes as Shapes,
     describe as describe,
     describe_part as describe_part,
-    vocoder_signature as vocoder_signature,
+    random_examples as random_examples,
 )
 from .exporting import (
     part_path as part_path,

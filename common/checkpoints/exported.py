@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped, Weights, plain_configs, read_configs
+from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason
 from common.files import check_file
 from common.text import TextFrontEnd
@@ -18,25 +19,8 @@ from common.text import TextFrontEnd
 Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
 
 
-@dataclass(frozen=True)
-class Signature:
-    """Names and shapes of what a part of a network takes and gives, float32 or int64 where they count."""
-
-    inputs: Mapping[str, Shape]
-    outputs: Mapping[str, Shape]
-
-    def plain(self) -> dict[str, dict[str, list[str | int]]]:
-        """Inputs and outputs as a file's description has them."""
-        return {
-            "inputs": {name: list(shape) for name, shape in self.inputs.items()},
-            "outputs": {name: list(shape) for name, shape in self.outputs.items()},
-        }
-
-
-def vocoder_signature(n_mels: int, noise: dict[str, Shape] | None = None) -> Signature:
-    """What a vocoder's exported file takes and gives; ``noise`` is its further input, if it takes its noise."""
-    inputs: dict[str, Shape] = {"mel": ("batch", n_mels, "frames"), **(noise or {}), "lengths": ("batch",)}
-    return Signature(inputs, {"wave": ("batch", "samples")})
+Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count
+WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 
 
 class Runner(Protocol):
@@ -49,11 +33,11 @@ class Runner(Protocol):
 class OnnxRunner:
     """An ONNX file in onnxruntime, on the CPU, with as many threads as PyTorch has."""
 
-    def __init__(self, path: Path, signature: Signature, session: Any = None) -> None:
-        """``session`` is that of `open_session`, if it is open already."""
+    def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
+        """``outputs`` are their names in order; ``session`` is that of `open_session`, if it is open already."""
         self._path = path
         self._session = open_session(path)[0] if session is None else session
-        self._outputs = list(signature.outputs)
+        self._outputs = list(outputs)
 
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Run the graph on tensors by name, and return its outputs by name.
@@ -108,6 +92,29 @@ METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
 
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
+
+
+def random_examples(
+    inputs: Mapping[str, Shape], made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
+) -> Examples:
+    """Examples of a part's inputs: numbers of the standard normal distribution, of which ``made`` makes those of the
+    inputs that hold others, and ``lengths``. Dimensions are as long as the utterances, or as ``sizes`` says of them.
+    """
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        known = {"batch": n_batch} | {name: size(length) for name, size in sizes.items()}
+
+        def example(name: str, shape: Shape) -> Tensor:
+            if name == "lengths":
+                return torch.tensor([max(1, length - _SHORTER * row) for row in range(n_batch)])
+            size = [known.get(one, length) if isinstance(one, str) else one for one in shape]
+            values = torch.randn(size, generator=generator)
+            return made[name](values) if name in made else values
+
+        return tuple(example(*one) for one in inputs.items())
+
+    return examples
 
 
 @dataclass(frozen=True)
@@ -136,23 +143,14 @@ class Part:
 
     name: str  # "" where the network is one part; else in the file's name
     module: nn.Module
-    signature: Signature
+    inputs: Shapes
+    outputs: Shapes
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
     # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
     onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
     quantization: Quantization | None = None
-
-    @property
-    def inputs(self) -> Mapping[str, Shape]:
-        """The names of the inputs, by the signature."""
-        return self.signature.inputs
-
-    @property
-    def outputs(self) -> Mapping[str, Shape]:
-        """The names of the outputs, by the signature."""
-        return self.signature.outputs
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,8 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
     return {
         "part": part.name,
         "parts": [one.name for one in exports.parts],
-        **part.signature.plain(),
+        "inputs": part.inputs,
+        "outputs": part.outputs,
         **exports.description,
     }
 
@@ -266,3 +265,22 @@ def checkpoint_of(description: dict[str, Any], *, networks: Weights, where: Path
     """The checkpoint that a description is of."""
     stripped = Stripped(dtype="float32", ema=description["ema"])
     return read_configs(description, networks=networks, stripped=stripped, where=str(where))
+
+
+class ExportedVocoder:
+    """An exported vocoder, which makes the sound that the network does."""
+
+    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self.config, self.description = run, config, description
+        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
+
+    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
+        return self.run(mel, lengths)
+
+    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
+        """`infer` with the file's further ``inputs``."""
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        given = {"mel": mel.float(), **inputs, "lengths": lengths}
+        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

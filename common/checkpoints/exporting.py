@@ -78,7 +78,7 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
     """Write a part as ``onnx`` or ``torchscript``, run the file, and return its `largest_difference`."""
     if format == "onnx":
         write_onnx(path, part, description)
-        return largest_difference(OnnxRunner(path, part.signature), part)
+        return largest_difference(OnnxRunner(path, part.outputs), part)
     write_torchscript(path, part, description)
     # Code in TorchScript is run: of this file alone, which has just been written.
     return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
@@ -130,7 +130,7 @@ def write_quantized(
         quantize = partial(_quantize_convolutions, examples=examples)
     write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
-    return mel_distance(OnnxRunner(path, part.signature), part, compared, audio)
+    return mel_distance(OnnxRunner(path, part.outputs), part, compared, audio)
 
 
 def _quantize_products(path: Path, within: str) -> None:

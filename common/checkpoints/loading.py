@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from common.checkpoints.checkpoint import Checkpoint, Weights, check_weights, is_onnx
-from common.checkpoints.exported import ExportedFile, OnnxRunner, Runner, open_exported
+from common.checkpoints.exported import ExportedFile, OnnxRunner, open_exported
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, from_plain, naming_errors
+from common.config import from_plain, naming_errors
 from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file
 from common.precision import Precision, precision_of_device
@@ -146,7 +146,6 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
     """What infers by an exported file, and its ModelConfig.
 
     Raises:
-        CheckpointError: the files take and give other values than the toolkit's networks do now.
         OptionError: they are for other programs, or the device is not the CPU.
     """
     spec = loaded.spec
@@ -155,22 +154,9 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    runners = _runners(spec, exported, config, loaded.checkpoint.audio)
+    parts = exported.parts()
+    runners = {name: OnnxRunner(one.path, one.description["outputs"], one.session) for name, one in parts.items()}
     return spec.from_exported(runners.get("", runners), config, exported.description, device), config
-
-
-def _runners(spec: ModelSpec, exported: ExportedFile, config: Any, audio: AudioConfig) -> dict[str, Runner]:
-    """What runs each part of an exported network, by name, in onnxruntime."""
-    assert spec.signatures is not None
-    signatures = spec.signatures(config, audio)
-    runners: dict[str, Runner] = {}
-    for name, file in exported.parts().items():
-        said = {key: file.description.get(key) for key in ("inputs", "outputs")}
-        if name not in signatures or said != signatures[name].plain():
-            problem = f"its inputs and outputs are not those of {spec.name} here; export the checkpoint again"
-            raise CheckpointError(f"{file.path}: {problem}")
-        runners[name] = OnnxRunner(file.path, signatures[name], file.session)
-    return runners
 
 
 def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:

@@ -13,7 +13,7 @@ from common.checkpoints.checkpoint import (
     read_payload,
     saved_checkpoints,
 )
-from common.checkpoints.layout import as_float32, with_state_dict
+from common.checkpoints.layout import as_float32, published_state, with_state_dict
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.errors import CheckpointError, reason, shown
 from common.registry import available_models, get_model
@@ -61,10 +61,12 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
     """
     payload = with_state_dict(payload)
+    given = payload.get("state_dict")
+    state = published_state(given) if isinstance(given, dict) else {}
     for name in available_models():
         read = get_model(name).read_published
         try:
-            checkpoint = read and read(payload, path=path, training=training)
+            checkpoint = read and read(state, payload, path=path, training=training)
         except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:

@@ -59,7 +59,9 @@ class CommandOptions:
         "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=STREAM_FORMATS
     )
     quiet: bool = option(False, "print warnings and errors alone")
-    log_file: Path | None = option(None, "log of the figures; nvlog_infer.json in --output if not given", writes=True)
+    log_file: Path | None = option(
+        None, "log of the figures; nvlog_infer.json in --output if not given", writes=True, variable="LOG_FILE"
+    )
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
     plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
     subtitles: str | None = option(
@@ -70,9 +72,13 @@ class CommandOptions:
         False, "write each symbol's frames, pitch and energy beside the sound, a.prosody.json of a.wav, for --prosody"
     )
     no_audio: bool = option(False, "stop at the mel-spectrograms")
-    batch_size: int = _measuring(64, "phrases at once", names=("-bs",), least=1)
-    repeats: int = _measuring(1, "speak the list so often, to measure it", least=1)
-    warmup_steps: int = _measuring(0, "batches to speak before measuring begins", least=0)
+    batch_size: int = _measuring(
+        64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
+    )
+    repeats: int = _measuring(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
+    warmup_steps: int = _measuring(
+        0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
     include_warmup: bool = _measuring(False, f"the same as --warmup-steps {WARMUP_STEPS}")
     benchmark: bool = _measuring(
         False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
@@ -128,7 +134,9 @@ class SpeakingOptions(EmaOptions):
     seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
     fade_out: int = option(FADE_OUT, "frames at the end of each utterance that fade to silence", least=0)
     speaker: str | None = option(
-        None, "number or name of the speaker, where neither the list nor the prosody says it; the first if not given"
+        None,
+        "number or name of the speaker, where neither the list nor the prosody says it; the first if not given",
+        variable="SPEAKER",
     )
     griffin_lim_iters: int | None = option(
         None,
@@ -141,7 +149,12 @@ class SpeakingOptions(EmaOptions):
         choices=VOCODER_PITCHES,
     )
     denoising_strength: float = option(
-        0.0, "how much of a vocoder's own noise is subtracted; 0.005 is a little", least=0, most=100, published=("-d",)
+        0.0,
+        "how much of a vocoder's own noise is subtracted; 0.005 is a little",
+        least=0,
+        most=100,
+        variable="DENOISING",
+        published=("-d",),
     )
     accept_audio_differences: tuple[str, ...] = option(
         (),
@@ -161,7 +174,7 @@ class AccelerationOptions:
         "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
         choices=("auto", "pytorch", "onnx"),
     )
-    torchscript: bool = option(False, "compile the networks to TorchScript")
+    torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
     cuda_graphs: bool = option(False, "record the vocoder's work for each length, rounded up, on a GPU")
     length_buckets: int = option(

@@ -1,9 +1,9 @@
-"""Measures serve.py under load: throughput, latency and memory, and that no answer is wrong or lost.
+"""Measures serve.py under load: throughput and latency, and that no answer is lost.
 
     bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
 
 starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as PCM, each again
-as soon as it has its answer; every answer is compared with what the same voice speaks without a server.
+as soon as it has its answer.
 """
 
 import http.client
@@ -11,9 +11,8 @@ import json
 import shlex
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -21,18 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio import pcm16
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.options import add_options, option, read_options
-from common.serving.arguments import load_models
 from common.synthesis import read_phrases
 from scripts.benchmarks.measuring import Row, machine, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 PERCENTILES = (50, 95, 99)
-_TOLERANCE = 1  # of 32768: pieces equal the whole to 1e-5
-_RETRY = 0.1  # s until a request is sent again that met a full queue
 _PATIENCE = 600.0  # s for an answer
 
 
@@ -40,7 +35,7 @@ _PATIENCE = 600.0  # s for an answer
 class LoadOptions:
     """How much is asked for."""
 
-    clients: int = option(200, "that ask at once, and places in the queue", least=1)
+    clients: int = option(200, "that ask at once", least=1)
     rounds: int = option(2, "requests of each client, one after the other", least=1)
     phrases: Path = option(ROOT / "phrases/devset10.tsv", "list to speak")
 
@@ -52,6 +47,7 @@ class Answer:
     text: str
     status: int
     body: bytes  # PCM
+    spoken: float  # s
     seconds: float
     first_byte: float  # s
 
@@ -65,71 +61,40 @@ def speak(host: str, text: str) -> Answer:
         response = connection.getresponse()
         first = response.read(1)
         first_byte = time.perf_counter() - start
-        return Answer(text, response.status, first + response.read(), time.perf_counter() - start, first_byte)
+        sound = first + response.read()
+        spoken = len(sound) / 2 / int(response.getheader("X-Sampling-Rate", "0")) if response.status == 200 else 0.0
+        return Answer(text, response.status, sound, spoken, time.perf_counter() - start, first_byte)
 
 
-def memory_of(host: str) -> float:
-    """Bytes that the server at ``host`` takes."""
-    with closing(http.client.HTTPConnection(host, timeout=_PATIENCE)) as connection:
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith("process_resident_memory_bytes "))
-
-
-def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[list[Answer], float, int]:
-    """The answers, the seconds of all, and how often a client met a full queue."""
-    refused: list[int] = []
-    together = threading.Barrier(load.clients + 1)
+def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[list[Answer], float]:
+    """The answers, and the seconds of all."""
 
     def ask(client: int) -> list[Answer]:
-        together.wait()
-        answers = []
-        for number in range(load.rounds):
-            text = texts[(client + number) % len(texts)]
-            while (answer := speak(host, text)).status == http.client.SERVICE_UNAVAILABLE:
-                refused.append(client)
-                time.sleep(_RETRY)
-            answers.append(answer)
-        return answers
+        return [speak(host, texts[(client + number) % len(texts)]) for number in range(load.rounds)]
 
+    start = time.perf_counter()
     with ThreadPoolExecutor(load.clients) as pool:
-        clients = [pool.submit(ask, client) for client in range(load.clients)]
-        together.wait()
-        start = time.perf_counter()
-        answers = [answer for client in clients for answer in client.result()]
-        return answers, time.perf_counter() - start, len(refused)
+        answers = [answer for found in pool.map(ask, range(load.clients)) for answer in found]
+    return answers, time.perf_counter() - start
 
 
-def count_wrong(answers: Sequence[Answer], expected: Callable[[str], bytes]) -> int:
-    """How many answers differ from what the voice speaks without a server."""
-    wanted = {text: np.frombuffer(expected(text), "<i2").astype(int) for text in {one.text for one in answers}}
-    wrong = 0
-    for answer in answers:
-        got, own = np.frombuffer(answer.body[: len(answer.body) // 2 * 2], "<i2").astype(int), wanted[answer.text]
-        wrong += answer.status != 200 or got.shape != own.shape or np.abs(got - own).max() > _TOLERANCE
-    return wrong
-
-
-def row_of(
-    answers: Sequence[Answer], load: LoadOptions, *, seconds: float, rate: int, memory: tuple[float, float]
-) -> Row:
-    """The figures; ``rate`` is in Hz, ``memory`` in bytes, before and after."""
-    spoken = sum(len(one.body) // 2 for one in answers) / rate
+def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> Row:
+    """The figures of answers that took ``seconds`` together."""
     row = {"clients": str(load.clients), "requests": str(len(answers))}
-    row |= {"requests/s": f"{len(answers) / seconds:.1f}", "x real time": f"{spoken / seconds:.1f}"}
-    for what, values in (
-        ("latency", [one.seconds for one in answers]),
-        ("first byte", [one.first_byte for one in answers]),
-    ):
+    row |= {
+        "requests/s": f"{len(answers) / seconds:.1f}",
+        "x real time": f"{sum(one.spoken for one in answers) / seconds:.1f}",
+    }
+    times = {"latency": [one.seconds for one in answers], "first byte": [one.first_byte for one in answers]}
+    for what, values in times.items():
         row |= {f"{what} p{share} (s)": f"{np.percentile(values, share):.2f}" for share in PERCENTILES}
-    before, after = (f"{one / 1e6:.0f}" for one in memory)
-    return row | {"memory before (MB)": before, "after (MB)": after}
+    return row | {"lost": str(sum(one.status != 200 for one in answers))}
 
 
 @contextmanager
 def server_with(load: LoadOptions, options: Sequence[str]) -> Iterator[str]:
-    """Host and port of a server of its own with such options; raises InputError where it fails."""
-    words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(load.clients), *options]
+    """Host and port of a server of its own with such options; raises InputError where it does not start."""
+    words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(2 * load.clients), *options]
     words += ["--deadline", str(_PATIENCE)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -141,8 +106,6 @@ def server_with(load: LoadOptions, options: Sequence[str]) -> Iterator[str]:
             yield found.split()[4].removeprefix("http://").rstrip("/")
         finally:
             server.terminate()
-    if server.returncode:
-        raise InputError(f"the server ended with status {server.returncode}")
 
 
 def parse_args(argv: Sequence[str] | None) -> tuple[LoadOptions, list[str]]:
@@ -155,22 +118,14 @@ def parse_args(argv: Sequence[str] | None) -> tuple[LoadOptions, list[str]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; the exit status is 1 where an answer was wrong or lost."""
+    """Print the table; the exit status is 1 where an answer was lost."""
     load, options = parse_args(argv)
     texts = [phrase.text for phrase in read_phrases(load.phrases) if phrase.text]
-    if not texts:
-        raise InputError(f"{load.phrases}: no text to speak")
     with server_with(load, options) as host:
-        before = memory_of(host)
-        answers, seconds, retried = ask_in_rounds(host, load, texts)
-        memory = before, memory_of(host)
-    voice = load_models(options).voice
-    wrong = count_wrong(answers, lambda text: pcm16(voice.speak(text).wave))
-    given = shlex.join(["--clients", str(load.clients), "--rounds", str(load.rounds), *options])
-    print(f"{machine(cuda='--cuda' in options)}: python -m scripts.benchmarks.serving {given}")
-    print(*markdown([row_of(answers, load, seconds=seconds, rate=voice.sampling_rate, memory=memory)]), sep="\n")
-    print(f"answers as without a server: {len(answers) - wrong} of {len(answers)}; met a full queue: {retried}")
-    return 1 if wrong else 0
+        answers, seconds = ask_in_rounds(host, load, texts)
+    print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
+    print(*markdown([row_of(answers, load, seconds=seconds)]), sep="\n")
+    return 1 if any(answer.status != 200 for answer in answers) else 0
 
 
 if __name__ == "__main__":
