@@ -7,7 +7,6 @@ import torch
 
 from common.audio import load_wav
 from common.config import AudioConfig
-from common.errors import InputError
 from common.precision import Precision
 from common.synthesis import OutputFolder, Phrase, SynthesisInput, SynthesisResult, Synthesizer
 from common.synthesis.options import CommandOptions
@@ -50,10 +49,3 @@ def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path
         written = load_wav(tmp_path / name, sampling_rate=22050)
         torch.testing.assert_close(written, wave / wave.abs().max() * peak, rtol=0, atol=2e-4)
     assert folder.n_written == 2
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"file is no folder.*--output"):
-        options = CommandOptions(text="x", output=tmp_path / "file" / "out", save_mels=True)
-        OutputFolder(options, Synthesizer(audio=AUDIO, precision=Precision())).prepare()

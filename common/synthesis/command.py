@@ -173,7 +173,7 @@ def _speak_into_folder(
                 if number >= 0:
                     measurements.batches.append(synthesizer.times[-1])
                     if options.repeats == 1:
-                        measurements.log_batch(synthesizer.times[-1], logger)
+                        logger.log((), measurements.figures_of(synthesizer.times[-1:]))
         if options.benchmark and synthesizer.vocoder_name:
             longest = [max(items, key=lambda item: item.length)]
             stream = partial(synthesizer.stream_inputs, longest)
