@@ -17,6 +17,7 @@ import inference
 from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
+from common.errors import OptionError
 from scripts import export_model
 
 CPU = torch.device("cpu")
