@@ -20,9 +20,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if options.fine_tuning and options.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
     if options.fine_tuning and begins_anew:
-        raise OptionError(
-            "--fine-tuning resumes from a trained vocoder; give it by --checkpoint-path, --from-checkpoint or --resume"
-        )
+        raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     audio = _mels(options, request)
@@ -85,8 +83,6 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
     candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first
     rates = next((rates for rates in candidates if prod(rates) == hop_length), None)
     if rates is None:
-        raise OptionError(
-            f"--hop-length {hop_length}: not a product of {len(preset)} upsampling rates from 2 to {_LARGEST_RATE}; "
-            "give --upsample-rates, or choose another hop length"
-        )
+        problem = f"not a product of {len(preset)} rates from 2 to {_LARGEST_RATE}; give --upsample-rates"
+        raise OptionError(f"--hop-length {hop_length}: {problem}")
     return rates
