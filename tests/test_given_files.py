@@ -9,11 +9,9 @@ import pytest
 
 from common.audio import load_wav
 from common.checkpoints import open_checkpoint
-from common.config import AudioConfig, TextConfig
+from common.config import TextConfig
 from common.data import read_filelist
-from common.data.filelist import first_fields
 from common.errors import InputError
-from common.extraction.textgrid import read_alignment
 from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
 from common.synthesis.prosody import load_prosody
@@ -33,7 +31,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "checkpoint": open_checkpoint,
     "filelist": lambda path: read_filelist(path, columns=("wav",)),
     "phrases": read_phrases,
-    "TextGrid": lambda path: read_alignment(path, AudioConfig()),
     "prosody": load_prosody,
     "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
     "dictionary": dictionary_of_file,
@@ -68,11 +65,6 @@ def test_pipes_and_folders_are_named_and_never_opened(tmp_path: Path, reader: st
         with pytest.raises(InputError, match=kind) as caught:
             READERS[reader](path)
         assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_peeking_at_a_list_opens_no_pipe(tmp_path: Path, never_blocks: None):
-    os.mkfifo(tmp_path / "pipe")
-    assert first_fields(tmp_path / "pipe") == [""]
 
 
 @pytest.mark.parametrize("name", ["../a.wav", "/tmp/a.wav"])
