@@ -21,7 +21,6 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.recognition.arguments import named_recognizer, recognize
 from common.registry import ModelSpec
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
 from common.synthesis.options import (
     REMOVED,
     STANDARD,
@@ -30,6 +29,9 @@ from common.synthesis.options import (
     MeasuringOptions,
     OutputOptions,
     VoiceOptions,
+    add_voice_options,
+    read_voice_options,
+    unsupported_options,
 )
 
 _PURPOSES = {

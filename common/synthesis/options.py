@@ -1,13 +1,16 @@
 """Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.checkpoints.options import EmaOptions
+from common.cli import ArgumentParser
 from common.errors import OptionError
-from common.options import group, option, option_of
+from common.options import add_options, group, option, option_of, read_options
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.text.options import TextOverrides
 
 STANDARD = Path("-")  # standard input and output
@@ -258,3 +261,36 @@ REMOVED = {
         "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
     ),
 }
+
+
+def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, without: Collection[str] = ()) -> None:
+    """Add `VoiceOptions` and the options of the ``models`` themselves; fields ``without`` are left out."""
+    add_options(parser, VoiceOptions, without=without)
+    for spec in models:
+        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
+
+
+def read_voice_options(
+    args: argparse.Namespace, models: Mapping[str, ModelSpec], *, batch_size: int = 64
+) -> VoiceOptions:
+    """The options of a voice of the ``models``, by role."""
+    own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
+    options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=batch_size)
+    return options
+
+
+def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
+    """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
+    generators = [one.inference for one in models.values() if isinstance(one.inference, GeneratorSpec)]
+    vocoders = [one.inference for one in models.values() if isinstance(one.inference, VocoderSpec)]
+    every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
+    found: dict[str, object] = {"ema": models}
+    found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
+    found |= dict.fromkeys(("accept_audio_differences", "cuda_graphs"), vocoders)
+    found["griffin_lim_iters"] = not vocoders
+    found["speaker"] = any(one.n_speakers for one in generators)
+    found["denoising_strength"] = any(one.has_noise for one in vocoders)
+    found["vocoder_pitch"] = generators and any(one.takes_pitch for one in vocoders)
+    found["torchscript"] = any(one.to_torchscript for one in every)
+    found["compile"] = any(one.not_compilable is None for one in every)
+    return {name for name, is_supported in found.items() if not is_supported}
