@@ -6,26 +6,20 @@ import os
 import pickle
 import signal
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import make_corpus
-from tiny_vocoder import hifigan_objective, make_recordings, train_options
 from torch import Tensor
-from training_setup import set_up
 
-from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
 from common.data import GlobalBatchSampler, build_loader, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
-from common.registry import get_model
 from common.torch_file import load_tensor
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
-from hifigan.data_function import HifiganDataset
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
@@ -120,31 +114,3 @@ def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(cap
     assert measured[0].pop("n_frames") == n_frames and min(measured[0].values()) > 0
     seconds, training_process, loading = (n_frames / spent for spent in measured[0].values())
     assert rates == pytest.approx([seconds, loading, training_process, min(loading, training_process)], abs=0.5)
-
-
-class GivenError(Exception):
-    """Ends the work of an objective where it calls its network."""
-
-
-class Spy:
-    """A network that keeps what it is given."""
-
-    def __call__(self, given: Tensor, *_: object) -> None:
-        self.given = given
-        raise GivenError
-
-
-def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes(tmp_path: Path):
-    make_recordings(tmp_path, count=6, val=2)
-    audio = AudioConfig(n_mels=8, framing="aligned", peak=0.95)
-    words = [word for word in train_options(tmp_path, tmp_path) if word not in ("-m", "HiFi-GAN")]
-    spec = get_model("HiFi-GAN")
-    options = set_up("-m", spec.name, *words).options
-    data = HifiganDataset(options, tmp_path / "train.txt", audio=audio)
-    batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
-    assert batch.mels is None, "waves alone are loaded"
-    expected = MelExtractor(replace(audio, peak=None))(batch.audio)
-    spy, objective = Spy(), hifigan_objective(audio)
-    with pytest.raises(GivenError):
-        objective.numerators("discriminator", {"generator": spy}, batch)
-    assert torch.equal(spy.given, expected)
