@@ -192,7 +192,7 @@ def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: 
     decoder.unlink()
     assert error_of(encoder).startswith(f"{decoder}: no such file, the decoder that belongs to {encoder}")
     shutil.copy(encoder, decoder)
-    assert error_of(postnet).startswith(f"{decoder}: not the decoder of the checkpoint of {postnet}; give parts of one")
+    assert error_of(postnet).startswith(f"{decoder}: not the decoder of the checkpoint of {postnet}")
     decoder.write_bytes(content)
     renamed = tmp_path / "my_encoder"
     encoder.rename(renamed)
