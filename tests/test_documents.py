@@ -113,7 +113,7 @@ def text_of(script: Path) -> str:
             waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
             if "run_script" in texts[path]:
                 declared = [one.option for script in all_scripts().values() for one in script.declarations()]
-                texts[path] += " ".join(name for one in declared for name in (one.variable or "", *one.published))
+                texts[path] += " MODEL ".join(name for one in declared for name in (one.variable or "", *one.published))
     return "".join(texts.values())
 
 

@@ -114,14 +114,22 @@ def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
     write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
 
 
-def save_random(path: Path, model: str, config: object, audio: AudioConfig, **known: Any) -> None:
-    """Write a checkpoint of random weights, always the same, for inference; ``known`` are fields of `Checkpoint`."""
+def save_random(
+    path: Path,
+    model: str,
+    config: object,
+    audio: AudioConfig,
+    *,
+    text: TextConfig | None = None,
+    assumed: tuple[str, ...] = (),
+) -> None:
+    """Write a checkpoint of random weights, always the same, for inference; ``assumed`` is as in `Checkpoint`."""
     torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, known.get("text"), inference=True)
+    networks = get_model(model).build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
     for name, value in VOICES.get(model, {}).items():
         next(iter(weights.values()))[name].fill_(value)
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, known.pop("text", None), weights, **known))
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
