@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.files import write_text
 from common.options import read_switch
@@ -255,9 +254,5 @@ SCRIPTS = {
         default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
         trains=train.SCRIPT,
     ),
-    "benchmark": Script(
-        benchmark,
-        {f"{GPU} bs accumulation {VOICE}": (), ComputingOptions: (), EmaOptions: ()},
-        defaults={"": "BS=16 GRAD_ACCUMULATION=4"},
-    ),
+    "benchmark": Script(benchmark, {f"{GPU} bs accumulation": ()}, defaults={"": "BS=16 GRAD_ACCUMULATION=4"}),
 }

@@ -113,30 +113,12 @@ def tables(options: Iterable[Option], *, level: int) -> str:
 
 
 def training_part(_: str) -> str:
-    """Options of train.py: those of all models, defaults that differ, and those that only some models have."""
-    everyone = tuple(available_models())
-    alike: dict[tuple[tuple[str, ...], str], dict[str, Option]] = {}  # one option of several models, by model
-    for model in everyone:
-        for option in options_of(f"train -m {model}"):
-            alike.setdefault((option.names, option.meaning), {})[model] = option
-    sections: dict[tuple[str, ...], list[Option]] = {}
-    differing = []
-    for by_model in alike.values():
-        option = next(iter(by_model.values()))
-        if {own.default for own in by_model.values()} != {option.default}:
-            defaults = (by_model[model].default if model in by_model else "" for model in everyone)
-            differing.append([f"`{max(option.names, key=len)}`", *defaults])
-            option = option._replace(default="by model")
-        if option.group.replace(" ", "") in by_model:  # the section's title says it
-            option = option._replace(group="")
-        sections.setdefault(tuple(by_model), []).append(option)
-    text = ""
-    for models in sorted(sections, key=lambda models: (-len(models), [everyone.index(model) for model in models])):
-        title = "all models" if models == everyone else " and ".join(models)
-        text += f"\n### Options of {title}\n" + tables(sections[models], level=4)
-        if models == everyone:
-            text += "\n#### Defaults by model\n" + table(" | ".join(["option", *everyone]), differing)
-    return text
+    """Options of train.py: those that are alike in all models, and the others of each model."""
+    by_model = {model: options_of(f"train -m {model}") for model in available_models()}
+    shared = set.intersection(*map(set, by_model.values()))
+    sections = {"all models": [option for option in options_of("train") if option in shared]}
+    sections |= {model: [option for option in own if option not in shared] for model, own in by_model.items()}
+    return "".join(f"\n### Options of {title}\n" + tables(own, level=4) for title, own in sections.items())
 
 
 def variables_part(_: str) -> str:
