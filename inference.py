@@ -20,8 +20,16 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.recognition.arguments import named_recognizer, recognize
 from common.registry import ModelSpec
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
-from common.synthesis.options import MEASURING, REMOVED, STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import (
+    MEASURING,
+    REMOVED,
+    STANDARD,
+    CommandOptions,
+    VoiceOptions,
+    add_voice_options,
+    read_voice_options,
+    unsupported_options,
+)
 
 _PURPOSES = {
     "generator": ", to speak from text; without it the list's mel or wav column becomes sound",

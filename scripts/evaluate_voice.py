@@ -18,7 +18,7 @@ from common.evaluation.options import GRIFFIN_LIM, EvaluationOptions
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.registry import ModelSpec, available_models
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
 
 if TYPE_CHECKING:
     from common.checkpoints import LoadedCheckpoint

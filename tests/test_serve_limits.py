@@ -30,7 +30,7 @@ from torch import Tensor
 import serve
 from common.errors import InputError, OptionError
 from common.serving import Limits, Server, Service, bind
-from common.serving.metrics import Metrics
+from common.serving.gate import Metrics
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
 

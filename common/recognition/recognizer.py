@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import resample
-from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
 from common.registry import RecognizerSpec
 from common.timing import Stopwatch
@@ -231,7 +231,7 @@ def load_recognizer(
     precision = precision or precision_for([checkpoint], device)
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, config = load_with_precision(checkpoint, precision)
+    network, config = load_for_inference(checkpoint, device=precision.device)
     return Recognizer(
         inference,
         network,

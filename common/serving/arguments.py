@@ -17,8 +17,7 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
-from common.synthesis.options import VoiceOptions
+from common.synthesis.options import VoiceOptions, add_voice_options, read_voice_options, unsupported_options
 
 if TYPE_CHECKING:
     from common.serving.models import ServedModels

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from common.recognition import Recognizer, Transcription
-from common.serving.metrics import Metrics
+from common.serving.gate import Metrics
 from common.synthesis import SynthesisInput, SynthesisResult, Voice
 from common.synthesis.utterances import silences
 

@@ -14,8 +14,7 @@ from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
 from common.synthesis.phrases import Phrase
-from common.synthesis.prosody import SymbolProsody
-from common.synthesis.speech import Speech, subtitles
+from common.synthesis.speech import Speech, SymbolProsody, subtitles
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import SynthesisResult, silences
 from common.torch_file import save_tensor
