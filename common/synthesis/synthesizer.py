@@ -16,11 +16,20 @@ from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
-from common.synthesis.controls import Controls, MelOutput, PitchTransformation
 from common.synthesis.options import FADE_OUT
 from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, silences, told_pitch
+from common.synthesis.utterances import (
+    Controls,
+    MelOutput,
+    PitchTransformation,
+    SynthesisInput,
+    SynthesisResult,
+    envelope,
+    mel_of,
+    silences,
+    told_pitch,
+)
 from common.synthesis.vocoder import Vocoder
 from common.text import Style
 from common.timing import Stopwatch
