@@ -6,6 +6,7 @@ import signal
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -186,9 +187,9 @@ def _speak_into_folder(
         written = "" if folder is None else folder.summary(n_phrases)
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))
-        for problem in synthesizer.problems(n_phrases):
-            print(problem)
-    return 1 if len(synthesizer.unfinished | synthesizer.silent) == n_phrases else 0
+        for reason, count in sorted(Counter(synthesizer.failures.values()).items()):
+            print(f"{count} of {n_phrases} phrases were {reason}")
+    return 1 if len(synthesizer.failures) == n_phrases else 0
 
 
 def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:

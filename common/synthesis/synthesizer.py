@@ -35,6 +35,8 @@ from common.text import Style
 from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+CUT = "cut, as the voice did not end them"
+NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
 _GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 
 
@@ -68,8 +70,7 @@ class Synthesizer:
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
     shapes: PaddedShapes | None = None  # that the network's batches are padded to; the vocoder's are, by itself
     path: Path | None = None  # of the network's checkpoint, for errors
-    unfinished: set[Phrase] = field(default_factory=set)  # that the network did not end
-    silent: set[Phrase] = field(default_factory=set)  # that it ended with fewer frames than `SHORTEST_SPEECH`
+    failures: dict[Phrase, str] = field(default_factory=dict)  # that were `CUT` or `NOT_SPOKEN`
     times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
     @property
@@ -81,14 +82,6 @@ class Synthesizer:
     def vocoder_name(self) -> str:
         """The vocoder's name in the log; empty without one."""
         return self.vocoder.name if self.vocoder else ""
-
-    def problems(self, n_phrases: int) -> list[str]:
-        """Lines that count, out of ``n_phrases``, those that were cut and those that were not spoken."""
-        counts = {
-            "cut, as the voice did not end them": len(self.unfinished),
-            f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each": len(self.silent),
-        }
-        return [f"{count} of {n_phrases} phrases were {reason}" for reason, count in counts.items() if count]
 
     def generate(self, batch: Sequence[SynthesisInput], watch: Stopwatch | None = None) -> list[SynthesisResult]:
         """The utterances' mels, without sound; the time of making them is added to ``watch``.
@@ -211,12 +204,13 @@ class Synthesizer:
             output = self.network.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
         for item, n, ended in zip(batch, output.lengths.tolist(), finished):
-            if not ended:
-                reason = f"the voice did not end it; cut after {n} frames (--max-decoder-steps)"
-                _warn_once(item.phrase, reason, self.unfinished)
-            elif n < SHORTEST_SPEECH:
-                reason = f"the voice did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
-                _warn_once(item.phrase, reason, self.silent)
+            if (ended and n >= SHORTEST_SPEECH) or item.phrase in self.failures:
+                continue
+            self.failures[item.phrase] = NOT_SPOKEN if ended else CUT
+            reason = f"did not end it; cut after {n} frames (--max-decoder-steps)"
+            if ended:
+                reason = f"did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
+            print(f"warning: {item.phrase.where} ({item.phrase.output}): the voice {reason}", file=sys.stderr)
         return output
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
@@ -238,13 +232,6 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
         return None
     longest = given[0].new_zeros(n_symbols, *given[0].shape[1:])
     return pad_sequence([*given, longest], batch_first=True)[:-1].to(device)
-
-
-def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
-    """Name a phrase that was not spoken as it should; once, however often it is synthesized."""
-    if phrase not in known:
-        known.add(phrase)
-        print(f"warning: {phrase.where} ({phrase.output}): {reason}", file=sys.stderr)
 
 
 def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
