@@ -114,8 +114,9 @@ def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys:
     assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
 
 
-def test_other_corrections_than_a_file_was_exported_with_are_refused(folder: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--mel-corrections 3: 2 are in the exported network; give that number"):
+def test_a_number_of_corrections_that_a_file_cannot_follow_is_refused(folder: Path, tmp_path: Path):
+    message = "--mel-corrections 3: 2 are in the exported network; give that number, or use PyTorch"
+    with pytest.raises(OptionError, match=message):
         speak(folder, "harmonic.onnx", tmp_path / "a.wav", "--mel-corrections", "3")
     assert list(tmp_path.iterdir()) == []
 
