@@ -67,9 +67,8 @@ def load_voice(
         for role, one in given.items()
         if one is not None
     }
-    vocoders = {role: one for role, one in opened.items() if role == "vocoder"}
     voices = {role: one for role, one in opened.items() if role == "generator"}
-    opened = with_shipped(voices, with_vocoder=not vocoders, announce=lambda line: None) | vocoders
+    opened = with_shipped(voices, with_vocoder=vocoder is None, announce=lambda line: None) | opened
     if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     options = VoiceOptions(
@@ -300,7 +299,8 @@ def _fastest(voices: list[Voice], forms: Sequence[Sequence[_Form]], items: Seque
     jobs.append([partial(voice.vocoder.speak, mel, [mel.size(2)]) for voice in voices if voice.vocoder])
     chosen = [_choose(of_network, ways) for of_network, ways in zip(forms, jobs)]
     print(f"engine: {'; '.join(said for _, said in chosen)}")
-    return replace(voices[chosen[0][0]], vocoder=voices[chosen[-1][0] if len(chosen) > 1 else 0].vocoder)
+    vocoder = voices[chosen[1][0] if len(chosen) > 1 else 0].vocoder
+    return replace(voices[chosen[0][0]], vocoder=vocoder, failures={})  # which measuring may have left
 
 
 def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tuple[int, str]:
