@@ -14,7 +14,7 @@ from common.data import read_filelist
 from common.errors import InputError
 from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
-from common.synthesis.prosody import load_prosody
+from common.synthesis.speech import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.torch_file import load_tensor

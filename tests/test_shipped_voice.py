@@ -44,14 +44,6 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     assert "Griffin-Lim" not in out
 
 
-def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tmp_path: Path, capsys):
-    (tmp_path / "list.tsv").write_text("output\ttext\na.wav\tgood day.\n")
-    words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / "spoken"), "--speaker", "bob", "--pace", "2"]
-    assert inference.main([*words, "--quiet"]) == 0
-    assert (tmp_path / "spoken" / "a.wav").is_file()
-    assert "no checkpoint" not in capsys.readouterr().out
-
-
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
     assert shipped_vocoder(AUDIO) is not None and shipped_vocoder(replace(AUDIO, framing="aligned")) is None
     save_voice(filled / loading.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))
