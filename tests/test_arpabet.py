@@ -134,7 +134,6 @@ def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) ->
     phones = TextConfig(input_type="phone", symbol_set="ipa", cleaners=())
     for voice, overrides, message in (
         (config, TextOverrides(g2p="espeak"), "the input type is 'char'"),
-        (config, TextOverrides(g2p_language="de"), "only used by a voice that makes phones"),
         (phones, TextOverrides(p_arpabet=1.0), "are for characters"),
     ):
         with pytest.raises(InputError, match=message):

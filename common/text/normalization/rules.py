@@ -32,11 +32,11 @@ def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str
     for name in names:
         lines, signs = rule_lines(name)
         steps = [(pattern, _replacement(words, functions)) for pattern, words in lines]
-        lists.append((re.compile(f"[{re.escape(signs)}]" if signs else ""), steps))
+        lists.append((re.compile(f"[{re.escape(signs)}]") if signs else None, steps))
 
     def apply(text: str) -> str:
         for needed, steps in lists:
-            if needed.search(text):
+            if needed is None or needed.search(text):
                 for pattern, words in steps:
                     text = pattern.sub(words, text)
         return text
