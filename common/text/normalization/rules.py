@@ -4,23 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from common.text.normalization.numbers import (
-    cardinal,
-    digits,
-    identifier,
-    number_words,
-    ordinal,
-    plural,
-    roman,
-    two_digits,
-    year,
-)
+from common.text.normalization import numbers
 from common.text.tables import rule_lines, table_text, word_table
 
 Words = Callable[[re.Match], str]
 
-_SHARED = (cardinal, digits, identifier, number_words, ordinal, plural, roman, two_digits, year)
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower, **{one.__name__: one for one in _SHARED}}
+_OF_NUMBERS = "cardinal digits identifier number_words ordinal plural roman two_digits year".split()
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower} | {
+    name: getattr(numbers, name) for name in _OF_NUMBERS
+}
 
 _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
