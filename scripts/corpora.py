@@ -9,6 +9,7 @@ from common.files import write_text
 from common.options import read_switch
 from common.registry import get_model
 from scripts import train
+from scripts.datasets.make_filelists import ListOptions
 from scripts.launch import (
     GPU,
     Script,
@@ -38,7 +39,7 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
     features = _features(own, corpus, words)
     own, features, durations = _choose_durations(replace(own, dataset_path=corpus), corpus, features)
-    _make_lists(own, corpus, features)
+    _make_lists(own, corpus, features, environ)
     own = _describe_mels(own, corpus, words)
     if features != "false":
         _extract(own, corpus, features, [*durations, *words])
@@ -89,7 +90,7 @@ def _choose_durations(own: Variables, corpus: Path, features: str) -> tuple[Vari
     return replace(own, tacotron2_checkpoint=tacotron2), "true" if features == "auto" else features, options
 
 
-def _make_lists(own: Variables, corpus: Path, features: str) -> None:
+def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, str]) -> None:
     """Split the corpus; where lists of texts are there already, lists of recordings are their first columns."""
     if list_path(own, "audio_text", "train").is_file():
         for split in _SPLITS:
@@ -98,15 +99,13 @@ def _make_lists(own: Variables, corpus: Path, features: str) -> None:
                 lines = texts.read_text(encoding="utf-8").splitlines()
                 write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in lines))
     elif features != "false" or not list_path(own, "audio", "train").is_file():
-        ids = {"train_ids": own.train_ids, "val_ids": own.val_ids, "test_ids": own.test_ids}
-        skipping = []
-        if own.name == "ljs" and not any(ids.values()):
-            # Which clips published voices were trained on; a part of the corpus is split alike.
-            ids = {f"{split}_ids": Path(f"filelists/ljs_{split}_ids.txt") for split in _SPLITS}
-            skipping = ["--skip-missing"]
         options = given(dataset_path=corpus, output=own.filelists, name=own.name)
-        options += given(n_val=own.n_val, n_test=own.n_test, **ids)
-        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options, *skipping])
+        if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in _SPLITS):
+            # Which clips published voices were trained on; a part of the corpus is split alike.
+            environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in _SPLITS}
+            options.append("--skip-missing")
+        options += SCRIPTS["prepare_dataset"].passed_on(environ)
+        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
 def _describe_mels(own: Variables, corpus: Path, words: list[str]) -> Variables:
@@ -217,7 +216,7 @@ def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -
 
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Turn LibriSpeech into wav files and manifests."""
-    options = [own.dataset_path or Path("LibriSpeech"), *given(n_workers=own.n_workers or os.cpu_count())]
+    options = [own.dataset_path or Path("LibriSpeech"), *given(n_workers=own.n_workers)]
     options += ["--subsets", *own.subsets] if own.subsets else []
     options += ["--speeds", *own.speeds] if own.speeds else []
     exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *options, *words])
@@ -226,10 +225,7 @@ def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[
 SCRIPTS = {
     "prepare_dataset": Script(
         prepare_dataset,
-        {
-            f"{GPU} dataset_path name filelists n_val n_test train_ids val_ids test_ids": (),
-            "features tacotron2_checkpoint audio_config": (),
-        },
+        {f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()},
     ),
     "download_dataset": Script(
         download_ljspeech, {"archive checksum dataset_path": ()}, defaults={"": f"DATASET_ARCHIVE={_LJSPEECH}"}

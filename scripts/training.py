@@ -12,6 +12,7 @@ from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.precision import ComputingOptions
 from scripts import train
+from scripts.datasets.make_filelists import ListOptions
 from scripts.launch import (
     GLOBAL_BATCHES,
     GPU,
@@ -54,7 +55,8 @@ def _finetuning(own: Variables, environ: dict[str, str], words: list[str]) -> li
         lists = output / "filelists"
         training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
         if not training.is_file():
-            options = given(dataset_path=corpus, output=lists, name=speaker, n_val=own.n_val, n_test=0, speaker=speaker)
+            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=speaker)
+            options += SCRIPTS["finetune_voice"].passed_on(environ)
             commands.append([python(), "-m", "scripts.datasets.make_filelists", *options])
     environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
@@ -225,7 +227,7 @@ def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str])
 # with characters that the voice has no symbol for.
 _FINETUNE_VOICE = Script(
     finetune_voice,
-    {f"{GPU} speaker train_filelist val_filelist n_val output_dir": ()},
+    {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
     defaults={
         "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
         "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"

@@ -72,11 +72,6 @@ class Variables:
     manifests: tuple[Path, ...] = _variable("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
     phrases: Path | None = _variable("PHRASES", None, "list to speak", published=("FILELIST",))
     output_dir: Path | None = _variable("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
-    n_val: int = _count("N_VAL", 100, "clips to validate on, where the lists are made", least=0)
-    n_test: int = _count("N_TEST", 500, "clips for testing, where the lists are made", least=0)
-    train_ids: Path | None = _variable("TRAIN_IDS", None, "file with one clip's name on each line, to train on")
-    val_ids: Path | None = _variable("VAL_IDS", None, "the same for validation")
-    test_ids: Path | None = _variable("TEST_IDS", None, "the same for testing")
     features: str = _variable(
         "FEATURES",
         "auto",

@@ -1,18 +1,12 @@
 """The benchmark scripts run what their settings say, and their tables are computed rightly."""
 
-import json
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
-from sung_words import make_sung_corpus
 
 import inference
-from common.data import read_filelist
 from common.errors import InputError
 from common.logger import Logger
 from common.recognition.arguments import build_parser as recognition_parser
@@ -84,23 +78,6 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
 
 
-@pytest.mark.parametrize(
-    ("script", "variables", "owner"),
-    [
-        ("train_benchmark_jasper.sh", {"CLIPS": "1"}, "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2"),
-        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1", "MODEL": "FastPitch"}, "MODEL=Jasper"),
-        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic"),
-    ],
-)
-def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(
-    script: str, variables: dict[str, str], owner: str
-):
-    result = run_bash(ROOT / "scripts" / script, **variables)
-    assert result.returncode == 2
-    assert result.stderr.startswith(f"error: {next(iter(variables))}=1: not a variable of MODEL=")
-    assert result.stderr.endswith(f"but of {owner}\n")
-
-
 def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[float]]) -> Path:
     """A log of epochs, each with the seconds of its updates; 1000 frames a second in each."""
     logger = Logger(path, stdout=False)
@@ -125,19 +102,6 @@ def test_tables_of_training_are_of_the_steady_state_and_compare_like_runs(tmp_pa
         ["16", "2", "4", "mixed", "5,000", "640.00", "1.80", "-", "2.50"],
         ["4", "2", "4", "mixed", "5,000", "160.00", "0.40", "-", "1.00"],
     ]
-
-
-@pytest.mark.slow
-def test_the_training_benchmark_makes_its_own_corpus_on_a_cpu(tmp_path: Path):
-    small = "--preset v3 --upsample-initial-channel 8 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4"
-    small += " --msd-groups 1 1 1 1 1 1 1"
-    variables = {"NUM_GPUS": "0", "AMP": "false", "BS": "2", "GRAD_ACCUMULATION": "1", "EPOCHS": "2", "CLIPS": "6"}
-    variables |= {"OUTPUT_DIR": str(tmp_path), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-    result = run_bash(ROOT / "scripts/train_benchmark.sh", *small.split(), **variables)
-    assert result.returncode == 0, result.stderr
-    row = result.stdout.splitlines()[-1].strip("|").split("|")
-    assert row[:4] == ["2", "1", "1", "full"]
-    assert float(row[4].replace(",", "")) > 0
 
 
 @pytest.mark.parametrize(("limit", "smallest"), [(0, 1), (2, 3), (5, 1), (8, 8), (37, 3)])
@@ -183,9 +147,9 @@ def test_bfloat16_is_measured_where_the_processor_has_it_or_it_is_asked_for(monk
         assert benchmark_training.chosen_settings(args) == names
 
 
-def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(tmp_path: Path, monkeypatch, capsys):
+def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(monkeypatch, capsys):
     words = "--model WaveGlow -bs 1 --accumulation 1 --steps 1 --settings fp32 --wn-channels 8 --flows 2"
-    words += f" --segment-length 1024 --largest-batch 4 --json {tmp_path}/figures.json"
+    words += " --segment-length 1024 --largest-batch 4"
     monkeypatch.setattr("sys.argv", ["train", *words.split()])
     measure = benchmark_training.measure
 
@@ -204,8 +168,7 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(tmp_path:
         assert sequences * seconds == pytest.approx(size, rel=0.1), "as far as it is printed"
         assert frames == pytest.approx(4 * sequences, rel=0.1, abs=1)
     assert lines[-1] == "fp32: the largest batch up to 4 that fits is 2"
-    assert json.loads((tmp_path / "figures.json").read_text())["fp32"]["memory"] is None
-    monkeypatch.setattr("sys.argv", ["train", *words.replace("-bs 1", "-bs 3").split()[:-4]])
+    monkeypatch.setattr("sys.argv", ["train", *words.replace("-bs 1", "-bs 3").split()[:-2]])
     with pytest.raises(InputError, match="fp32: out of memory at --batch-size 3"):
         benchmark_training.main()
 
@@ -230,44 +193,6 @@ def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path:
             )
             found.append((args.max_duration, args.batch_size, args.amp))
     assert found == [(seconds, size, amp) for seconds in (2.0, 16.7) for size in (1, 4) for amp in (False, True)]
-
-
-def test_latencies_become_a_table_in_milliseconds(tmp_path: Path):
-    for name, amp, latency in (("a", False, 0.1), ("b", True, 0.05)):
-        logger = Logger(tmp_path / name, stdout=False)
-        logger.parameter(batch_size=4, max_duration=16.7, amp=amp, precision="BF16" if amp else "FP32")
-        figures = {f"{percent}%_latency": latency + percent / 1e5 for percent in (90, 95, 99)}
-        logger.log((), {"avg_latency": latency, **figures, "avg_sequences/s": 4 / latency, "avg_RTF": 60.0})
-        logger.close()
-    rows = cells("recognition", tmp_path / "a", tmp_path / "b")
-    assert rows[0] == "4|16.7|FP32|100.90|100.95|100.99|100.00|40.00|60.0|-".split("|")
-    assert rows[1] == "4|16.7|BF16|50.90|50.95|50.99|50.00|80.00|60.0|2.00".split("|")
-
-
-def test_made_up_durations_are_mostly_long():
-    drawn = random_models.durations(2000, 16.7, np.random.default_rng(0))
-    assert max(drawn) == drawn[0] == 16.7 and min(drawn) > 1.4
-    assert 10.5 < sum(drawn) / len(drawn) < 12.5
-
-
-@pytest.mark.slow
-def test_random_weights_hear_noise(tmp_path: Path):
-    config = make_sung_corpus(tmp_path / "corpus") / "config.yaml"
-    variables = {"MODEL_CONFIG": config, "BATCH_SIZE_SEQ": "2", "MAX_DURATION_SEQ": "0.5", "ITERATIONS": "3"}
-    variables |= {
-        "CPU": "true",
-        "OUTPUT_DIR": tmp_path,
-        "PYTHON": sys.executable,
-        "OMP_NUM_THREADS": "1",
-        "WARMUP": "1",
-    }
-    result = run_bash(ROOT / "scripts/inference_benchmark_jasper.sh", AMP="false", **variables)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1].startswith("|2|0.5|FP32|")
-    entries = read_filelist(tmp_path / "noise_0.5s/list.txt", columns=("wav", "text"))
-    assert [soundfile.info(tmp_path / "noise_0.5s" / entry.fields["wav"]).duration for entry in entries] == [0.5, 0.5]
-    log = [json.loads(line.removeprefix("DLLL ")) for line in (tmp_path / "nvlog_fp32_bs2_0.5s.json").open()]
-    assert log[-1]["data"]["avg_latency"] > 0
 
 
 def synthesis(**variables: str | Path) -> list[list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from shell import ROOT, dry_run, run_bash
+from shell import ROOT, run_bash
 
 import extract_mels
 from common.audio.options import read_audio_config
@@ -152,19 +152,6 @@ def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.Completed
     return run_bash(ROOT / "scripts/prepare_dataset.sh", **settings, **variables)
 
 
-def test_a_corpus_gets_the_lists_that_a_vocoder_trains_on(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "corpus")
-    result = prepare(corpus, tmp_path, NAME="my", N_VAL="2", N_TEST="1")
-    assert result.returncode == 0, result.stderr
-    recordings, texts = (tmp_path / "my_audio_train.txt", tmp_path / "my_audio_text_train_filelist.txt")
-    assert recordings.read_text().splitlines() == [line.split("|")[0] for line in texts.read_text().splitlines()]
-    assert len(recordings.read_text().splitlines()) == 9
-    recordings.unlink()  # as a corpus that was prepared before there were vocoders
-    texts.write_text("wavs/c03.wav|text\n")
-    assert prepare(corpus, tmp_path, NAME="my").returncode == 0
-    assert recordings.read_text() == "wavs/c03.wav\n", "a split that is there stays"
-
-
 def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
     for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
         (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -238,10 +225,3 @@ def test_digits_are_split_by_take(tmp_path: Path):
     (recordings / "seven.wav").touch()
     with pytest.raises(InputError, match=r"seven\.wav: expected a name like 7_george_12\.wav"):
         make_digits_lists([str(tmp_path), str(tmp_path / "out")])
-
-
-def test_preprocessing_takes_its_settings_from_the_environment():
-    variables = {"DATASET_PATH": "d", "SUBSETS": "a b", "SPEEDS": "0.9 1.1", "N_WORKERS": "3"}
-    (words,) = dry_run("scripts/preprocess_librispeech.sh", "--sampling-rate", "8000", **variables)
-    rest = "d --n-workers 3 --subsets a b --speeds 0.9 1.1 --sampling-rate 8000"
-    assert words == ["py", "-m", "scripts.datasets.preprocess_librispeech", *rest.split()]

@@ -19,7 +19,7 @@ from training_setup import set_up
 
 from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
-from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
+from common.data import GlobalBatchSampler, build_loader, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.registry import get_model
@@ -79,14 +79,6 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     with pytest.raises(InputError, match=r"a\.pt: holds pathlib.Path.touch, and .* refused"):
         load_tensor(path)
     assert not harmed.exists()
-
-
-def test_rows_of_any_shape_are_padded_at_their_ends():
-    rows = [torch.ones(2, 3), torch.ones(4, 1), torch.ones(1, 5)]
-    batch = pad_rows(rows)
-    assert batch.shape == (3, 4, 5) and batch.sum() == sum(row.numel() for row in rows)
-    for padded, row in zip(batch, rows):
-        assert torch.equal(padded[: row.size(0), : row.size(1)], row)
 
 
 def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):

@@ -24,7 +24,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         commands = dry_run(f"scripts/{script}.sh", **base, **{name: value})
         assert any(word in words for words in commands) == on
     refused = run_bash(ROOT / f"scripts/{script}.sh", DRY_RUN="1", **base, **{name: "maybe"})
-    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.returncode == 2
     assert f"error: {name}=maybe: expected " in refused.stderr and "true" in refused.stderr
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_setup import values
 
 import extract_mels
 import inference
@@ -151,68 +150,12 @@ def test_a_replacement_names_options_that_exist():
     assert named - existing == {"--nproc-per-node"}
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "values"),
-    [
-        ("train -m FastPitch", "--validation-freq 3 --resume-from-last", {"validation_interval": 3, "resume": True}),
-        (
-            "train -m FastPitch",
-            "--grad-clip 5 --pitch-online-dir p",
-            {"grad_clip_thresh": 5.0, "pitch_cache": Path("p")},
-        ),
-        ("train -m HiFi-GAN", "--epochs_this_job 0 --local_rank 0", {"epochs_this_job": 0}),
-        ("train -m Tacotron2", "--epochs-per-checkpoint 2 -lr 0.1", {"epochs_per_checkpoint": 2, "learning_rate": 0.1}),
-        ("train -m WaveGlow", "--weight-decay 0 --seed 3", {"weight_decay": 0.0, "seed": 3}),
-        ("train -m Jasper", "--lr 0.1 --grad_accumulation_steps 4", {"gradient_accumulation_steps": 4}),
-        ("train -m Jasper", "--dataset_dir d --output_dir o", {"dataset_path": Path("d"), "output": Path("o")}),
-        ("train -m Jasper", "--train_manifests a b", {"training_files": [Path("a"), Path("b")]}),
-        ("train -m Jasper", "--val_manifests a b", {"validation_files": [Path("a"), Path("b")]}),
-        (
-            "train -m Jasper",
-            "--eval_frequency 200 --epochs_this_job 0",
-            {"validation_steps": 200, "epochs_this_job": 0},
-        ),
-        ("train -m Jasper", "--model_config a.yaml --ckpt c.pt", {"checkpoint_path": Path("c.pt")}),
-        ("inference", "-s 0.7 -d 0.01", {"sigma_infer": 0.7, "denoising_strength": 0.01}),
-        ("inference", "--waveglow-sigma-infer 0.8 --cpu", {"sigma_infer": 0.8, "cuda": False}),
-        ("inference --jasper", "--save_predictions p.txt", {"output": [Path("p.txt")]}),
-        ("inference --jasper", "--output_dir results/ --steps 4", {"output": [Path("results")], "iterations": 4}),
-        ("inference --jasper", "--ckpt c.pt --dataset_dir d --cpu", {"jasper": Path("c.pt"), "cuda": False}),
-        ("extract_mels", "--wav-text-filelists a b", {"wav_text_filelist": [Path("a"), Path("b")]}),
-        ("extract_mels", "--n-workers 3 --f0-method pyin", {"num_workers": 3, "pitch_method": "pyin"}),
-        ("extract_mels", "--save-alignment-priors", {"save_alignment_priors": True}),
-        ("extract_mels --checkpoint", "--checkpoint-path c.pt", {"checkpoint": Path("c.pt")}),
-    ],
-)
-def test_the_names_of_the_originals_set_what_ours_set(command: str, words: str, values: dict[str, Any]):
-    parser, required = parser_of(command)
-    args = parser.parse_args([*required, *words.split()])
-    assert {name: getattr(args, name) for name in values} == values
-
-
-def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_path: Path):
-    missing = tmp_path / "voice.pt"
-    with pytest.raises(InputError, match=r"voice\.pt: no such checkpoint file"):
-        values(*TRAIN, "--init-from-checkpoint", str(missing))
-
-
 def test_published_names_of_the_checkpoint_choose_the_command():
     recognizer = named_recognizer(["--ckpt=a.pt"])
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])
     assert training_parser_of(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
-
-
-def test_the_rank_that_torch_distributed_launch_gives_is_read():
-    for spelling in ("--local-rank=1", "--local_rank=1"):
-        assert "local_rank" not in values(spelling, *TRAIN)
-
-
-@pytest.mark.parametrize("command", [command for command in PROGRAMS if command != "extract_mels"])
-def test_the_cpu_is_the_default(command: str):
-    parser, required = parser_of(command)
-    assert parser.parse_args([*required, "--cpu"]) == parser.parse_args(required)
 
 
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):

