@@ -49,8 +49,8 @@ def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     if options.mel == "published":  # as options, over which those that were given have precedence
-        given = {name: value for name, value in vars(request.audio).items() if value is not None}
-        request = replace(request, audio=replace(request.audio, **PUBLISHED_MELS | given))
+        values = PUBLISHED_MELS | request.audio.values
+        request = replace(request, audio=replace(request.audio, values=values))
     # Mels without a description, as the published generators' tools made them, are not those of the vocoder before.
     return request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
 
