@@ -45,8 +45,10 @@ class LossScales:
     energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
     attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
     kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
-    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins")
-    kl_loss_warmup_epochs: int = _weight(100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP")
+    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins", variable="KL_LOSS_START_EPOCH")
+    kl_loss_warmup_epochs: int = _weight(
+        100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
+    )
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""

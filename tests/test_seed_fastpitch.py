@@ -293,9 +293,8 @@ def the_transforms_change_what_is_said(walk: Walk, command: str, folder: Path) -
 
 def batches_are_measured(walk: Walk, command: str, folder: Path) -> None:
     settings = settings_of(command)
-    *runs, first_sound = walk.project.dry_run(command)
-    assert first_sound[3] == "pretrained_models/waveglow/waveglow.pt"
-    assert first_sound[1:3] == ["-m", "scripts.benchmarks.first_sound"]
+    runs = walk.project.dry_run(command)
+    assert all("pretrained_models/waveglow/waveglow.pt" in words for words in runs)
     assert [words[words.index("--batch-size") + 1] for words in runs] == ["1", "4", "8"]
     for words in runs:
         assert words[words.index("--repeats") + 1] == settings["REPEATS"] == "100"

@@ -79,7 +79,7 @@ def test_wrong_options_are_one_line_and_status_2(
     [
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
-        (["--in-fft-output-size", "32"], "expected three equal numbers"),
+        (["--in-fft-output-size", "32"], "expected that of --symbols-embedding-dim"),
         (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )

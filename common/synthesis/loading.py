@@ -43,7 +43,7 @@ def load_voice(
     Raises:
         InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
             or the vocoder reads other mels than the voice makes, with each field that differs.
-        OptionError: there is no such device, or one of the two has nothing to do with ``vocoder_pitch``.
+        OptionError: there is no such device.
     """
     given = {"generator": checkpoint, "vocoder": vocoder}
     opened = {
