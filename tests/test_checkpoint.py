@@ -248,7 +248,7 @@ def test_the_last_readable_checkpoint_is_taken_and_the_others_reported(tmp_path:
     load = partial(load_last_checkpoint, tmp_path, "FastPitch", warn=warnings.append)
     assert load() is None
     checkpoint_path(tmp_path, "FastPitch", epoch=3).write_bytes(b"PK\x03\x04 cut short")
-    with pytest.raises(CheckpointError, match="none of 1 checkpoints of FastPitch can be read: .*_3.pt: "):
+    with pytest.raises(CheckpointError, match=r"none of 1 checkpoints of FastPitch can be read: .*_3\.pt: "):
         load()
     for epoch in (1, 2):
         save_checkpoint(checkpoint_path(tmp_path, "FastPitch", epoch=epoch), make_checkpoint(float(epoch)))
