@@ -146,7 +146,7 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
         (tmp_path / "list.txt").write_text(f"{text}\n")
         voice = load_voice(loaded, device="cpu")
         chosen = EvaluationOptions(reader=reader)
-        return read_items(tmp_path / "list.txt", voice, chosen, needs_words=True)
+        return read_items(tmp_path / "list.txt", voice, chosen)
 
     text = "It cost $1.2m on 3/4/2021."
     (item,) = items(voice, text)

@@ -63,10 +63,8 @@ class EvaluationItem:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_words: bool) -> list[EvaluationItem]:
+def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[EvaluationItem]:
     """A list's utterances for a voice, all checked, with what each is compared with.
-
-    With ``needs_words`` a list without words is noted.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
@@ -89,8 +87,6 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_wo
         EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output), recording)
         for (_, inputs), phrase, recording in zip(parts, phrases, found)
     ]
-    if needs_words and all(item.words is None for item in items):
-        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return items
 

@@ -12,7 +12,6 @@ from world import World
 
 GENERATORS: dict[str, Callable[[World], SearchStrategy[Case]]] = {
     "list": corpus_cases.lists,
-    "textgrid": corpus_cases.textgrids,
     "recording": corpus_cases.recordings,
     "json": tree_cases.json_files,
     "yaml": tree_cases.yaml_files,

@@ -141,59 +141,7 @@ def special_file(path: Path, kind: str) -> None:
     makers[kind]()
 
 
-# ---- TextGrids
-
-_POSSIBLE_LABELS = ('"A""B"', '"XX"')
-_LABELS = (*_POSSIBLE_LABELS, '"', '"AH0', 'AH0"', "AH0", '"A"B"')
-_NUMBERS = ("nan", "inf", "-1", "0", "x", "", "1,5")
-_COUNTS = ("-1", "0", "1", "1000", "2.5", "x", "")
-
-
-def textgrids(world: World) -> st.SearchStrategy[Case]:
-    """TextGrids with a wrong label, number, count, line or byte."""
-    text = (world.folder / "wavs" / "TextGrid" / "c000.TextGrid").read_text()
-    lines = text.splitlines()  # 7 of the file, 5 of the tier with the count last, then three an interval
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        how = draw(st.sampled_from(["label", "number", "count", "bytes", "file"]))
-        changed: list[str] = list(lines)
-        interval = draw(st.integers(0, (len(lines) - 12) // 3 - 1))
-        data, wrong, label = None, True, ""
-        if how == "label":
-            value = draw(st.sampled_from(_LABELS))
-            changed[12 + 3 * interval + 2] = value
-            label, wrong = f"label {interval}: {value[:20]!r}", value not in _POSSIBLE_LABELS
-        elif how == "number":
-            value, place = draw(st.sampled_from(_NUMBERS)), draw(st.sampled_from([3, 4, 9, 10, *range(12, len(lines))]))
-            place -= 1 if place >= 12 and (place - 12) % 3 == 2 else 0
-            changed[place] = value
-            label, wrong = f"line {place + 1}: {value[:20]!r}", value in ("nan", "inf", "x", "")
-            wrong &= place >= 12  # those of the file and its tier are not read, or bound nothing
-        elif how == "count":
-            value, place = draw(st.sampled_from(_COUNTS)), draw(st.sampled_from([6, 11]))
-            changed[place] = value
-            label = f"count of line {place + 1}: {value[:20]!r}"
-            wrong = place == 11  # the number of tiers is not read
-        elif how == "bytes":
-            mutation = draw(text_mutations)
-            data = mutation.applied(text.encode())
-            label, wrong = mutation.label, mutation.label in ("empty file", "zero bytes", "PNG", "gzip")
-            wrong |= mutation.name == "truncated" and mutation.at < 0.97
-        else:
-            label = draw(st.sampled_from(["a folder", "a FIFO", "absent"]))
-
-        def write(folder: Path) -> list[str]:
-            dataset = _recordings(world, folder)
-            path = dataset / "TextGrid" / "c000.TextGrid"
-            path.unlink()
-            content = data if data is not None else ("\n".join(changed) + "\n").encode()
-            special_file(path, label) if how == "file" else path.write_bytes(content)
-            return world.extract(dataset, "--extract-mels", "--extract-durs-from-textgrids")
-
-        return Case(f"{how}: {label}", "extract_mels", write, wrong=wrong, writes=("corpus",))
-
-    return cases()
+# ---- recordings
 
 
 def _recordings(world: World, folder: Path) -> Path:
@@ -204,9 +152,6 @@ def _recordings(world: World, folder: Path) -> Path:
             (dataset / name / file.name).symlink_to(file)
     shutil.copy(world.folder / "wavs" / "list.txt", dataset / "list.txt")
     return dataset
-
-
-# ---- recordings
 
 
 def recordings(world: World) -> st.SearchStrategy[Case]:
