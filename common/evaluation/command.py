@@ -130,7 +130,6 @@ def _check_files(options: EvaluationOptions, items: Sequence[EvaluationItem], re
     written = [("--output: the file", folder / name) for name in (JOURNAL, RESULTS, PAGE)]
     written += [(f"{one.where}: the file", path) for one in items for path in files_of(folder, one.name).values()]
     own = [(one.where, path) for one in items for path in one.phrase.files(options.dataset_path)]
-    own += [(f"the recording of {one.where}", one.recording) for one in items if one.recording is not None]
     check_apart(written, [*read, *own])
 
 

@@ -131,7 +131,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
     @property
     def prior_text(self) -> TextConfig:
-        """How transcripts become the symbols of priors."""
+        """How transcripts become the symbols of priors, and of a data report."""
         return transcript_config(self.symbol_set, self.text_cleaners)
 
     def check(self) -> None:
