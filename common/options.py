@@ -83,7 +83,7 @@ def group(kind: type, title: str | None = None, about: str | None = None) -> Any
     return field(default_factory=kind, metadata={"group": (title, about)})
 
 
-def given(kind: type, title: str, about: str | None = None) -> Any:
+def given(kind: type, title: str | None = None, about: str | None = None) -> Any:
     """A field that holds those values of a dataclass's options that are given, by name; ``--help`` shows its defaults.
 
     What is left out is that of another instance, such as a checkpoint's.
@@ -123,21 +123,22 @@ def add_options(
             nested = parser if title is None else parser.add_argument_group(title, about)
             add_options(nested, _hint(kind, one), defaults=defaults, without=without)
         elif "given" in one.metadata:
-            given_kind, title, about = one.metadata["given"]
-            nested = parser.add_argument_group(title, about)
+            given_kind, own_title, about = one.metadata["given"]
+            section = title if own_title is None else f"{own_title}{': ' if about else ''}{about or ''}"
+            container = _section_of(parser, section) if section else parser
             for name, hint, found in options_of(given_kind):
-                value = getattr(given_kind, name)
-                bracketed = replace(found, help=f"{found.help} [{_words_of(value)}]", negatable=True)
-                _add_option(nested, name, hint, bracketed, None)
+                value = words_of_value(getattr(given_kind, name))
+                bracketed = replace(found, help=f"{found.help} [{value}]", negatable=True)
+                _add_option(container, name, hint, bracketed, defaults.get(name))
         elif (known := declared(one)) is not None:
             section = known.section or title
             container = _section_of(parser, section) if section else parser
             _add_option(container, one.name, _hint(kind, one), known, defaults.get(one.name, one.default))
 
 
-def _words_of(value: Any) -> str:
+def words_of_value(value: Any) -> str:
     """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple | list):
         return str(value)
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
@@ -271,11 +272,14 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str]) -> Any:
-    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`."""
+def read_variables(kind: type, environ: Mapping[str, str], *, without: Collection[str] = (), **others: Any) -> Any:
+    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`.
+
+    Fields ``without`` keep their defaults; ``others`` are the values of further fields.
+    """
     parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, kind)
-    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind)
+    add_options(parser, kind, without=without)
+    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind, **others)
 
 
 def words_of_variables(
@@ -286,15 +290,19 @@ def words_of_variables(
     Variables that are empty are not set. Fields ``without`` are left out.
 
     Raises:
-        OptionError: names the variable whose value is none of its option.
+        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is None or action.dest in without:
             continue
-        for name in [one for one in variables_of(known) if environ.get(one)][:1]:
+        found = [one for one in variables_of(known) if environ.get(one)]
+        for name in found[:1]:
             words += _words_of_variable(name, environ[name], action, known)
+        for other in found[1:]:
+            if environ[other] != environ[found[0]]:
+                raise OptionError(f"{other}={environ[other]}: {found[0]}={environ[found[0]]} is set too; leave one out")
     return words
 
 
@@ -332,7 +340,7 @@ def check_options(values: Any) -> None:
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
     """Name, type and `Option` of each option of a dataclass and of its groups."""
     for one in fields(kind):
-        if "group" in one.metadata:
-            yield from options_of(_hint(kind, one))
+        if "group" in one.metadata or "given" in one.metadata:
+            yield from options_of(_hint(kind, one) if "group" in one.metadata else one.metadata["given"][0])
         elif (known := declared(one)) is not None:
             yield one.name, _hint(kind, one), known

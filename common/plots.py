@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import librosa
+import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.config import AudioConfig
 from common.files import write_atomically
 
+matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
 DPI = 100  # dots an inch
-MIN_WIDTH, MAX_WIDTH = 10.0, 20.0  # inches of a figure
+MIN_WIDTH, MAX_WIDTH, MARGINS = 10.0, 20.0, 2.0  # inches of a figure, and around its panels
 WIDTH_PER_SECOND = 2.0  # inches
-LEFT, RIGHT, TOP, BOTTOM, GAP = 0.85, 1.05, 0.7, 0.55, 0.6  # inches around the panels, and between them
-MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 1.9, 4.5, 1.1  # inches of a panel
+MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.5, 5.0, 1.6  # inches of a panel with its title
 TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
 SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
@@ -59,27 +59,29 @@ def plot_utterance(
     """
     seconds = audio.hop_length / audio.sampling_rate
     images = {name: to_array(mel) for name, mel in mels.items()}
-    weights = None if alignment is None else to_array(alignment).T  # (L, F)
-    spans = None if durations is None else _spans(to_array(durations))
-    groups = {PITCH: {name: _voiced(values) for name, values in pitch.items()}} if pitch else {}
-    for unit, tensors in (curves or {}).items():
-        groups[unit] = {name: to_array(values) for name, values in tensors.items()}
     has_difference = len(images) == 2 and len({mel.shape for mel in images.values()}) == 1
-
     n_mels = len(images) + has_difference
-    heights = [MEL_HEIGHT] * n_mels + [ATTENTION_HEIGHT] * (weights is not None) + [CURVES_HEIGHT] * len(groups)
-    drawn = [*images.values(), *(values for group in groups.values() for values in group.values())]
-    length = max(1, *(array.shape[-1] for array in [*drawn, *([] if weights is None else [weights])])) * seconds
-    figure = _stacked(heights, seconds=length, title=title)
-    panels = iter(axes := figure.axes)
-    colors = Normalize(*_color_range(*images.values()))
+    weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
+    spans = None if durations is None else _spans(to_array(durations))
+    groups = ({PITCH: pitch} if pitch else {}) | dict(curves or {})
+
+    heights = [MEL_HEIGHT] * n_mels + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
+    lines = [values for group in groups.values() for values in group.values()]
+    length = max(1, *(array.shape[-1] for array in (*images.values(), weights, *lines))) * seconds
+    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + MARGINS), MAX_WIDTH)
+    figure = Figure(figsize=(width, sum(heights)), dpi=DPI, layout="constrained")
+    figure.suptitle(textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026"), x=0.01, ha="left")
+    axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0])
+
+    panels = iter(axes)
+    low, high = _color_range(*images.values())
     for name, mel in images.items():
-        _draw_mel(next(panels), name, mel, audio, norm=colors, cmap="magma")
+        _draw_mel(next(panels), name, mel, audio, vmin=low, vmax=high, cmap="magma")
     if has_difference:
         (name, mel), (other, second) = images.items()
-        colors = CenteredNorm(0, max(map(abs, _color_range(second - mel))) or 1.0)
-        _draw_mel(next(panels), f"{other} - {name}", second - mel, audio, norm=colors, cmap="RdBu_r")
-    if weights is not None:
+        most = max(map(abs, _color_range(second - mel))) or 1.0
+        _draw_mel(next(panels), f"{other} - {name}", second - mel, audio, vmin=-most, vmax=most, cmap="RdBu_r")
+    if weights.size:
         _draw_attention(next(panels), weights, spans, symbols, seconds=seconds)
     for unit, group in groups.items():
         _draw_curves(next(panels), unit, group, seconds=seconds)
@@ -92,7 +94,7 @@ def plot_utterance(
     axes[-1].set_xlabel("time (s)")
     middles = _middles(spans, weights)
     if len(symbols) == len(middles):
-        _place_symbols(axes[(n_mels or len(axes)) - 1], symbols, middles * seconds)
+        _place_symbols(axes[(n_mels or len(axes)) - 1], symbols, middles * seconds, room=width - MARGINS)
     return figure
 
 
@@ -127,20 +129,6 @@ def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     axis.set_label_text("frequency (Hz)")
 
 
-def _stacked(heights: Sequence[float], *, seconds: float, title: str) -> Figure:
-    """Empty panels below each other, all equally wide. Matplotlib's automatic layouts take as long as drawing."""
-    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * seconds + LEFT + RIGHT), MAX_WIDTH)
-    height = TOP + sum(heights) + GAP * (len(heights) - 1) + BOTTOM
-    figure = Figure(figsize=(width, height), dpi=DPI)
-    places: dict[str, Any] = {"left": LEFT / width, "right": 1 - RIGHT / width}
-    places |= {"bottom": BOTTOM / height, "top": 1 - TOP / height, "hspace": GAP / np.mean(heights)}
-    figure.subplots(len(heights), height_ratios=heights, gridspec_kw=places)
-    if title:
-        shortened = textwrap.shorten(_plain(title), int(width * TITLE_LETTERS), placeholder="\u2026")
-        figure.suptitle(shortened, x=0.01, y=1 - 0.08 / height, va="top", ha="left")
-    return figure
-
-
 def _draw_image(axis: Axes, rows: np.ndarray, *, seconds: float, first: float, unit: str, **colors: Any) -> None:
     """rows (N, F), a frame every ``seconds``, from ``first`` upwards; ``unit`` says what the colors are."""
     extent = (0, rows.shape[1] * seconds, first, first + len(rows))
@@ -151,7 +139,7 @@ def _draw_image(axis: Axes, rows: np.ndarray, *, seconds: float, first: float, u
 
 def _draw_mel(axis: Axes, title: str, mel: np.ndarray, audio: AudioConfig, **colors: Any) -> None:
     """mel (n_mels, F) with its frequencies in Hz."""
-    axis.set_title(_plain(title), loc="left", fontsize="medium")
+    axis.set_title(title, loc="left", fontsize="medium")
     seconds = audio.hop_length / audio.sampling_rate
     _draw_image(axis, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
     label_mel_axis(axis.yaxis, audio)
@@ -162,40 +150,40 @@ def _draw_attention(
 ) -> None:
     """Weights (L, F) with the text upwards, and a line through the spans."""
     n_symbols = len(weights)
-    _draw_image(axis, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", norm=Normalize(0, 1))
+    _draw_image(axis, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
     axis.set_title("attention" if spans is None else "attention; line: durations", loc="left", fontsize="medium")
     if spans is not None:
         axis.plot(spans.ravel() * seconds, np.repeat(np.arange(n_symbols), 2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
     if len(symbols) == n_symbols:
-        listed = _every(n_symbols, room=ATTENTION_HEIGHT)
+        listed = _every(n_symbols, room=ATTENTION_HEIGHT - 0.5)
         axis.set_yticks(listed, [_visible(symbols[index]) for index in listed], fontsize=SYMBOL_SIZE)
 
 
-def _draw_curves(axis: Axes, unit: str, curves: Mapping[str, np.ndarray], *, seconds: float) -> None:
-    """Curves (F,) over time; one without a finite value is left out."""
+def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
+    """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
-    drawn = {
-        name: np.where(np.isfinite(values), values, np.nan)
-        for name, values in curves.items()
-        if np.isfinite(values).any()
-    }
-    for (name, values), style in zip(drawn.items(), itertools.cycle(LINE_STYLES)):
-        axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=_plain(name))
+    drawn = []
+    for (name, tensor), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
+        values = to_array(tensor).astype(np.float64)
+        values[~np.isfinite(values) | ((values == 0) & (unit == PITCH))] = np.nan
+        if not np.isnan(values).all():
+            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=name)
+            drawn.append(values)
     axis.grid(axis="y", alpha=0.3)
     if not drawn:
         return
     axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
     if unit == PITCH:  # what lies more than an octave from the median is an error of the estimate, and may lie outside
-        hz = np.concatenate(list(drawn.values()))
+        hz = np.concatenate(drawn)
         near = hz[np.abs(np.log2(hz / np.nanmedian(hz))) <= 1]
         axis.set_ylim(near.min() - 10, near.max() + 10)
 
 
-def _place_symbols(axis: Axes, symbols: Sequence[str], middles: np.ndarray) -> None:
+def _place_symbols(axis: Axes, symbols: Sequence[str], middles: np.ndarray, *, room: float) -> None:
     """Symbols below the axis at their middles in seconds, in rows by turns; those without a middle are left out."""
     placed = np.flatnonzero(np.isfinite(middles))
-    listed = placed[list(_every(len(placed), room=axis.bbox.width / DPI * SYMBOL_ROWS))]
+    listed = placed[list(_every(len(placed), room=room * SYMBOL_ROWS))]
     labels = ["\n" * (turn % SYMBOL_ROWS) + _visible(symbols[index]) for turn, index in enumerate(listed)]
     axis.set_xticks(middles[listed], labels, minor=True, fontsize=SYMBOL_SIZE)
     axis.xaxis.remove_overlapping_locs = False  # major ticks do not take their place
@@ -214,32 +202,19 @@ def _spans(durations: np.ndarray) -> np.ndarray:
     return np.stack([ends - durations, ends], axis=1)
 
 
-def _middles(spans: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray:
+def _middles(spans: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
     """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it."""
     if spans is not None:
         return np.where(spans[:, 1] > spans[:, 0], spans.mean(axis=1), np.nan)
-    if weights is None:
-        return np.zeros(0)
     return weights @ (np.arange(weights.shape[1]) + 0.5) / np.maximum(weights.sum(axis=1), 1e-9)
-
-
-def _voiced(pitch: Tensor) -> np.ndarray:
-    """Pitch with gaps where it is 0."""
-    values = to_array(pitch).astype(np.float64)
-    return np.where(values > 0, values, np.nan)
 
 
 def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value."""
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays]) if arrays else np.zeros(0)
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays] or [np.zeros(0)])
     return (float(np.min(finite)), float(np.max(finite))) if finite.size else (0.0, 1.0)
 
 
 def _visible(symbol: str) -> str:
     """A symbol as it can be seen: a space as the open box."""
-    return "\u2423" if symbol == " " else _plain(symbol)
-
-
-def _plain(text: str) -> str:
-    """Text whose dollar signs matplotlib does not read as mathematics."""
-    return text.replace("$", r"\$")
+    return "\u2423" if symbol == " " else symbol

@@ -35,7 +35,8 @@ class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
     recipe: "RunOptions"  # the published one: defaults of the options that all models share
-    options: type  # declared as `common.options` says
+    # Declared as `common.options` says; fields that are no options and have names of the run's have the run's values.
+    options: type
     set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
     # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to begin with, or None
     model_config: Callable[..., Any]
@@ -137,13 +138,12 @@ class ModelSpec:
     build_networks: Callable[..., Any]
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
-    # (payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError
+    # (state, payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError.
+    # ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
     read_published: Callable[..., Any] | None = None
     published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
     # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it
     exports: Callable[..., Any] | None = None
-    # (config, audio) -> common.checkpoints.Signature of each part of ``exports``, by name
-    signatures: Callable[..., Any] | None = None
     # (runner, config, description, device) -> what infers as the network does, with an exported file's
     # common.checkpoints.Runner (of a network in several parts: those of all parts by name) and description; None:
     # inference has no use for such files

@@ -35,6 +35,5 @@ MODEL = ModelSpec(
     read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedFastPitch,
 )

@@ -6,7 +6,6 @@ Source: Badlani et al., One TTS Alignment to Rule Them All (2022), section 2.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import starmap
 
 import torch
 import torch.nn.functional as F
@@ -132,18 +131,12 @@ def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     return -(on_path.clamp(min=math.log(_ATTENTION_EPS)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()
 
 
-def padded_priors(
-    frame_lengths: Sequence[int], token_lengths: Sequence[int], *, priors: Sequence[Tensor] | None = None
-) -> Tensor:
-    """The interpolated priors of a batch's utterances, or ``priors`` (F, L) given, zero-padded: (B, F, L) float32."""
-    made = starmap(interpolated_prior, zip(frame_lengths, token_lengths, strict=True)) if priors is None else priors
-    return pad_rows([prior.float() for prior in made])
+def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) -> Tensor:
+    """The interpolated priors of a batch's utterances, zero-padded: (B, F, L) float32."""
+    return pad_rows([prior.float() for prior in map(interpolated_prior, frame_lengths, token_lengths)])
 
 
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:
     """Raise InputError for an utterance with fewer frames than tokens; ``where`` names it."""
     if n_frames < n_tokens:
-        raise InputError(
-            f"{where}: {n_frames} frames for {n_tokens} symbols, expected a frame at least for each symbol; "
-            "check the transcript of this recording, or leave the clip out"
-        )
+        raise InputError(f"{where}: {n_frames} frames for {n_tokens} symbols; correct the transcript, or leave it out")

@@ -11,10 +11,6 @@ class ModelConfig:
     """FastPitch's architecture; the names are those of the published checkpoints' configurations.
 
     The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
-
-    Raises:
-        InputError: a value is out of range.
-        OptionError: the widths of encoder and decoder differ, or are odd.
     """
 
     n_mel_channels: int = 80
@@ -72,9 +68,6 @@ class ModelConfig:
         check_options(self)
         width = self.symbols_embedding_dim
         if self.in_fft_output_size != width or self.out_fft_output_size != width:
-            raise OptionError(
-                f"--symbols-embedding-dim {width}, --in-fft-output-size {self.in_fft_output_size}, "
-                f"--out-fft-output-size {self.out_fft_output_size}: expected three equal numbers"
-            )
+            raise OptionError("--in-fft-output-size, --out-fft-output-size: expected that of --symbols-embedding-dim")
         if width % 2:
             raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")

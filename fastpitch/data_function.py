@@ -25,11 +25,11 @@ from common.data import (
     load_feature,
     load_fractions,
     loader_processes,
-    pad_rows,
+    pad_fields,
     raise_errors,
     shape_error,
 )
-from common.distributed import Gather, Ranks, own_cores
+from common.distributed import Gather, Ranks
 from common.errors import InputError
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
@@ -83,10 +83,7 @@ class FastPitchDataset(TextMelDataset):
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
-            raise InputError(
-                f"{entries[0].where.rpartition(':')[0]}: durations belong to fixed symbols, but --p-arpabet "
-                f"{text.p_arpabet} draws other ones in each epoch; give 0 or 1, or train with --learned-alignment"
-            )
+            raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
         if self.recorded:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
@@ -126,10 +123,7 @@ class FastPitchDataset(TextMelDataset):
         path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
         prior = load_fractions(path, where=entry.where)
         if prior.shape != size:
-            raise InputError(
-                f"{path}: shape {tuple(prior.shape)}, expected {size} (frames, symbols; {entry.where}); run "
-                "extract_mels.py --save-alignment-priors again, or leave out --alignment-priors"
-            )
+            raise InputError(f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols ({entry.where})")
         return prior
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
@@ -148,32 +142,15 @@ class FastPitchDataset(TextMelDataset):
         if pitch.shape != mel.shape[1:]:
             source = entry.fields["wav" if self.recorded else "mel"]
             raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {source}")
-        if pitch.min() < 0:
-            raise InputError(
-                f"{entry.fields['pitch']}: holds negative values, expected pitch in Hz, 0 where unvoiced "
-                f"({entry.where}); extract_mels.py --extract-pitch makes it"
-            )
         return mel, pitch
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""
+        fields = collated(items) | pad_fields(items, "durations", "pitch", "pitch_frames", "prior")
+        if fields["durations"] is None and fields["prior"] is None:
+            fields["prior"] = padded_priors(fields["mel_lengths"].tolist(), fields["token_lengths"].tolist())
         speakers = [item.speaker for item in items if item.speaker is not None]
-
-        def padded(field: str) -> Tensor | None:
-            rows = [getattr(item, field) for item in items]
-            return None if rows[0] is None else pad_rows(rows)
-
-        fields = collated(items)
-        mel_lengths, token_lengths = fields["mel_lengths"].tolist(), fields["token_lengths"].tolist()
-        priors = [item.prior for item in items if item.prior is not None] or None
-        return FastPitchBatch(
-            **fields,
-            durations=padded("durations"),
-            pitch=padded("pitch"),
-            pitch_frames=padded("pitch_frames"),
-            prior=None if items[0].durations is not None else padded_priors(mel_lengths, token_lengths, priors=priors),
-            speakers=torch.tensor(speakers) if speakers else None,
-        )
+        return FastPitchBatch(**fields, speakers=torch.tensor(speakers) if speakers else None)
 
 
 def build_dataset(
@@ -183,17 +160,14 @@ def build_dataset(
     learned = options.architecture.learned_alignment
     entries = options.entries if training else read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
-        raise InputError(
-            f"{entries[0].where}: names no pitch, as --load-pitch-from-disk has it; expected "
-            f"{'|'.join(RECORDINGS_WITH_PITCH)}, as extract_mels.py --extract-pitch makes it, or leave the option out"
-        )
+        raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
     return FastPitchDataset(
         options.dataset_path,
         entries,
         audio=audio,
         text=text,
         n_speakers=options.architecture.n_speakers,
-        unknown_symbols=options.unknown_symbols,
+        unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
         pitch_method=options.pitch_method,
         pitch_cache=options.pitch_cache,
@@ -257,7 +231,7 @@ def teacher_forced_dataset(
     )
     if not dataset.has_durations:
         network = networks["fastpitch"]
-        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=None)
+        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=0)
         dataset.normalize_pitch_as(network)
     return dataset
 
@@ -278,22 +252,17 @@ class _Moments:
         return moments(self._source.mel_and_pitch(index)[1].double().numpy())
 
 
-def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int | None) -> None:
+def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
     """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
 
-    A speaker without voiced pitch gets the statistics of all. ``n_workers`` None takes this process's share of the
-    cores for a list that is worth it.
-
-    Raises:
-        InputError: an utterance cannot be read, or a speaker's pitch does not vary.
+    A speaker without voiced pitch gets the statistics of all. Raises InputError where an utterance cannot be read.
     """
     if (network.pitch_std > 0).all():
         return
 
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
         safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
-        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_loaders))
+        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
         for chunk in raise_errors(loader):
             yield from cast(list[PitchMoments], chunk)
 
@@ -301,9 +270,6 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
         own = [part for part, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and part.count]
-        try:
-            found = statistics(own) if own and len(network.pitch_std) > 1 else overall
-        except InputError as error:
-            raise InputError(f"speaker {speaker}: {error}") from error
+        found = statistics(own) if own and len(network.pitch_std) > 1 else overall
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std

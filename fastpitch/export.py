@@ -1,14 +1,14 @@
 """FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
 
-from collections.abc import Sequence
-from copy import deepcopy
+from collections.abc import Iterable
+from copy import copy, deepcopy
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
 from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
@@ -16,8 +16,7 @@ from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
-from fastpitch.prosody import whole_frames
-from fastpitch.speakers import SpeakerPitch
+from fastpitch.prosody import SpeakerPitch, whole_frames
 
 
 class _RowConvolution(nn.Module):
@@ -148,10 +147,10 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of FastPitch's only exported part, by its empty name."""
+def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
+    """Inputs and outputs."""
     symbols: Shape = ("batch", "tokens")
-    inputs: dict[str, Shape] = {
+    inputs: Shapes = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
         "lengths": ("batch",),
         "pace": symbols,
@@ -159,7 +158,7 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         "durations": symbols,
         "pitch": symbols,
     }
-    outputs: dict[str, Shape] = {
+    outputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "mel_lengths": ("batch",),
         "frames_of_tokens": symbols,
@@ -170,54 +169,49 @@ def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
-    return {"": Signature(inputs, outputs)}
+    return inputs, outputs
 
 
-def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:
+def _examples(network: FastPitch, config: ModelConfig, inputs: Shapes) -> Examples:
+    """Random inputs, some of whose durations, pitch and energy are given."""
+    uniform = torch.special.ndtr
+
+    def given_here_and_there(values: Tensor) -> Tensor:
+        return torch.where((values * 1000).long() % 2 == 0, values, _NOT_GIVEN)
+
+    def ids(values: Tensor) -> Tensor:
+        return (uniform(values) * config.n_symbols).long().clamp(max=config.n_symbols - 1)
+
+    mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
+    return random_examples(
+        inputs,
+        {
+            "tokens": (lambda values: (values > 0).float()) if config.symbol_type == "pf" else ids,
+            "pace": lambda values: 0.7 + 0.7 * uniform(values),
+            "max_duration": lambda values: torch.full_like(values, 75.0),
+            "durations": lambda values: given_here_and_there(9 * uniform(values)).round(),
+            "pitch": lambda values: given_here_and_there(values) * std[0] + mean[0],
+            "energy": lambda values: given_here_and_there(3 * uniform(values)),
+            "speaker": lambda values: torch.arange(len(values)) % config.n_speakers,
+        },
+    )
+
+
+def _compared(inputs: Iterable[str], examples: Examples) -> list[tuple[Tensor, ...]]:
     """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
     generator, utterances = torch.Generator().manual_seed(_SEED), []
     for length in _COMPARED_LENGTHS:
         made = dict(zip(inputs, examples(1, length, generator)))
         made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
-        for name in ("pitch", "energy"):
-            made[name] = torch.full((1, length), _NOT_GIVEN)
-        utterances.append(tuple(made[name] for name in inputs))
+        made |= {name: torch.full((1, length), _NOT_GIVEN) for name in ("pitch", "energy") if name in made}
+        utterances.append(tuple(made.values()))
     return utterances
 
 
 def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
     """FastPitch as one part."""
-    signature = signatures(config, audio)[""]
-    inputs = signature.inputs
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        def some(low: float, high: float) -> Tensor:
-            return torch.rand(n_batch, length, generator=generator) * (high - low) + low
-
-        def given_here_and_there(values: Tensor) -> Tensor:
-            return torch.where(some(0, 1) < 0.5, values, _NOT_GIVEN)
-
-        made = {
-            "tokens": (some(0, 1) * config.n_symbols).long(),
-            "lengths": torch.tensor([max(1, length - 3 * row) for row in range(n_batch)]),
-            "pace": some(0.7, 1.4),
-            "max_duration": torch.full((n_batch,), 75.0),
-            "durations": given_here_and_there(some(0, 9).round()),
-            "pitch": given_here_and_there(_example_pitch(network, some(-1.5, 1.5))),
-            "energy": given_here_and_there(some(0, 3)),
-            "speaker": torch.arange(n_batch) % config.n_speakers,
-        }
-        if config.symbol_type == "pf":
-            made["tokens"] = torch.rand(n_batch, length, config.n_symbols, generator=generator).round()
-        return tuple(made[name] for name in inputs)
-
-    has_statistics = bool((network.pitch_std > 0).all())
-    description = {
-        "pitch_mean": network.pitch_mean.tolist(),
-        "pitch_std": network.pitch_std.tolist(),
-        "pitch_unit": "Hz" if has_statistics else "normalized",
-        "not_given": "NaN in durations, pitch or energy: what the network predicts",
-    }
+    inputs, outputs = _shapes(config)
+    examples = _examples(network, config, inputs)
 
     def onnx_form(quantized: bool) -> OnnxForm:
         changed = with_onnx_convolutions(network, as_products=quantized)
@@ -226,18 +220,20 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         ExportableFastPitch(network).eval(),
-        signature,
+        inputs,
+        outputs,
         examples,
         scriptable=True,
         onnx_form=onnx_form,
-        quantization=Quantization(False, lambda _: _compared(tuple(inputs), examples)),
+        quantization=Quantization(False, lambda _: _compared(inputs, examples)),
     )
+    description = {
+        "pitch_mean": network.pitch_mean.tolist(),
+        "pitch_std": network.pitch_std.tolist(),
+        "pitch_unit": "Hz" if bool((network.pitch_std > 0).all()) else "normalized",
+        "not_given": "NaN in durations, pitch or energy: what the network predicts",
+    }
     return Exports((part,), description)
-
-
-def _example_pitch(network: FastPitch, normalized: Tensor) -> Tensor:
-    mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
-    return normalized * std[0] + mean[0]
 
 
 class ExportedFastPitch(SpeakerPitch):
@@ -248,8 +244,8 @@ class ExportedFastPitch(SpeakerPitch):
         self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
-        mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
-        self._graph = _GraphPitch(mean, std, config.n_speakers)
+        self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives
+        self._graph.pitch_mean, self._graph.pitch_std = graph_statistics(self.pitch_mean, self.pitch_std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""
@@ -304,10 +300,3 @@ class ExportedFastPitch(SpeakerPitch):
     def _predict(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Run it for what it predicts, with one frame an utterance, so that the decoder takes no time."""
         return self._run(inputs | {"durations": torch.zeros_like(inputs["durations"])})
-
-
-class _GraphPitch(SpeakerPitch):
-    """The pitch that a file takes and gives."""
-
-    def __init__(self, mean: Tensor, std: Tensor, n_speakers: int) -> None:
-        self.pitch_mean, self.pitch_std, self.n_speakers = mean, std, n_speakers

@@ -1,7 +1,6 @@
 """The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
-from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.config import TextConfig, from_plain
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
 from fastpitch.config import ModelConfig
@@ -27,10 +26,8 @@ def set_up_networks(
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
-    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new.
-
-    Raises:
-        InputError: no file of statistics is given or found, or it holds none, or the weights do not fit.
+    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new;
+    raises InputError where there are no statistics, or the weights do not fit.
     """
     if not new:
         return []
@@ -49,38 +46,24 @@ def set_up_networks(
 def _find_pitch_statistics(options: TrainingOptions) -> Path:
     """The statistics of the training lists, or the only ones of the dataset, whose lists may have been renamed."""
     named = [options.dataset_path / f"pitch_char_stats__{path.stem}.json" for path in options.training_files]
-    own = [path for path in named if path.is_file()]
-    if len({read_pitch_statistics(path) for path in own}) > 1:
-        raise InputError(f"{', '.join(map(str, own))}: differ; name the voice's with --pitch-mean-std-file")
-    found = own[:1] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
-    if len(found) == 1:
+    found = [path for path in named if path.is_file()] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
+    if len({read_pitch_statistics(path) for path in found}) == 1:
         return found[0]
-    there = f"; there are {', '.join(path.name for path in found)}" if found else ""
+    there = f"differ from each other: {', '.join(path.name for path in found)}" if found else "no such file"
     raise InputError(
-        f"{named[0]}: no such file, and the model needs its voice's pitch statistics{there}; "
-        "name theirs with --pitch-mean-std-file, or make them by extract_mels.py --extract-pitch-char"
+        f"{named[0]}: {there}; name those of the voice with --pitch-mean-std-file, or make them by extract_mels.py "
+        "--extract-pitch-char"
     )
 
 
 def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """The voice that a checkpoint, ours or published, holds.
-
-    Raises:
-        CheckpointError: it is of another model, or does not say how its text was read.
-    """
+    """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     config = from_plain(ModelConfig, checkpoint.config, where=str(path))
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
     return InitialVoice(path, checkpoint.text, checkpoint, config)
-
-
-def check_audio(voice: InitialVoice, audio: AudioConfig) -> None:
-    """Refuse by CheckpointError a voice whose recorded audio settings differ from ``audio``, listing each of them."""
-    recorded = replace(voice.checkpoint.audio, **{name: getattr(audio, name) for name in voice.checkpoint.assumed})
-    if lines := differences(recorded, audio, names=(str(voice.path), "these options and data")):
-        raise CheckpointError(f"{voice.path} makes other mel-spectrograms: {'; '.join(lines)}")
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:

@@ -1,7 +1,5 @@
 """FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
@@ -63,10 +61,10 @@ class FastPitchObjective(Objective):
         return {term: count for term, count in counts.items() if term not in self._absent}
 
     def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
-        return self._sums(_teacher_forced(networks, batch), batch)
+        return self._sums(networks["fastpitch"](batch), batch)
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
-        out = _teacher_forced(networks, batch)
+        out = networks["fastpitch"](batch)
         terms = self.terms(self._sums(out, batch), batch)
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
@@ -77,7 +75,8 @@ class FastPitchObjective(Objective):
         return terms
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
-        network, out = cast(FastPitch, networks["fastpitch"]), _teacher_forced(networks, batch)
+        network = networks["fastpitch"]
+        out = network(batch)
         return [_example(network, out, batch, index) for index in shown(batch)]
 
     def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
@@ -117,10 +116,6 @@ def _errors(predicted: Tensor | None, target: Tensor | None, batch: FastPitchBat
     """Differences (B, L) of one value a token, float32, zero at padding."""
     assert predicted is not None and target is not None, "training passes predict what they have targets of"
     return (predicted.float() - target.float()) * mask_from_lengths(batch.token_lengths, predicted.size(1))
-
-
-def _teacher_forced(networks: Networks, batch: FastPitchBatch) -> FastPitchOutput:
-    return cast(FastPitch, networks["fastpitch"]).teacher_forced(batch)  # `Networks` are of any model
 
 
 def _n_utterances(batch: FastPitchBatch) -> Tensor:

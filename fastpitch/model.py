@@ -20,14 +20,14 @@ from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import (
+    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
-    frames_per_token,
     means_over_tokens,
     regulate_length,
+    whole_frames,
 )
-from fastpitch.speakers import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
@@ -162,7 +162,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         encoded, predicted_energy = self.add_pitch(
             encoded, batch.token_lengths, predicted_pitch if pitch is None else pitch
         )
-        frames = frames_per_token(predicted_durations if durations is None else durations, pace)
+        frames = whole_frames((predicted_durations if durations is None else durations).float() / pace)
         decoded_energy = predicted_energy if energy is None else energy
         mel, lengths = self.decode(encoded, batch.token_lengths, decoded_energy, frames, batch.mels.size(2))
         return FastPitchOutput(
@@ -179,19 +179,13 @@ class FastPitch(SpeakerPitch, nn.Module):
             alignment=alignment,
         )
 
-    @torch.jit.unused
-    def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
-        """Call `forward`, under the name that all text-to-mel models share."""
-        return self(batch)
+    teacher_forced = forward  # the name that all text-to-mel models share
 
-    @torch.jit.unused
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
 
-        Raises:
-            InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
-                where it has none.
+        Raises InputError for controls of a speaker, pitch statistics or an energy that the model does not have.
         """
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
@@ -200,7 +194,8 @@ class FastPitch(SpeakerPitch, nn.Module):
             given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
-        frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
+        given_durations = durations if controls.durations is None else controls.durations
+        frames = whole_frames(given_durations.float() / controls.pace)
         if controls.pitch_transform is not None and given_pitch is None:
             pitch = controls.pitch_transform(pitch, lengths, *self.pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch.double(), speakers)
@@ -228,7 +223,6 @@ class FastPitch(SpeakerPitch, nn.Module):
             decoded_energy=decoded_energy,
         )
 
-    @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Nothing to fold: the network is used as it was trained, with dropout off."""
         self.eval()

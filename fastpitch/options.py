@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from common.audio.pitch import METHODS
 from common.config import TextConfig
-from common.errors import OptionError
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.options import TextOptions
@@ -21,7 +20,7 @@ if TYPE_CHECKING:  # the options below are shown without PyTorch
     from common.data import FilelistEntry
 
 EXAMPLES = Path(__file__).with_name("custom_transforms.py")  # what a custom transform is without a file of its own
-_CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run; without FILE that of " + EXAMPLES.name
+_CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run, alone; without FILE that of " + EXAMPLES.name
 PITCH_CACHE = "pitch_cache"  # folder in the dataset's folder
 RECIPE = RunOptions(
     epochs=1500,
@@ -46,8 +45,10 @@ class LossScales:
     energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
     attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
     kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
-    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins")
-    kl_loss_warmup_epochs: int = _weight(100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP")
+    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins", variable="KL_LOSS_START_EPOCH")
+    kl_loss_warmup_epochs: int = _weight(
+        100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
+    )
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""
@@ -122,21 +123,12 @@ class TrainingOptions:
     training_files: Sequence[Path] = ()
     entries: "Sequence[FilelistEntry]" = ()  # of the training lists
     seed: int = 0
-    num_workers: int | None = None  # loader processes; None: as many as are worth it
-
-    @property
-    def unknown_symbols(self) -> str:
-        """What symbols of the lists do that are not in the set."""
-        return self.text.unknown_symbols
+    num_workers: int = 0  # loader processes
 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How FastPitch speaks.
-
-    Raises:
-        OptionError: a custom transform is given with another of the same quantity.
-    """
+    """How FastPitch speaks."""
 
     pace: float = option(1.0, "2 speaks twice as fast", least=LIMITS["rate"][0], most=LIMITS["rate"][1])
     max_duration: float = option(75.0, "longest symbol, in frames at pace 1", least=1, most=MAX_FRAMES)
@@ -163,16 +155,3 @@ class InferenceOptions:
         metavar="NUMBER",
     )
     energy_transform_custom: Path | None = option(None, _CUSTOM.format("energy"), const=EXAMPLES, metavar="FILE")
-
-    def __post_init__(self) -> None:
-        for quantity in ("pitch", "energy"):
-            given = list(self.transform(quantity))
-            if "custom" in given and given != ["custom"]:
-                name = f"--{quantity}-transform"
-                raise OptionError(f"{name}-custom is applied alone; leave out {name}-{given[0]}, or do it in there")
-
-    def transform(self, quantity: str) -> dict[str, Any]:
-        """The given options of the transform of pitch or energy: flatten, invert, amplify, shift, custom."""
-        names = ("flatten", "invert", "amplify", "shift", "custom")
-        values = {name: getattr(self, f"{quantity}_transform_{name}") for name in names}
-        return {name: value for name, value in values.items() if value is not None and value is not False}

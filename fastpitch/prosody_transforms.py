@@ -1,11 +1,9 @@
 """Changes of the predicted pitch and energy: flatten, invert, amplify, shift, or a function of your own."""
 
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from dataclasses import dataclass, fields
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import torch
@@ -20,74 +18,41 @@ from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 from fastpitch.options import EXAMPLES, InferenceOptions
 
+Transform = Callable[[Tensor, Tensor], Tensor]  # values (B, L), lengths (B,) -> values (B, L)
 
-@dataclass(frozen=True)
-class CustomTransform:
-    """A function that someone else wrote, whose result is checked."""
 
-    function: Callable[[Tensor, Tensor], Tensor]
-    name: str  # pitch_transform_custom
-    path: Path  # of its file
+def load_custom_transform(path: Path, quantity: str) -> Transform:
+    """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run.
 
-    def __call__(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """values (B, L), lengths (B,) -> values (B, L) of the same kind.
+    Raises InputError where there is none, or where it returns something else than finite values of the given shape.
+    """
+    name = f"{quantity}_transform_custom"
+    check_file(path)
+    function = run_path(str(path)).get(name)
+    if function is None:
+        raise InputError(f"{path}: no function {name}; an example is in fastpitch/{EXAMPLES.name}")
 
-        Raises:
-            InputError: the function raises, or returns something else than finite values in that shape.
-        """
-        try:
-            changed = self.function(values.clone(), lengths.clone())
-        except Exception as error:  # it may raise anything
-            raise InputError(_failure(error, self.path, self.name)) from error
+    def transform(values: Tensor, lengths: Tensor) -> Tensor:
+        changed = function(values.clone(), lengths.clone())
         valid = mask_from_lengths(lengths, values.size(1))
         fits = isinstance(changed, Tensor) and changed.shape == values.shape
         if not fits or not torch.isfinite(changed[valid]).all():
             wanted = f"expected finite values in a tensor of shape {tuple(values.shape)}"
-            raise InputError(f"{self.path}: {self.name} returned {shown(changed)}, {wanted}")
+            raise InputError(f"{path}: {name} returned {shown(changed)}, {wanted}")
         return changed.to(values)
 
-
-def load_custom_transform(path: Path, quantity: str) -> CustomTransform:
-    """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run.
-
-    Raises:
-        InputError: the file cannot be read or run, or has no such function.
-    """
-    name = f"{quantity}_transform_custom"
-    check_file(path)
-    loader = SourceFileLoader(path.stem, str(path))
-    spec = spec_from_file_location(path.stem, path, loader=loader)
-    assert spec is not None, "a loader is given"
-    module = module_from_spec(spec)
-    try:
-        loader.exec_module(module)
-    except Exception as error:  # it may raise anything
-        raise InputError(_failure(error, path, "it")) from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise InputError(f"{path}: no function {name}; an example is in fastpitch/{EXAMPLES.name}")
-    return CustomTransform(function, name, path)
-
-
-def _failure(error: Exception, path: Path, what: str) -> str:
-    """In one line, with the last line of the file that was being run."""
-    if isinstance(error, SyntaxError):
-        return f"{path}:{error.lineno}: not valid Python: {error.msg}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    where = f"{path}:{lines[-1]}" if lines else str(path)
-    reason = " ".join(str(error).split())
-    return f"{where}: {what} raised {type(error).__name__}: {reason}"
+    return transform
 
 
 @dataclass(frozen=True)
 class _Transform:
-    """Transforms in this order."""
+    """Transforms, applied in the order of the fields."""
 
     flatten: bool = False  # to the mean
     invert: bool = False  # around the mean
     amplify: float | None = None  # times this, around the mean
     shift: float | None = None  # added; pitch: Hz
-    custom: Callable[[Tensor, Tensor], Tensor] | None = None  # instead of all the others
+    custom: Transform | None = None  # instead of all the others
 
     def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor) -> Tensor:
         """values (B, L) around ``mean``, lengths (B,) -> values (B, L)."""
@@ -108,15 +73,10 @@ class PitchTransform(_Transform):
 
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """pitch (B, L) normalized, lengths (B,), mean and std in Hz, scalars or of each utterance's speaker (B, 1) ->
-        pitch (B, L), zero at padding. Raises InputError for a transform in Hz where the model has no statistics.
+        pitch (B, L), zero at padding.
         """
         if not self.needs_statistics:
             mean, std = torch.zeros_like(mean), torch.ones_like(std)
-        elif not (std > 0).all():
-            raise InputError(
-                "this checkpoint holds no pitch statistics; train with --pitch-mean-std-file, or leave out "
-                "--pitch-transform-shift and --pitch-transform-custom"
-            )
         pitch = (self._apply(pitch * std + mean, lengths, mean) - mean) / std
         return torch.where(mask_from_lengths(lengths, pitch.size(1)), pitch, 0.0)
 
@@ -137,9 +97,7 @@ class EnergyTransform(_Transform):
 def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:
     """How to speak with the checkpoint in ``where``; the ``network`` takes the pitch statistics that are given.
 
-    Raises:
-        InputError: a file that the options name cannot be read, or the checkpoint has no statistics or no energy
-            predictor for a transform.
+    Raises InputError where the checkpoint has no statistics or no energy predictor for a transform.
     """
     pitch, energy = _given(options, "pitch"), _given(options, "energy")
     if options.pitch_mean_std_file is not None:
@@ -159,7 +117,8 @@ def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig,
 
 def _given(options: InferenceOptions, quantity: str) -> dict[str, Any]:
     """The transforms of pitch or energy that the options ask for; a custom one is loaded."""
-    given = options.transform(quantity)
+    values = {field.name: getattr(options, f"{quantity}_transform_{field.name}") for field in fields(_Transform)}
+    given = {name: value for name, value in values.items() if value is not None and value is not False}
     if "custom" in given:
         given["custom"] = load_custom_transform(given["custom"], quantity)
     return given

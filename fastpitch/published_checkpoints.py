@@ -29,17 +29,15 @@ _SYMBOL_SETS = {
 }
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+def read_published(
+    state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
+) -> Checkpoint | None:
     """Layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler; None for
     a file of another layout, by its keys.
 
     Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment. Raises
     CheckpointError where there is no configuration.
     """
-    given = payload.get("state_dict")
-    if not isinstance(given, dict):
-        return None
-    state = published_state(given)
     if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
         return None
     if payload.get("config") is None:

@@ -63,11 +63,6 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
     return FilelistEntry(paths | words, entry.where)
 
 
-def lists_recordings(filelist: Path) -> bool:
-    """Whether a list names recordings first, and not their mels."""
-    return columns_of(filelist)[0] == "wav"
-
-
 def speaker_names(
     entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -83,19 +78,12 @@ def speaker_names(
     new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))
     names = (*known, *new)
     if n_speakers is not None and len(names) > n_speakers:
-        raise InputError(
-            f"{entries[0].where.rpartition(':')[0]}: {len(names)} speakers ({shown(names)}), but --n-speakers "
-            f"{n_speakers}; leave the option out"
-        )
+        raise InputError(f"--n-speakers {n_speakers}: there are {len(names)} speakers ({shown(names)}); leave it out")
     return names
 
 
 def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
-    """The speaker's id in a line; None for a model of one voice.
-
-    Raises:
-        InputError: several speakers and none in the line, or one that the model does not have.
-    """
+    """The speaker's id in a line, None for a model of one voice; raises InputError where there is none."""
     value = entry.fields.get("speaker")
     if n_speakers == 1 and (not names or value is None):
         return None

@@ -14,9 +14,9 @@ from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import check_audio, voice_of
+from fastpitch.fine_tuning import voice_of
 from fastpitch.options import InitialVoice, TrainingOptions
-from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
+from fastpitch.training_list import read_list, speaker_names
 
 
 def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
@@ -32,10 +32,6 @@ def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint]
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
     has reached sqrt(warmup steps); it is constant without warm-up.
-
-    Raises:
-        OptionError: options that do not go together.
-        InputError: the training list or the voice to start from cannot be used.
     """
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
@@ -44,7 +40,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known = () if voice is None else voice.speaker_names
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
-    notes = _note_of_recordings(options, request)
+    notes = []
     if voice is None and "durations" in entries[0].fields:
         durations = (run.dataset_path / entries[0].fields["durations"]).parent
         if (taught := text_of_teacher(text, durations)) is not None:
@@ -53,42 +49,24 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
             if unknown_symbols == "drop":
                 said += " --unknown-symbols drop"
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
-            notes += (f"text is read as {durations} says, whose durations are of the symbols of {said}",)
+            notes.append(f"text is read as {durations} says, whose durations are of the symbols of {said}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
-    options = replace(
-        options,
-        architecture=_architecture(options, audio, text),
-        initial_voice=voice,
-        entries=entries,
-        dataset_path=run.dataset_path,
-        training_files=run.training_files,
-        seed=run.seed,
-        num_workers=run.num_workers,
-    )
+    options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
-def _note_of_recordings(options: TrainingOptions, request: TrainingRequest) -> tuple[str, ...]:
-    """Which lists of recordings are read as lists of their features, which training with durations needs."""
-    run = request.run
-    lists = [str(path) for path in (*run.training_files, *run.validation_files) if lists_recordings(path)]
-    if options.architecture.learned_alignment or not lists:
-        return ()
-    folders = ", ".join(FOLDERS.values())
-    return (f"{', '.join(lists)}: what belongs to these recordings is read from {folders} in {run.dataset_path}",)
-
-
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
-    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are."""
-    source = None
-    if not lists_recordings:
-        source = stored_mels(request.run.dataset_path / "mels")
-    elif voice is not None:
-        source = MelSource(f"--from-checkpoint {voice.path}", voice.checkpoint.audio, voice.checkpoint.assumed)
-    audio = request.mels(source)
-    if voice is not None:
-        check_audio(voice, audio)
+    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are.
+
+    Raises OptionError where the voice makes other mels; lists each setting that differs.
+    """
+    stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
+    if voice is None:
+        return request.mels(stored)
+    made = MelSource(f"--from-checkpoint {voice.path}", voice.checkpoint.audio, voice.checkpoint.assumed)
+    audio = request.mels(made if lists_recordings else stored)
+    MelSource("these options and data", audio).check_agreement(made)
     return audio
 
 

@@ -14,8 +14,8 @@ MODEL = ModelSpec(
         options=options.TrainingOptions,
         set_up=_package.training_setup.set_up,
         model_config=_package.training_setup.model_config,
-        build_dataset=_package.data_function.build_dataset,
-        build_objective=_package.loss_function.build_objective,
+        build_dataset=_package.data_function.HarmonicDataset,
+        build_objective=_package.loss_function.HarmonicObjective,
     ),
     inference=VocoderSpec(
         settings=_package.model.vocoder_settings,
@@ -25,6 +25,5 @@ MODEL = ModelSpec(
         context=_package.model.context_frames,
     ),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedHarmonic,
 )

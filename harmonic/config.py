@@ -11,11 +11,7 @@ N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Architecture of the network of pitch and voicing, and of the one that filters harmonics and noise.
-
-    Raises:
-        InputError: a value is out of range.
-    """
+    """Architecture of the network of pitch and voicing, and of the one that filters harmonics and noise."""
 
     n_mel_channels: int = 80
     n_channels: int = option(256, "channels of the filter network", least=1, names=("--channels",))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,8 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
-from common.config import AudioConfig
-from common.data import Batch, Filelists, RecordingDataset, pad_rows
+from common.data import Batch, Filelists, RecordingDataset, pad_fields
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -59,11 +59,11 @@ class HarmonicDataset(RecordingDataset):
     indexing gives the complete recording as it is.
     """
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
+        super().__init__(options, filelists, **known)
         self._segment = options.segment_frames + 2 * CONTEXT
-        self._extractor = MelExtractor(audio)
-        self._cache = PitchCache(options.pitch_cache or options.dataset_path / PITCH_CACHE, audio, method=AT_FRAMES)
+        self._extractor = MelExtractor(self.audio)
+        self._cache = PitchCache(options.pitch_cache or self.folder / PITCH_CACHE, self.audio, method=AT_FRAMES)
         self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
 
     def __getitem__(self, index: int) -> HarmonicUtterance:
@@ -98,16 +98,10 @@ class HarmonicDataset(RecordingDataset):
 
     def collate(self, items: list[HarmonicUtterance]) -> HarmonicBatch:
         """Utterances as a batch, in their order."""
-        noises = [item.noise for item in items if item.noise is not None]
-        mel_noises = [item.mel_noise for item in items if item.mel_noise is not None]
         return HarmonicBatch(
             names=tuple(item.name for item in items),
-            audio=pad_rows([item.audio for item in items]),
             n_samples=tuple(len(item.audio) for item in items),
-            pitch=pad_rows([item.pitch for item in items]),
-            voicing=pad_rows([item.voicing for item in items]),
-            noise=torch.stack(noises) if noises else None,
-            mel_noise=torch.stack(mel_noises) if mel_noises else None,
+            **pad_fields(items, "audio", "pitch", "voicing", "noise", "mel_noise"),
         )
 
     def _pitch(self, index: int) -> Tensor:
@@ -128,10 +122,3 @@ def _pitch_at(pitch: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     between = torch.lerp(log_pitch[before], log_pitch[after], (places - before).clamp(0, 1)).exp()
     nearest = places.round().clamp(0, last).long()
     return between, ((pitch[nearest] > 0) & (places < last + 0.5)).float()
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
-) -> HarmonicDataset:
-    """The dataset of filelists, for training and for validation."""
-    return HarmonicDataset(options, filelists, audio=audio)

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
-from common.config import AudioConfig, from_plain
+from common.checkpoints import WAVE, ExportedVocoder, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import SeededNoise
 from common.synthesis import VocoderSettings
@@ -104,29 +104,29 @@ class ExportableHarmonic(nn.Module):
         return self.network.cut(wave, mel.size(2), lengths)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """The signature of the one part."""
-    return {"": vocoder_signature(config.n_mel_channels, {"noise": ("batch", "noise_samples")})}
-
-
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
     """The vocoder as one part, whose noise is an input; pieces of its sound would not fit together."""
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) - 5
-        noise = torch.randn(n_batch, (length - 1) * audio.hop_length + audio.filter_length, generator=generator)
-        return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
+    inputs: Shapes = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", "noise_samples"),
+        "lengths": ("batch",),
+    }
+    examples = random_examples(
+        inputs,
+        {"mel": lambda values: values - 5},
+        noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
+    )
 
     def onnx_form(quantized: bool) -> OnnxForm:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
-        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(signature.inputs))
+        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(inputs))
 
-    signature = signatures(config, audio)[""]
     part = Part(
         "",
         ExportableHarmonic(network).eval(),
-        signature,
+        inputs,
+        WAVE,
         examples,
         onnx_form=onnx_form,
         quantization=Quantization(False, lambda _: [examples(1, 200, torch.Generator().manual_seed(1))], "/blocks."),
@@ -134,28 +134,23 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None})
 
 
-class ExportedHarmonic:
+class ExportedHarmonic(ExportedVocoder):
     """An exported harmonic vocoder, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
-        self._run, self._corrections = run, description["mel_corrections"]
-        self._audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-        self._noise = SeededNoise(self._audio.hop_length)
+    def __init__(self, *description: Any) -> None:
+        super().__init__(*description)
+        self._noise = SeededNoise(self.audio.hop_length)
 
     def settings_of(self, settings: VocoderSettings) -> VocoderSettings:
         """The settings of whole utterances, as the file finds pitch and phase itself.
 
-        Raises:
-            OptionError: the file makes another number of corrections.
+        Raises OptionError where it makes another number of corrections.
         """
-        if (corrections := settings.infer["corrections"]) != self._corrections:
-            made = f"{self._corrections} are in the exported network"
+        if (corrections := settings.infer["corrections"]) != (wanted := self.description["mel_corrections"]):
+            made = f"{wanted} are in the exported network"
             raise OptionError(f"--mel-corrections {corrections}: {made}; give that number, or use PyTorch")
         return VocoderSettings(infer={"seed": settings.infer["seed"]})
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        noise = draw_noise(self._noise, seed, mel, self._audio, first_frame=0)
-        return self._run({"mel": mel.float(), "noise": noise.contiguous(), "lengths": lengths})["wave"]
+        return self.run(mel, lengths, noise=draw_noise(self._noise, seed, mel, self.audio, first_frame=0))

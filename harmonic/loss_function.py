@@ -14,7 +14,7 @@ from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
 from harmonic.data_function import CONTEXT, HarmonicBatch
-from harmonic.model import HarmonicVocoder, PitchOutput, pitch_grid
+from harmonic.model import PitchOutput, pitch_grid
 from harmonic.options import TrainingOptions
 from harmonic.source import HIGHEST, LOWEST
 
@@ -41,9 +41,9 @@ class HarmonicObjective(AdversarialObjective):
         {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
     )
 
-    def __init__(self, audio: AudioConfig, *, adversarial: bool = False) -> None:
-        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if adversarial else 0.0)
-        if adversarial:
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if options.adversarial else 0.0)
+        if options.adversarial:
             terms = {"d_loss": "d loss"} | self.log_style.terms
             self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
@@ -63,7 +63,7 @@ class HarmonicObjective(AdversarialObjective):
 
     def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder) and batch.noise is not None
+        assert batch.noise is not None, "those of validation alone have none"
         mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
         n_frames = mel.size(2)
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
@@ -74,9 +74,8 @@ class HarmonicObjective(AdversarialObjective):
         return batch.audio[:, kept], made[:, kept]
 
     def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
-        network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder) and batch.mel_noise is not None
-        found = network.pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)
+        assert batch.mel_noise is not None, "those of validation alone have none"
+        found = networks["harmonic"].pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)
         return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
 
     def _mel_of_frames(self, wave: Tensor) -> Tensor:
@@ -125,7 +124,6 @@ class HarmonicObjective(AdversarialObjective):
 
     def evaluate(self, networks: Networks, batch: HarmonicBatch) -> dict[str, Term]:
         network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder)
         terms: dict[str, Term] = {}
         for index in range(len(batch.names)):
             one = _utterance(batch, index, self._mel)
@@ -142,7 +140,6 @@ class HarmonicObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
         network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder)
         examples = []
         for index in shown(batch):
             one = _utterance(batch, index, self._mel)
@@ -198,8 +195,3 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
         pitch=batch.pitch[index : index + 1, :n_frames],
         voicing=batch.voicing[index : index + 1, :n_frames],
     )
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> HarmonicObjective:
-    """The objective that the options describe."""
-    return HarmonicObjective(audio, adversarial=options.adversarial)

@@ -14,23 +14,14 @@ _WARM_UP = 50  # updates
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
-
-    Raises:
-        OptionError: a segment is shorter than the loss's longest window, or the voice has other mels than options or
-            files say.
-    """
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
     run, audio = request.run, request.mels(for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
     schedule = EpochPolicy(lambda steps: cosine_schedule(run.learning_rate, n_updates=run.epochs * steps))
     return TrainingSetup(
-        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
-        audio=audio,
-        text=None,
-        optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8),
-        same_shapes=True,
+        options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
     )
 
 
@@ -47,13 +38,7 @@ def cosine_schedule(learning_rate: float, *, n_updates: int) -> Schedule:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, for mels as ``audio``'s.
-
-    ``base``, of the checkpoint to resume from, takes the place of the default, so that options need not repeat it.
-
-    Raises:
-        OptionError: an option has no sensible value.
-    """
+    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:
         discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)

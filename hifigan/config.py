@@ -20,12 +20,7 @@ def _dilations(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ModelConfig(DiscriminatorConfig):
-    """Architecture of generator and discriminators; the generator's names are those of the authors' config.json.
-
-    Raises:
-        InputError: a value is out of range.
-        OptionError: values do not fit together; names the option.
-    """
+    """Architecture of generator and discriminators; the generator's names are those of the authors' config.json."""
 
     n_mel_channels: int = 80
     resblock: str = option("1", "1: pairs of convolutions, 2: single ones", choices=("1", "2"))
@@ -52,19 +47,9 @@ class ModelConfig(DiscriminatorConfig):
         super().__post_init__()
         rates, sizes = self.upsample_rates, self.upsample_kernel_sizes
         if len(rates) != len(sizes) or any(size < rate or (size - rate) % 2 for rate, size in zip(rates, sizes)):
-            raise OptionError(
-                f"--upsample-kernel-sizes {sizes}: expected for each of --upsample-rates {rates} the rate plus an even "
-                "number"
-            )
+            raise OptionError(f"--upsample-kernel-sizes {sizes}: expected --upsample-rates {rates} plus even numbers")
         if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
             raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many of each")
-        if any(dilation < 1 for dilations in self.resblock_dilation_sizes for dilation in dilations):
-            raise OptionError("--resblock-dilation-sizes: expected whole numbers of at least 1")
-        if self.upsample_initial_channel % 2 ** len(rates):
-            raise OptionError(
-                f"--upsample-initial-channel {self.upsample_initial_channel}: expected a multiple of "
-                f"{2 ** len(rates)}, as {len(rates)} upsamplings halve it"
-            )
 
 
 PRESETS = {

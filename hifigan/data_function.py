@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
-from common.config import AudioConfig
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_rows
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_fields
 from common.errors import InputError
 from hifigan.options import TrainingOptions
 
@@ -42,7 +42,7 @@ class HifiganUtterance:
 
     name: str  # "wavs/a.wav (train.txt:7)"
     audio: Tensor  # (T,) float32
-    mel: Tensor | None  # (n_mels, T / hop) float32
+    mels: Tensor | None  # (n_mels, T / hop) float32
 
 
 class HifiganDataset(RecordingDataset):
@@ -57,11 +57,11 @@ class HifiganDataset(RecordingDataset):
             were made with other audio settings.
     """
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
+        super().__init__(options, filelists, **known)
         self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
         self._mels_folder = options.input_mels_dir
-        self._extractor = MelExtractor(audio)
+        self._extractor = MelExtractor(self.audio)
         if options.input_mels_dir is not None:
             self._check_mels(options.input_mels_dir)
 
@@ -93,13 +93,11 @@ class HifiganDataset(RecordingDataset):
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
         """Pad utterances into one batch, in their order."""
-        mels = [item.mel for item in items if item.mel is not None]
         return HifiganBatch(
             names=tuple(item.name for item in items),
-            audio=pad_rows([item.audio for item in items]),
             audio_lengths=torch.tensor([len(item.audio) for item in items]),
             hop_length=self.audio.hop_length,
-            mels=pad_rows(mels) if mels else None,
+            **pad_fields(items, "audio", "mels"),
         )
 
     def files(self) -> Iterator[tuple[str, Path]]:
@@ -117,20 +115,16 @@ class HifiganDataset(RecordingDataset):
         mel = load_fractions(path, where=entry.where)
         wanted = (self.audio.n_mels, self._extractor.n_frames(self.lengths[index]))
         if mel.shape != wanted:
-            raise InputError(
-                f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
-                f"{entry.fields['wav']} ({entry.where}); extract the mels again from these recordings"
-            )
+            problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
+            raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
         return mel
 
     def _check_mels(self, folder: Path) -> None:
         """All mels are there, and are what ``audio`` says; folders made by the original's tools have no description."""
         for entry in self.entries:
             if not (path := _mel_path(folder, entry)).is_file():
-                raise InputError(
-                    f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); "
-                    "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
-                )
+                made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
+                raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
         check_made_with(folder, self.audio, name="mels")  # the peak included: it is that of the recordings
 
 
@@ -138,10 +132,3 @@ def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
     """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
     first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
     return folder.joinpath(*(rest or [first]))
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
-) -> HifiganDataset:
-    """The dataset of filelists, for training and for validation."""
-    return HifiganDataset(options, filelists, audio=audio)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Signature, vocoder_signature
+from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
@@ -83,18 +83,10 @@ class ExportableGenerator(nn.Module):
         return self.network.infer(mel, lengths)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of HiFi-GAN's only exported part, by its empty name."""
-    return {"": vocoder_signature(config.n_mel_channels)}
-
-
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
     module = ExportableGenerator(network).eval()
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
-        return mel, torch.tensor([length - 3 * row for row in range(n_batch)])
+    inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
 
     def onnx_form(quantized: bool) -> OnnxForm:
         complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
@@ -103,23 +95,11 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         module,
-        signatures(config, audio)[""],
-        examples,
+        inputs,
+        WAVE,
+        random_examples(inputs, {"mel": lambda values: 2 * values - 5}),
         scriptable=True,
         onnx_form=onnx_form,
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
     return Exports((part,))
-
-
-class ExportedGenerator:
-    """An exported HiFi-GAN, which makes the sound that the network does."""
-
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
-        self._run = run
-
-    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        return self._run({"mel": mel.float(), "lengths": lengths})["wave"]

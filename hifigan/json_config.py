@@ -1,5 +1,6 @@
 """The authors' config.json, as defaults of options."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ _OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
 _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
-def read_json_config(path: Path) -> dict[str, Any]:
-    """Defaults of options, by name, from a JSON file in the form of the authors' config.json.
+def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
+    """What the file of --hifigan-config, in the form of the authors' config.json, says of options, by name.
 
-    Raises:
-        InputError: it is not such a file, has unknown keys, or values that an option cannot have.
+    Raises InputError where it is no such file, has unknown keys, or values that an option cannot have.
     """
+    path: Path | None = given["hifigan_config"]
+    if path is None:
+        return {}
     values = read_json(path)
     if not isinstance(values, dict):
         raise InputError(f"{path}: expected a JSON object in the form of HiFi-GAN's config.json")

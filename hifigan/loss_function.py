@@ -32,23 +32,13 @@ class HifiganObjective(AdversarialObjective):
         rates={"generator": "g lr", "discriminator": "d lr"},
     )
 
-    def __init__(
-        self,
-        audio: AudioConfig,
-        *,
-        fmax_loss: float | None = None,
-        concat_fwd: bool = False,
-        mel_loss_only: bool = False,
-    ) -> None:
-        """``fmax_loss`` (Hz, None: half the rate) is the upper end of the mel loss's band.
-
-        ``mel_loss_only`` leaves the discriminators as they are and their losses out.
-        """
-        super().__init__("generator", {"mel_loss": 1.0}, adversarial=float(not mel_loss_only), concat_fwd=concat_fwd)
-        if mel_loss_only:
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        adversarial, concat_fwd = float(not options.mel_loss_only), bool(options.concat_fwd)
+        super().__init__("generator", {"mel_loss": 1.0}, adversarial=adversarial, concat_fwd=concat_fwd)
+        if options.mel_loss_only:
             self.log_style = replace(self.log_style, terms={"mel_loss": "mel loss"}, rates={"generator": "g lr"})
         self._input_mel = input_mel_extractor(audio)
-        self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=fmax_loss))
+        self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 
     def make_sounds(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor]:
         return batch.audio, networks["generator"](self._mel(batch))[:, 0].float()
@@ -95,10 +85,3 @@ class HifiganObjective(AdversarialObjective):
         n_frames = batch.audio.size(1) // batch.hop_length
         # The centered framing has one frame more, behind the last sample.
         return self._input_mel.to(batch.audio.device)(batch.audio, lengths)[:, :, :n_frames]
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> HifiganObjective:
-    """The objective that the options describe."""
-    return HifiganObjective(
-        audio, fmax_loss=options.mel_fmax_loss, concat_fwd=bool(options.concat_fwd), mel_loss_only=options.mel_loss_only
-    )

@@ -1,6 +1,7 @@
 """HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
 
 from math import prod
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,6 @@ from torch import Tensor, nn
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import (
-    MultiScaleDiscriminator,
     WeightNormConv1d,
     WeightNormConvTranspose1d,
     build_discriminators,
@@ -174,16 +174,12 @@ def build_networks(
 ) -> dict[str, nn.Module]:
     """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
 
-    Raises:
-        OptionError: the generator makes another number of samples of a frame than a hop has.
+    Raises OptionError where the generator makes another number of samples of a frame than a hop has.
     """
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
-        raise OptionError(
-            f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
-            f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
-        )
+        raise OptionError(f"--upsample-rates {rates} multiply to {samples}, expected the hop, {audio.hop_length}")
     networks: dict[str, nn.Module] = {"generator": Generator(config)}
     if not inference:
         networks |= build_discriminators(config)
@@ -210,12 +206,10 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
 
 
 def set_up_networks(
-    networks: dict[str, nn.Module], options: TrainingOptions, *, text: TextConfig | None, new: bool
+    networks: dict[str, Any], options: TrainingOptions, *, text: TextConfig | None, new: bool
 ) -> list[str]:
     """Apply the options beyond the architecture; there is nothing to print."""
-    msd = networks["msd"]
-    assert isinstance(msd, MultiScaleDiscriminator)
-    msd.amp_grouped_conv = options.amp_grouped_conv
+    networks["msd"].amp_grouped_conv = not options.no_amp_grouped_conv
     return []
 
 

@@ -54,7 +54,10 @@ class TrainingOptions:
         False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
     )
     input_mels_dir: Path | None = option(
-        None, "folder with the mel of each recording; they are computed if not given", published=("FINE_TUNE_DIR",)
+        None,
+        "folder with the mel of each recording; they are computed if not given",
+        variable="INPUT_MELS_DIR",
+        published=("FINE_TUNE_DIR",),
     )
     for_voice: Path | None = option(
         None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
@@ -65,7 +68,9 @@ class TrainingOptions:
         "as the published vocoders', which speak for a voice after fine-tuning on its mels",
         choices=("corpus", "published"),
     )
-    fine_tune_lr_factor: float = option(1.0, "factor of the learning rate in fine-tuning", above=0)
+    fine_tune_lr_factor: float = option(
+        1.0, "factor of the learning rate in fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR"
+    )
     no_amp_grouped_conv: bool = option(
         False, "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
     )
@@ -84,8 +89,3 @@ class TrainingOptions:
     )
     dataset_path: Path = Path()
     seed: int = 0
-
-    @property
-    def amp_grouped_conv(self) -> bool:
-        """Whether grouped convolutions are computed in mixed precision too."""
-        return not self.no_amp_grouped_conv

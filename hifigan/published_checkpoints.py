@@ -29,7 +29,7 @@ _FIRST_CONVS = re.compile(r"discriminators\.0\.convs\.\d+\.weight_(orig|v)")
 _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+def read_published(state: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """A generator's file as a checkpoint, with the discriminators and optimizers of it or its folder if ``training``.
 
     Without discriminators in either, ``networks`` has the generator alone and ``training`` is None. The result is
@@ -38,14 +38,12 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     Raises:
         CheckpointError: there is no configuration, or the discriminators' file is given in place of the generator's.
     """
-    weights = _generator_state(payload)
-    if weights is None:
+    weights = published_state(payload["generator"]) if "generator" in payload else state or published_state(payload)
+    if not {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= weights.keys():
         if "mpd" in payload and "msd" in payload:
             generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
-            raise PartialFileError(
-                f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}", main=generator
-            )
+            raise PartialFileError(f"{path}: holds HiFi-GAN's discriminators alone; {advice}", main=generator)
         return None
     first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
@@ -53,7 +51,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
     if payload.get("gen_ema") is not None:
         ema["generator"] = _with_our_names(published_state(payload["gen_ema"]), n_kernels=n_kernels)
-    state = None
+    training_state = None
     source = path if "mpd" in payload else _partner(path, _DISCRIMINATORS_FILE)
     if training and source is not None:
         discriminators = payload if source == path else read_payload(source)
@@ -62,7 +60,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
             if discriminators.get(f"{name}_ema") is not None:
                 ema[name] = published_state(discriminators[f"{name}_ema"])
         config |= _discriminator_config(networks["mpd"], networks["msd"])
-        state = _training_state(discriminators, networks)
+        training_state = _training_state(discriminators, networks)
     return Checkpoint(
         model="HiFi-GAN",
         config=config,
@@ -70,20 +68,10 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         text=None,
         networks=networks,
         ema=ema or None,
-        training=state,
+        training=training_state,
         assumed=assumed,
         layout=f"{owner} HiFi-GAN",
     )
-
-
-def _generator_state(payload: dict[str, Any]) -> State | None:
-    """The generator's weights in a payload: named so, as a ``state_dict``, or all of it; else None."""
-    for state in (payload.get("generator"), payload.get("state_dict"), payload):
-        if isinstance(state, dict):
-            named = published_state(state)
-            if {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= named.keys():
-                return named
-    return None
 
 
 def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
@@ -107,10 +95,7 @@ def _description(
     if values is None:
         source = path.with_name("config.json")
         if not source.is_file():
-            raise CheckpointError(
-                f"{path}: a HiFi-GAN generator without its configuration; copy the config.json it was trained with to "
-                f"{source}"
-            )
+            raise CheckpointError(f"{path}: HiFi-GAN's generator without its config.json, expected {source}")
         values = read_json(source)
     is_nvidias = source == path and any(key not in values for key in AUDIO_KEYS.values())
     if missing := [key for key in (*_NETWORK, *(() if is_nvidias else AUDIO_KEYS.values())) if key not in values]:

@@ -1,43 +1,26 @@
 """What HiFi-GAN's options mean for a training: mels, segments, architecture and schedule."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import prod
-from pathlib import Path
-from typing import Any
 
-from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
 from common.training.settings import stored_mels
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
-from hifigan.json_config import read_json_config
 from hifigan.options import SEGMENT_SIZE, TrainingOptions
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 
 
-def defaults_of_file(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """What the file of --hifigan-config says of options."""
-    return {} if given["hifigan_config"] is None else read_json_config(given["hifigan_config"])
-
-
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe.
-
-    Raises:
-        OptionError: options that do not go together, or are of different mels.
-        InputError: the voice cannot be read.
-    """
+    """The training run that the options describe."""
     run, begins_anew = request.run, request.resumed is None and request.initial is None
     if options.fine_tuning and options.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
     if options.fine_tuning and begins_anew:
-        raise OptionError(
-            "--fine-tuning resumes from a trained vocoder; give it by --checkpoint-path, --from-checkpoint or --resume"
-        )
+        raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     audio = _mels(options, request)
@@ -53,8 +36,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
             segment_size=segment_size,
             # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
             concat_fwd=request.computing.cuda if options.concat_fwd is None else options.concat_fwd,
-            dataset_path=run.dataset_path,
-            seed=run.seed,
         ),
         audio,
         text=None,
@@ -68,8 +49,8 @@ def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     if options.mel == "published":  # as options, over which those that were given have precedence
-        given = {name: value for name, value in vars(request.audio).items() if value is not None}
-        request = replace(request, audio=replace(request.audio, **PUBLISHED_MELS | given))
+        values = PUBLISHED_MELS | request.audio.values
+        request = replace(request, audio=replace(request.audio, values=values))
     # Mels without a description, as the published generators' tools made them, are not those of the vocoder before.
     return request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
 
@@ -80,9 +61,6 @@ def model_config(
     """The architecture that the options describe, for mels as ``audio``'s.
 
     ``base``, of the checkpoint to resume from, takes the place of the preset, so that options need not repeat it.
-
-    Raises:
-        OptionError: an option has no sensible value, two do not fit together, or no rates make up the hop length.
     """
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:
@@ -98,16 +76,13 @@ def model_config(
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
     """The preset's rates if their product is the hop length, else as many, falling, the first as large as possible.
 
-    Raises:
-        OptionError: there are none.
+    Raises OptionError where there are none.
     """
     if prod(preset) == hop_length:
         return preset
     candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first
     rates = next((rates for rates in candidates if prod(rates) == hop_length), None)
     if rates is None:
-        raise OptionError(
-            f"--hop-length {hop_length}: not a product of {len(preset)} upsampling rates from 2 to {_LARGEST_RATE}; "
-            "give --upsample-rates, or choose another hop length"
-        )
+        problem = f"not a product of {len(preset)} rates from 2 to {_LARGEST_RATE}; give --upsample-rates"
+        raise OptionError(f"--hop-length {hop_length}: {problem}")
     return rates

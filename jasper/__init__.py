@@ -14,7 +14,7 @@ MODEL = ModelSpec(
         options=options.TrainingOptions,
         set_up=_package.training_setup.set_up,
         model_config=_package.training_setup.model_config,
-        build_dataset=_package.data_function.build_dataset,
+        build_dataset=_package.data_function.JasperDataset,
         build_objective=_package.loss_function.build_objective,
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),
@@ -27,6 +27,5 @@ MODEL = ModelSpec(
     ),
     read_published=_package.published_checkpoints.read_published,
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedJasper,
 )

@@ -1,38 +1,27 @@
 """Dither and masks of features, which depend on seed, epoch and index alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from common.errors import InputError
 from common.options import check_options, option
-
-if TYPE_CHECKING:
-    import torch  # functions import it, as checkpoints describe their augmentation, and --help needs no PyTorch
-    from torch import Tensor
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
 
 
-class Ranged:
-    """A dataclass whose options are checked, and that the least of each range is not above its most."""
+class Checked:
+    """A dataclass whose options are in their ranges."""
 
     def __post_init__(self) -> None:
         check_options(self)
-        for least in (name for name in vars(self) if name.startswith("min_")):
-            most = least.replace("min_", "max_")
-            low, high = getattr(self, least), getattr(self, most)
-            if low > high:
-                raise InputError(f"{least} {low} and {most} {high}: expected {least} <= {most}")
 
 
 @dataclass(frozen=True)
-class SpecAugment(Ranged):
+class SpecAugment(Checked):
     """Bands and spans of frames that are masked (Park et al., arXiv:1904.08779); widths are drawn inclusively."""
 
     freq_masks: int = option(0, "masks of bands", least=0)
@@ -56,7 +45,7 @@ class SpecAugment(Ranged):
 
 
 @dataclass(frozen=True)
-class CutoutAugment(Ranged):
+class CutoutAugment(Checked):
     """Rectangles that are masked; their extents are drawn inclusively."""
 
     masks: int = option(0, "rectangles", least=0)
@@ -93,15 +82,11 @@ class Augmentation:
 
     def draw(self, *, seed: int, epoch: int, index: int) -> Tensor:
         """Uniform numbers (n_draws,) float32 in [0, 1) of an utterance of a list in an epoch."""
-        import torch
-
         generator = np.random.default_rng((seed, epoch, index, _STREAM))
         return torch.from_numpy(generator.random(self.n_draws, dtype=np.float32))
 
     def dithered(self, waves: Tensor, draws: Tensor) -> Tensor:
         """waves (B, T) with noise, a new tensor; draws (B, n_draws)."""
-        import torch
-
         if self.dither == 0:
             return waves
         start = (draws[:, :1] * _NOISE_SAMPLES).long()
@@ -126,8 +111,6 @@ class Augmentation:
 
 def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int) -> Tensor:
     """Random spans of positions: draws (B, 2 * n), sizes (B,) -> bool (B, n, size), True within a span."""
-    import torch
-
     of_widths, of_starts = draws.chunk(2, dim=1)
     widths = shortest + (of_widths * (longest - shortest + 1)).long()
     room = (sizes.unsqueeze(1) - widths).clamp(min=1)
@@ -139,6 +122,4 @@ def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int)
 @lru_cache(maxsize=4)
 def _noise(device: torch.device) -> Tensor:
     """Fixed noise (_NOISE_SAMPLES,) float32, with equal values on all devices."""
-    import torch
-
     return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)

@@ -1,12 +1,11 @@
-"""Jasper's architecture and features (in every checkpoint), and how a training run reads and perturbs recordings."""
+"""Jasper's architecture and features, which are in every checkpoint."""
 
 import math
 from dataclasses import MISSING, dataclass, field
 
 from common.config import AudioConfig
-from common.errors import InputError, shown
+from common.errors import InputError
 from common.options import check_options, option
-from jasper.augmentation import Augmentation, Ranged
 
 INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
@@ -14,11 +13,7 @@ LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """Log-mel features; names are the published ones.
-
-    Raises:
-        InputError: values that do not fit together; names the field.
-    """
+    """Log-mel features; names are the published ones."""
 
     sample_rate: int = option(16000, "Hz", least=1, most=1_000_000)
     window_size: float = option(0.02, "seconds", above=0, most=1)
@@ -40,14 +35,7 @@ class FeatureConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.fft_length < self.win_length:
-            raise InputError(f"n_fft {self.n_fft}: expected at least a window's {self.win_length} samples")
-        top = self.sample_rate / 2 if self.highfreq is None else self.highfreq
-        if not self.lowfreq < top <= self.sample_rate / 2:
-            raise InputError(
-                f"lowfreq {self.lowfreq} Hz and highfreq {top} Hz: expected lowfreq < highfreq <= "
-                f"{self.sample_rate / 2} Hz, half of sample_rate"
-            )
+        _ = self.audio  # whose checks of values together are those of these
 
     @property
     def win_length(self) -> int:
@@ -99,10 +87,8 @@ class BlockConfig:
     def __post_init__(self) -> None:
         check_options(self)
         if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
-            raise InputError(
-                f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
-                "expected an odd one and 1, as the residual connection keeps its length"
-            )
+            sizes = f"kernel_size {self.kernel_size} and stride {self.stride}"
+            raise InputError(f"{sizes} of a residual block, which keeps its length: expected an odd one and 1")
 
     @property
     def padding(self) -> int:
@@ -112,11 +98,7 @@ class BlockConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Architecture, labels and features; names are those of the YAML files.
-
-    Raises:
-        InputError: values that do not fit together; names the field.
-    """
+    """Architecture, labels and features; names are those of the YAML files."""
 
     blocks: tuple[BlockConfig, ...]
     activation: str = option("relu", "after each batch norm", choices=("hardtanh", "relu", "selu"))
@@ -130,8 +112,6 @@ class ModelConfig:
         check_options(self)
         if not self.blocks:
             raise InputError("blocks: expected at least one")
-        if not self.labels or any(len(label) != 1 for label in self.labels) or len(set(self.labels)) < len(self.labels):
-            raise InputError(f"labels {shown(list(self.labels))}: expected single characters, each once")
 
     @property
     def n_classes(self) -> int:
@@ -145,88 +125,3 @@ class ModelConfig:
                 n_frames = (n_frames + 2 * block.padding - block.dilation * (block.kernel_size - 1) - 1) // block.stride
                 n_frames += 1
         return n_frames
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Perturbation(Ranged):
-    """A random change of a recording."""
-
-    p: float = option(0.1, "probability that an utterance is changed", least=0, most=1)
-    rng: None = None  # in published files, without a meaning
-
-
-@dataclass(frozen=True)
-class SpeedPerturbation(_Perturbation):
-    """Faster or slower speech, tempo and pitch together; a rate above 1 is faster."""
-
-    min_rate: float = option(0.85, "slowest", above=0)
-    max_rate: float = option(1.15, "fastest", above=0)
-    discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
-
-
-@dataclass(frozen=True)
-class GainPerturbation(_Perturbation):
-    """Louder or softer speech."""
-
-    min_gain_dbfs: float = -10
-    max_gain_dbfs: float = 10
-
-
-@dataclass(frozen=True)
-class ShiftPerturbation(_Perturbation):
-    """Earlier (positive) or later speech; the rest is filled with zeros."""
-
-    min_shift_ms: float = -5.0
-    max_shift_ms: float = 5.0
-
-
-@dataclass(frozen=True)
-class DatasetSettings(Ranged):
-    """Which recordings of a list are used, and how they are read and perturbed; ``audio_dataset`` in YAML."""
-
-    sample_rate: int = 16000  # Hz
-    min_duration: float = 0.1  # s; shorter recordings are left out
-    max_duration: float = math.inf  # s; longer ones too
-    pad_to_max_duration: bool = False  # whether all batches are padded to max_duration
-    max_utts: int = 0  # recordings to use at most; 0: all
-    normalize_transcripts: bool = True
-    trim_silence: bool = False  # leave out both ends as far as they are 60 dB below the loudest part
-    speed_perturbation: SpeedPerturbation | None = None
-    gain_perturbation: GainPerturbation | None = None
-    shift_perturbation: ShiftPerturbation | None = None
-    ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
-    sort_by_duration: bool = False  # of published files; batches are length-bucketed anyway
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pad_to_max_duration and math.isinf(self.max_duration):
-            raise InputError("pad_to_max_duration: expected a max_duration too")
-
-
-@dataclass(frozen=True)
-class FilterbankSettings(FeatureConfig, Augmentation):
-    """The features of recordings and their augmentation; ``filterbank_features`` in YAML, with published defaults."""
-
-    sample_rate: int = 8000  # Hz
-    window: str = "hamming"
-    n_fft: int | None = None
-    pad_align: int = 8  # frames
-    max_duration: float = math.inf  # s
-    pad_to_max_duration: bool = False
-
-
-@dataclass(frozen=True)
-class InputSettings:
-    """How recordings of training or validation are read; ``input_train`` and ``input_val`` in YAML."""
-
-    audio_dataset: DatasetSettings
-    filterbank_features: FilterbankSettings
-
-
-@dataclass(frozen=True)
-class JasperSettings:
-    """The contents of a YAML file."""
-
-    model: ModelConfig
-    train: InputSettings
-    val: InputSettings

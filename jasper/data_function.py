@@ -1,7 +1,7 @@
 """Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -11,11 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import Batch, Filelists, pad_rows, paths_of
 from common.errors import InputError
 from jasper.augmentation import Augmentation
-from jasper.config import InputSettings, ModelConfig
 from jasper.manifest import Entry, select_entries
 from jasper.options import TrainingOptions
 from jasper.text import Labels
@@ -65,25 +64,31 @@ class JasperDataset:
     """
 
     def __init__(
-        self, sources: Sequence[Path], *, folder: Path, settings: InputSettings, model: ModelConfig, seed: int = 0
+        self,
+        options: TrainingOptions,
+        filelists: Filelists,
+        *,
+        audio: AudioConfig | None = None,
+        text: None = None,
+        training: bool = True,
     ) -> None:
+        """``audio`` and ``text`` are not used: the YAML file describes features and labels."""
+        settings = options.settings.input_train if training else options.settings.input_val
         self._dataset = settings.audio_dataset
         self._augmentation: Augmentation = settings.filterbank_features
-        self._model = model
-        self._seed = seed
+        self._model = options.settings.model
+        self._seed = options.seed
         self._padded_length: int | None = None  # samples of every batch; None: of its longest utterance
         if self._dataset.pad_to_max_duration:
             self._padded_length = round(self._dataset.max_duration * self._dataset.sample_rate)
-        self._entries = select_entries(sources, folder=folder, settings=self._dataset)
+        self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
         self.lengths = [round(entry.duration * self._dataset.sample_rate) for entry in self._entries]  # samples
-        labels = Labels(model.labels)
+        labels = Labels(self._model.labels)
         self._tokens = [self._encode(entry, labels) for entry in self._entries]
         for index, entry in enumerate(self._entries):
             if not self._aligns(index, self.lengths[index]):
-                raise InputError(
-                    f"{entry.name}: {entry.duration:.2f} s are too short for its transcript {entry.transcript!r}; "
-                    "correct it, or leave the utterance out"
-                )
+                problem = f"{entry.duration:.2f} s are too short for its transcript {entry.transcript!r}"
+                raise InputError(f"{entry.name}: {problem}; correct it, or leave the utterance out")
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -161,19 +166,3 @@ class JasperDataset:
         needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
         n_frames = -(-n_samples // self._model.features.hop_length)
         return self._model.n_outputs(n_frames) >= needed
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig | None, training: bool
-) -> JasperDataset:
-    """The dataset of manifests, lists or folders, with the settings of the YAML file for training or validation.
-
-    ``audio`` and ``text`` are not used: the YAML file describes features and labels.
-    """
-    return JasperDataset(
-        paths_of(filelists),
-        folder=options.dataset_path,
-        settings=options.settings.train if training else options.settings.val,
-        model=options.settings.model,
-        seed=options.seed,
-    )

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature
+from common.checkpoints import Exports, Part, Runner, Shapes, random_examples
 from common.config import AudioConfig
 from jasper.config import ModelConfig
 from jasper.features import FeatureExtractor
@@ -26,30 +26,15 @@ class ExportableJasper(nn.Module):
         return self.decoder(x), lengths
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of Jasper's only exported part, by its empty name."""
-    inputs: dict[str, Shape] = {"features": ("batch", config.features.n_features, "frames"), "lengths": ("batch",)}
-    outputs: dict[str, Shape] = {
-        "log_probs": ("batch", "output_frames", config.n_classes),
-        "output_lengths": ("batch",),
-    }
-    return {"": Signature(inputs, outputs)}
-
-
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Jasper as one part."""
-    n_features = config.features.n_features
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        lengths = torch.tensor([length - 4 * row for row in range(n_batch)])
-        features = torch.randn(n_batch, n_features, length, generator=generator)
-        return features * (torch.arange(length) < lengths[:, None])[:, None], lengths
-
+    inputs: Shapes = {"features": ("batch", config.features.n_features, "frames"), "lengths": ("batch",)}
     part = Part(
         "",
         ExportableJasper(network).eval(),
-        signatures(config, audio)[""],
-        examples,
+        inputs,
+        {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)},
+        random_examples(inputs, {}),
         scriptable=True,
         example_batch=2,  # of unlike lengths: alone, an utterance needs no mask, and the trace would have none
     )

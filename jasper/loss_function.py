@@ -1,7 +1,5 @@
 """Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
 
-from typing import cast
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -69,7 +67,7 @@ class JasperObjective(Objective):
         ]
 
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
-        network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
+        network = networks["jasper"]
         inputs = self.features(network, batch)
         counted = None
         if network.training and batch.n_samples < batch.waves.size(1):
@@ -98,7 +96,7 @@ def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> T
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
-    return JasperObjective(options.settings.train.filterbank_features)
+    return JasperObjective(options.settings.input_train.filterbank_features)
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

@@ -1,7 +1,6 @@
 """Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,8 @@ from common.data import read_filelist
 from common.errors import AudioError, InputError
 from common.files import check_file, read_text
 from common.progress import print_line
-from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
+from jasper.yaml_config import DatasetSettings
 
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
@@ -100,7 +99,7 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     Raises:
         InputError: it is missing, empty or broken; names the entry.
     """
-    if os.path.isdir(source):  # noqa: PTH112  (takes any name, where Path.is_dir raises)
+    if source.is_dir():
         return _read_folder(source)
     if source.suffix.lower() in RECORDINGS:
         check_file(source, kind="recording")

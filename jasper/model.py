@@ -151,10 +151,6 @@ class Transcriber(ABC):
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
 
-    def transcribe(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> list[str]:
-        """The transcripts of `infer_waves`."""
-        return self.decode(self.infer_waves(waves, wave_lengths, pad_leading=pad_leading))
-
     def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
         """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
 

@@ -9,7 +9,7 @@ from common.options import option
 from common.training.options import RunOptions, SelectionMetric
 
 if TYPE_CHECKING:
-    from jasper.config import JasperSettings
+    from jasper.yaml_config import JasperSettings
 
 LR_POLICIES = ("exponential", "polynomial", "legacy")
 RECIPE = RunOptions(
@@ -43,7 +43,10 @@ class TrainingOptions:
         adds_up=True,
     )
     max_duration: float | None = option(
-        None, "leave out training utterances of more seconds; if not given, the value in --model-config", above=0
+        None,
+        "leave out training utterances of more seconds; if not given, the value in --model-config",
+        above=0,
+        variable="MAX_DURATION",
     )
     lr_policy: str = option("exponential", "how the learning rate decays", choices=LR_POLICIES, variable="LR_POLICY")
     warmup_epochs: int = option(2, "epochs in which it rises", least=0, variable="WARMUP_EPOCHS")
@@ -73,5 +76,8 @@ class InferenceOptions:
         None, "bring references into the model's form: lower case, numbers in words, no punctuation (default: on)"
     )
     pad_leading: int = option(
-        0, "frames of silence before each recording; published inference had 16, training has none", least=0
+        0,
+        "frames of silence before each recording; published inference had 16, training has none",
+        least=0,
+        variable="PAD_LEADING",
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import from_plain, naming_errors, to_plain
 from common.errors import CheckpointError
-from jasper.config import LABELS, FeatureConfig
+from jasper.config import LABELS, FeatureConfig, ModelConfig
 from jasper.yaml_config import settings_of
 
 State = dict[str, Tensor]
@@ -21,10 +22,9 @@ _FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.co
 _N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
 # No file records them; all are as the recipe has them unless its YAML file said otherwise.
 _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
-_UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder_init", "labels", "features")
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
     The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them the
@@ -35,16 +35,14 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         CheckpointError: it is damaged, or its labels are not the published ones.
         InputError: ``config`` has a key or value that it must not have.
     """
-    given = payload.get("state_dict")
-    if not isinstance(given, dict) or published_state(given).keys().isdisjoint(_FIRST_WEIGHTS):
+    if given.keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     state, ema = _renamed(given), payload.get("ema_state_dict")
-    given = payload.get("config") or {}  # no published file has one
-    if "jasper" in given:  # a section of the YAML files
+    if described := payload.get("config"):  # the YAML file's sections, which no published file holds
         with naming_errors(str(path), error=CheckpointError):
-            given = to_plain(settings_of(given).model)
-    is_complete = given.keys() >= set(_UNRECORDED_CONFIG)
-    config = given if is_complete else _config_of(state, path) | given
+            config = to_plain(settings_of(described).model)
+    else:
+        config = _config_of(state, path)
     resumable = training and "epoch" in payload
     return Checkpoint(
         model="Jasper",
@@ -52,17 +50,17 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         audio=from_plain(FeatureConfig, config["features"], where=f"{path}: features").audio,
         text=None,
         networks={"jasper": state},
-        ema=None if ema is None else {"jasper": _renamed(ema)},
+        ema=None if ema is None else {"jasper": _renamed(published_state(ema))},
         training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
         layout="Jasper",
-        assumed=() if "features" in given else _UNRECORDED,
-        assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in given),
+        assumed=() if described else _UNRECORDED,
+        assumed_config=() if described else tuple(field.name for field in fields(ModelConfig)),
     )
 
 
 def _renamed(given: State) -> State:
     """The weights under their names in the later version."""
-    kept = {key: value for key, value in published_state(given).items() if not key.startswith(_DROPPED)}
+    kept = {key: value for key, value in given.items() if not key.startswith(_DROPPED)}
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 

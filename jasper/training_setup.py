@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 from common.config import AudioConfig, TextConfig
-from common.errors import OptionError
-from common.options import option_of
 from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
 from jasper.options import TrainingOptions
@@ -12,33 +10,21 @@ from jasper.yaml_config import load_config
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Read --model-config with --override-config and --max-duration; the features are those of the file.
-
-    Raises:
-        OptionError: options of mel-spectrograms are given, which the file describes.
-        InputError: the file is missing, or has a key or value that it must not have.
-    """
+    """Read --model-config with --override-config and --max-duration; the features are those of the file."""
     run = request.run
-    for name, value in vars(request.audio).items():
-        if value is not None:
-            raise OptionError(
-                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described in "
-                "--model-config, see also --override-config"
-            )
     overrides = list(options.override_config)
     if options.max_duration is not None:
-        sections = ("audio_dataset", "filterbank_features")
-        overrides += [f"input_train.{section}.max_duration={options.max_duration}" for section in sections]
+        overrides.append(f"input_train.audio_dataset.max_duration={options.max_duration}")
     settings = load_config(options.model_config, overrides=overrides)
     schedule = jasper_schedule(options, run.learning_rate, n_epochs=run.epochs)
     # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
     betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
     return TrainingSetup(
-        options=replace(options, settings=settings, dataset_path=run.dataset_path, seed=run.seed),
+        options=replace(options, settings=settings),
         audio=settings.model.features.audio,
         text=None,
         optimization=Optimization(schedule, betas=betas, eps=1e-8),
-        same_shapes=settings.train.audio_dataset.pad_to_max_duration,
+        same_shapes=settings.input_train.audio_dataset.pad_to_max_duration,
     )
 
 

@@ -1,7 +1,7 @@
 """How Jasper opens, prepares and transcribes recordings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,41 +10,26 @@ from torch import Tensor
 from common.config import differences
 from common.errors import OptionError
 from common.recognition import SpeechItem
-from jasper.config import DatasetSettings, ModelConfig
+from jasper.config import ModelConfig
 from jasper.manifest import select_entries
 from jasper.model import Transcriber
 from jasper.options import InferenceOptions
 from jasper.waveform import load_recording, voiced_part
-from jasper.yaml_config import load_config
+from jasper.yaml_config import DatasetSettings, load_config
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How recordings are prepared."""
+def settings(options: InferenceOptions, config: ModelConfig) -> InferenceOptions:
+    """The options; what they leave open is as in --model-config, or on.
 
-    dataset: DatasetSettings
-    pad_leading: int  # frames
-
-
-def settings(options: InferenceOptions, config: ModelConfig) -> Settings:
-    """The settings of the options; what they leave open is as in --model-config, or on.
-
-    Raises:
-        InputError: the YAML file cannot be read.
-        OptionError: it is of another network than ``config``, the checkpoint's.
+    Raises OptionError where that file is of another network than ``config``, the checkpoint's.
     """
-    trim, normalize = True, True
+    dataset = DatasetSettings(trim_silence=True)
     if options.model_config is not None:
         found = load_config(options.model_config)
         check_described(config, found.model)
-        trim, normalize = found.val.audio_dataset.trim_silence, found.val.audio_dataset.normalize_transcripts
-    dataset = DatasetSettings(
-        min_duration=0.0,
-        max_utts=options.max_utterances,
-        normalize_transcripts=normalize if options.normalize_transcripts is None else options.normalize_transcripts,
-        trim_silence=trim if options.trim_silence is None else options.trim_silence,
-    )
-    return Settings(dataset, options.pad_leading)
+        dataset = found.input_val.audio_dataset
+    names = ("trim_silence", "normalize_transcripts")
+    return replace(options, **{name: getattr(dataset, name) for name in names if getattr(options, name) is None})
 
 
 def check_described(config: ModelConfig, described: ModelConfig) -> None:
@@ -65,12 +50,17 @@ def check_described(config: ModelConfig, described: ModelConfig) -> None:
 
 
 def open_speech(
-    settings: Settings, network: Transcriber, *, sources: Sequence[Path], folder: Path, max_duration: float
+    settings: InferenceOptions, network: Transcriber, *, sources: Sequence[Path], folder: Path, max_duration: float
 ) -> list[SpeechItem]:
     """The utterances of ``sources``, with their transcripts as references."""
     labels, rate = network.config.labels, network.config.features.sample_rate
-    dataset = replace(settings.dataset, max_duration=max_duration)
-    load = partial(load_recording, sampling_rate=rate, trim=dataset.trim_silence)
+    dataset = DatasetSettings(
+        min_duration=0.0,
+        max_duration=max_duration,
+        max_utts=settings.max_utterances,
+        normalize_transcripts=bool(settings.normalize_transcripts),
+    )
+    load = partial(load_recording, sampling_rate=rate, trim=bool(settings.trim_silence))
     return [
         SpeechItem(
             name=str(entry.paths[0]),
@@ -82,13 +72,13 @@ def open_speech(
     ]
 
 
-def prepare(wave: Tensor, settings: Settings) -> Tensor:
+def prepare(wave: Tensor, settings: InferenceOptions) -> Tensor:
     """The part of wave (T,) to transcribe."""
-    return wave[voiced_part(wave)] if settings.dataset.trim_silence else wave
+    return wave[voiced_part(wave)] if settings.trim_silence else wave
 
 
 def transcribe(
-    network: Transcriber, waves: Tensor, lengths: Tensor, settings: Settings
+    network: Transcriber, waves: Tensor, lengths: Tensor, settings: InferenceOptions
 ) -> tuple[list[str], list[Tensor]]:
     """waves (B, T), lengths (B,) -> B texts, and the log-probabilities (F, C) of each."""
     out = network.infer_waves(waves, lengths, pad_leading=settings.pad_leading)

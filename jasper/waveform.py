@@ -9,7 +9,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample
-from jasper.config import DatasetSettings, SpeedPerturbation
+from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB
@@ -19,8 +19,7 @@ _FAINTEST = 1e-10  # lower mean squares count as this
 def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
     """A recording of any rate as (T,) float32 at ``sampling_rate`` Hz; ``trim`` cuts silence off its ends.
 
-    Raises:
-        AudioError: it cannot be read; names ``where``.
+    Raises AudioError where it cannot be read; names ``where``.
     """
     own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
     wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)

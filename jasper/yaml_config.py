@@ -1,22 +1,98 @@
 """Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from common.config import from_plain, naming_errors
 from common.errors import InputError, OptionError, shown
 from common.files import parse_yaml, read_yaml
-from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
+from common.options import option
+from jasper.augmentation import Augmentation, Checked
+from jasper.config import BlockConfig, FeatureConfig, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
 _IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
-# The other sections of a file; defaults are the published ones.
+@dataclass(frozen=True, kw_only=True)
+class _Perturbation(Checked):
+    """A random change of a recording."""
+
+    p: float = option(0.1, "probability that an utterance is changed", least=0, most=1)
+    rng: None = None  # in published files, without a meaning
+
+
 @dataclass(frozen=True)
-class _Encoder:
+class SpeedPerturbation(_Perturbation):
+    """Faster or slower speech, tempo and pitch together; a rate above 1 is faster."""
+
+    min_rate: float = option(0.85, "slowest", above=0)
+    max_rate: float = option(1.15, "fastest", above=0)
+    discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
+
+
+@dataclass(frozen=True)
+class GainPerturbation(_Perturbation):
+    """Louder or softer speech."""
+
+    min_gain_dbfs: float = -10
+    max_gain_dbfs: float = 10
+
+
+@dataclass(frozen=True)
+class ShiftPerturbation(_Perturbation):
+    """Earlier (positive) or later speech; the rest is filled with zeros."""
+
+    min_shift_ms: float = -5.0
+    max_shift_ms: float = 5.0
+
+
+@dataclass(frozen=True)
+class DatasetSettings:
+    """Which recordings of a list are used, and how they are read and perturbed; ``audio_dataset`` in YAML."""
+
+    sample_rate: int = 16000  # Hz
+    min_duration: float = 0.1  # s; shorter recordings are left out
+    max_duration: float = math.inf  # s; longer ones too
+    pad_to_max_duration: bool = False  # whether all batches are padded to max_duration
+    max_utts: int = 0  # recordings to use at most; 0: all
+    normalize_transcripts: bool = True
+    trim_silence: bool = False  # leave out both ends as far as they are 60 dB below the loudest part
+    speed_perturbation: SpeedPerturbation | None = None
+    gain_perturbation: GainPerturbation | None = None
+    shift_perturbation: ShiftPerturbation | None = None
+    ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
+    sort_by_duration: bool = False  # of published files; batches are length-bucketed anyway
+
+
+@dataclass(frozen=True)
+class FilterbankSettings(FeatureConfig, Augmentation):
+    """The features of recordings and their augmentation; ``filterbank_features`` in YAML, with published defaults."""
+
+    sample_rate: int = 8000  # Hz
+    window: str = "hamming"
+    n_fft: int | None = None
+    pad_align: int = 8  # frames
+    max_duration: float = math.inf  # s
+    pad_to_max_duration: bool = False
+
+
+@dataclass(frozen=True)
+class InputSettings:
+    """How recordings of training or validation are read; ``input_train`` and ``input_val`` in YAML."""
+
+    audio_dataset: DatasetSettings
+    filterbank_features: FilterbankSettings
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """``jasper.encoder`` in YAML; defaults are the published ones."""
+
     in_feats: int
     activation: str
     frame_splicing: int = 1
@@ -26,24 +102,60 @@ class _Encoder:
 
 
 @dataclass(frozen=True)
-class _Decoder:
+class DecoderSettings:
+    """``jasper.decoder`` in YAML."""
+
     in_feats: int
     init: str = "xavier_uniform"
 
 
 @dataclass(frozen=True)
-class _Network:
-    encoder: _Encoder
-    decoder: _Decoder
+class NetworkSettings:
+    """``jasper`` in YAML."""
+
+    encoder: EncoderSettings
+    decoder: DecoderSettings
 
 
 @dataclass(frozen=True)
-class _File:
+class JasperSettings:
+    """The contents of a YAML file."""
+
     labels: tuple[str, ...]
     input_train: InputSettings
     input_val: InputSettings
-    jasper: _Network
+    jasper: NetworkSettings
     name: str = ""
+
+    @property
+    def model(self) -> ModelConfig:
+        """Architecture, labels and features; raises InputError, which names the section."""
+        encoder, filterbank = self.jasper.encoder, self.input_train.filterbank_features
+        features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
+        with naming_errors("jasper.encoder"):
+            return ModelConfig(
+                blocks=encoder.blocks,
+                activation=encoder.activation,
+                use_conv_masks=encoder.use_conv_masks,
+                init=encoder.init,
+                decoder_init=self.jasper.decoder.init,
+                labels=self.labels,
+                features=features,
+            )
+
+    def check_repeated(self) -> None:
+        """Refuse by InputError values that a file says twice, and otherwise the second time."""
+        model = self.model
+        repeated = {
+            "input_train.audio_dataset.sample_rate": model.features.sample_rate,
+            "input_val.audio_dataset.sample_rate": model.features.sample_rate,
+            "jasper.encoder.in_feats": model.features.n_filt,
+            "jasper.encoder.frame_splicing": model.features.frame_splicing,
+            "jasper.decoder.in_feats": model.blocks[-1].filters,
+        } | {f"input_val.filterbank_features.{name}": value for name, value in vars(model.features).items()}
+        for key, wanted in repeated.items():
+            if (got := reduce(getattr, key.split("."), self)) != wanted:
+                raise InputError(f"{key} {got}: expected {wanted}, as another key of the file says")
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
@@ -65,29 +177,10 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
-    """What the sections of a file say.
-
-    Raises:
-        InputError: a key is unknown, missing or has a wrong value; names it.
-    """
-    file: _File = from_plain(_File, _plain(sections), where="")
-    encoder, filterbank = file.jasper.encoder, file.input_train.filterbank_features
-    with naming_errors("input_train.filterbank_features"):
-        features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
-    with naming_errors("jasper.encoder"):
-        model = ModelConfig(
-            blocks=encoder.blocks,
-            activation=encoder.activation,
-            use_conv_masks=encoder.use_conv_masks,
-            init=encoder.init,
-            decoder_init=file.jasper.decoder.init,
-            labels=file.labels,
-            features=features,
-        )
-    for key, got, wanted, reason in _duplicates(file):
-        if got != wanted:
-            raise InputError(f"{key} {got}: expected {wanted}, {reason}")
-    return JasperSettings(model=model, train=file.input_train, val=file.input_val)
+    """What a file's sections say; raises InputError where a key is unknown, missing or wrong, and names it."""
+    settings: JasperSettings = from_plain(JasperSettings, _plain(sections), where="")
+    settings.check_repeated()
+    return settings
 
 
 def _plain(value: Any) -> Any:
@@ -98,22 +191,6 @@ def _plain(value: Any) -> Any:
             for key, item in value.items()
         }
     return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-def _duplicates(file: _File) -> Iterator[tuple[str, Any, Any, str]]:
-    """Values that a file says twice: the second one's key, both values, and where the first one is."""
-    for name, section in (("input_train", file.input_train), ("input_val", file.input_val)):
-        for key in ("sample_rate", "max_duration", "pad_to_max_duration"):
-            got, wanted = getattr(section.filterbank_features, key), getattr(section.audio_dataset, key)
-            yield f"{name}.filterbank_features.{key}", got, wanted, f"as {name}.audio_dataset.{key}"
-    features, in_validation = file.input_train.filterbank_features, file.input_val.filterbank_features
-    for key in (one.name for one in fields(FeatureConfig)):
-        full = f"filterbank_features.{key}"
-        yield f"input_val.{full}", getattr(in_validation, key), getattr(features, key), f"as input_train.{full}"
-    encoder, decoder = file.jasper.encoder, file.jasper.decoder
-    yield "jasper.encoder.in_feats", encoder.in_feats, features.n_filt, "the n_filt of the features"
-    yield "jasper.encoder.frame_splicing", encoder.frame_splicing, features.frame_splicing, "the one of the features"
-    yield "jasper.decoder.in_feats", decoder.in_feats, encoder.blocks[-1].filters, "the filters of the last block"
 
 
 def _find(path: Path) -> Path:

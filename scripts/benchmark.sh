@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
-# Measures one part of this toolkit on this machine, and prints a table: train, inference, serving, feed, extract, vocoder,
-# decoder or gpu.
+# Measures one part of this toolkit on this machine, and prints a table: train, inference, feed or gpu.
 #   bash scripts/benchmark.sh train  # a full-size FastPitch on made-up data: valid mel frames/s in each precision
 #   NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=1 bash scripts/benchmark.sh train --model HiFi-GAN
 #   AMP=both BS_SEQUENCE="1 4 8" bash scripts/benchmark.sh inference  # as scripts/inference_benchmark.sh
-#   FASTPITCH=voice.pt HIFIGAN=vocoder.pt bash scripts/benchmark.sh serving --clients 20 --rounds 1  # serve.py under load
 #   bash scripts/benchmark.sh feed  # mel frames/s that one training process is fed with, and where the time goes
-#   bash scripts/benchmark.sh extract --dataset-path my_voice --repeat 3 --num-workers 2  # mels and pitch
-#   bash scripts/benchmark.sh vocoder vocoder.pt  # HiFi-GAN against the layers of its paper; random weights without a file
-#   bash scripts/benchmark.sh decoder --batch-sizes 1 4 8  # Tacotron 2's, steps/s
 #   bash scripts/benchmark.sh gpu output/gpu  # all of it in short on one GPU, as scripts/benchmarks/gpu.sh
 # `.venv/bin/python -m scripts.benchmarks.train --help` lists the further arguments of train, and so on; train passes those
-# that it does not have on to train.py, serving to serve.py. scripts/train_benchmark.sh times train.py on a corpus.
+# that it does not have on to train.py. scripts/train_benchmark.sh times train.py on a corpus.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script benchmark "$@"

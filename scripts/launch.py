@@ -1,4 +1,4 @@
-"""What the scripts share: models and their variables, GPUs and processes, checkpoints, and commands run or printed."""
+"""What the scripts share: how one reads its variables, GPUs and processes, and commands run or printed."""
 
 import ctypes
 import os
@@ -8,20 +8,22 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
-from common.options import add_options, option, option_of, options_of, read_switch, variables_of, words_of_variables
+from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
 from common.signals import TerminatedError
+from scripts.variables import Variables
 
 ROOT = Path(__file__).resolve().parents[1]
 SPEAKING = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic")
 MODELS = (*SPEAKING, "Jasper")
 JASPER = ("Jasper",)
+GPU = "num_gpus cpu cuda"  # fields of `Variables`
 # Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
 GLOBAL_BATCHES = {
     "FastPitch": (256, 256),
@@ -31,107 +33,151 @@ GLOBAL_BATCHES = {
     "WaveGlow": (4, 80),
     "Harmonic": (8, 8),
 }
-# Variables of the originals that no script here reads, and why.
-REMOVED_EVERYWHERE = {
+# Variables of the originals that have gone from some scripts, which name them, or from all (the first two), and why.
+REMOVED = {
     "DALI_DEVICE": "recordings are read by processes on the CPU, not by DALI; leave it out",
     "DISTRIBUTED": "NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out",
+    "PRE_ALLOCATE": "memory is allocated as needed; leave it out",
+    "PAD_TO_MAX_DURATION": "batches are padded to their longest recording; leave it out",
+    "EVAL_FREQUENCY": "it counted updates; set VALIDATION_INTERVAL, in epochs",
+    "PREDICTION_FREQUENCY": "transcripts of some utterances are printed with each validation; leave it out",
+    "SAMPLING_RATE": "audio.json of the corpus, which scripts/prepare_dataset.sh writes, holds it; leave it out",
+    "LOAD_MEL_FROM_DISK": "the columns of the lists say what is read; leave it out",
+    "LOAD_PITCH_FROM_DISK": "a column of pitch in the list says it; leave it out",
+    "NUM_STEPS": "the first recordings alone are the argument --max-utterances N",
+    "SEED": "transcribing draws no random numbers; leave it out",
+    "MODEL_CONFIG": "the checkpoint holds the configuration; leave it out",
+    "DATASET": "set MANIFEST to its manifest",
+    "PREDICTION_FILE": "each list has a file of its own in OUTPUT_DIR; leave it out",
+    "LOGITS_FILE": "they are of one list: MODEL=Jasper bash scripts/inference_example.sh writes them",
+    "LOG_FILE": "each run or list has a log of its own in OUTPUT_DIR; leave it out",
+    "RESUME": "each run is measured from its beginning; leave it out",
+    "BMARK_EPOCHS_NUM": "the table is of the steady state, which it finds by itself; leave it out",
 }
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
-TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
+_TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
+
+
+class Declaration(NamedTuple):
+    """A variable of a script: what declares it, its default, and the models that have it (none: all)."""
+
+    kind: type
+    field: str
+    option: Option
+    default: Any
+    models: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script: what it does with its variables and arguments, and what declares the variables.
+    """A script: what it does with its variables, its environment and its arguments, and which variables it has.
 
-    ``variables`` are dataclasses, with the models that have their variables (none: all); ``models`` are values of
-    MODEL, the default first, of a script that reads it; ``calls`` is another script, whose variables apply too.
+    ``variables`` are dataclasses of options, or fields of `Variables`, with the models that have them (none: all).
+    ``models`` are values of MODEL, the default first; ``default_models`` are those that variables choose. ``defaults``
+    are words NAME=value, of all models below "" and of each below its name. ``removed`` are names in `REMOVED`.
+    ``trains`` is scripts/train.sh, where its variables apply too.
     """
 
-    run: Callable[[dict[str, str], list[str]], None]
-    variables: Mapping[type, Sequence[str]]
+    run: Callable[[Variables, dict[str, str], list[str]], None]
+    variables: Mapping[type | str, Sequence[str]]
     models: Sequence[str] = ()
-    removed: Mapping[str, str] = field(default_factory=dict)  # variables of the originals, and why they have gone
-    calls: str | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    removed: str = ""
+    trains: "Script | None" = None
     of_model: Collection[str] = ()  # fields whose defaults the model decides
+    default_models: Mapping[str, str] = field(default_factory=dict)
+    names_model: bool = False  # prints which model it is, also the default
+
+    def defaults_of(self, model: str) -> dict[str, str]:
+        """Values of variables that are not set, where they are not the declared ones."""
+        words = [word for key in ("", model) for word in shlex.split(self.defaults.get(key, ""))]
+        return dict(word.split("=", 1) for word in words)
+
+    def declarations(self) -> Iterator[Declaration]:
+        """Its variables, as often as they are declared."""
+        for one, models in self.variables.items():
+            kind = Variables if isinstance(one, str) else one
+            for name, _, known in options_of(kind):
+                if (kind is not Variables or name in str(one).split()) and known.variable not in self.removed.split():
+                    default = None if name in self.of_model else getattr(kind, name, None)
+                    yield Declaration(kind, name, known, default, models)
+
+    def passed_on(self, environ: Mapping[str, str]) -> list[str]:
+        """The words of a command line that the set variables stand for which are of an option of a command."""
+        parser = ArgumentParser(add_help=False)
+        for kind, models in self.variables.items():
+            if not isinstance(kind, str) and (not models or environ.get("MODEL") in models):
+                add_options(parser, kind)
+        return words_of_variables(parser, environ)
 
     def start(self, environ: dict[str, str], words: Sequence[str]) -> None:
-        """Run with these variables and arguments, of which Jasper's positional ones are defaults of variables.
+        """Run with these variables and arguments."""
+        self.run(*self.prepare(environ, words))
+
+    def prepare(self, environ: Mapping[str, str], words: Sequence[str]) -> tuple[Variables, dict[str, str], list[str]]:
+        """The values of variables, the environment with their defaults, and the arguments for commands.
+
+        Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
 
         Raises:
-            OptionError: a variable has gone, or is of another model than MODEL.
+            OptionError: a variable has gone, has a wrong value, or has two.
         """
-        check_removed(environ, REMOVED_EVERYWHERE | dict(self.removed))
-        words = list(words)
+        environ, words = dict(environ), list(words)
+        for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
+            if not _is_off(environ, name):
+                raise OptionError(f"{name}={shown(environ[name])[1:-1]}: of the original script; {REMOVED[name]}")
+        model = environ.get("MODEL", "")
         if self.models:
-            model = choose_model(environ, self.models, models_of_variables(self.variables))
-            environ["MODEL"] = model or self.models[0]
-            words = take_positions(environ, words)
-            if environ.get("MODEL_CONFIG") and "MODEL_CONFIG" in self.removed:
-                note("note: MODEL_CONFIG is not read: the checkpoint holds the configuration")
-        self.run(environ, words)
+            model = environ["MODEL"] = self.choose_model(environ)
+        defaults = self.defaults_of(model)
+        while words and re.match("[A-Z_0-9]+=", words[0]):
+            name, _, defaults[name] = words.pop(0).partition("=")
+        if model == "Jasper" and self.models:
+            for name in _POSITIONS:
+                if words and not words[0].startswith("-"):
+                    defaults[name] = words.pop(0) or defaults.get(name, "")
+        declared = [one for one in self.declarations() if not one.models or model in one.models]
+        known = [*(self.trains.declarations() if self.trains else ()), *declared]
+        names = {name: group for group in (variables_of(one.option) for one in known) for name in group}
+        for name, value in defaults.items():
+            if name in names and not any(environ.get(other) for other in names[name]):
+                environ[name] = value
+        config = environ.get("MODEL_CONFIG", "")
+        if config.startswith("configs/"):  # as the original calls it
+            environ["MODEL_CONFIG"] = f"jasper/{config}"
+        others = {one.name for one in fields(Variables)} - {one.field for one in declared if one.kind is Variables}
+        return read_variables(Variables, environ, without=others, model=model), environ, words
 
-
-def models_of_variables(variables: Mapping[type, Sequence[str]]) -> dict[str, list[str]]:
-    """The models that have each variable, where not all have it; ``variables`` are as in `Script`."""
-    everywhere: set[str] = set()
-    owners: dict[str, list[str]] = {}
-    for kind, models in variables.items():
-        for name in (name for _, _, known in options_of(kind) for name in variables_of(known)):
-            if not models:
-                everywhere.add(name)
-            owners.setdefault(name, []).extend(model for model in models if model not in owners.get(name, []))
-    return {name: models for name, models in owners.items() if name not in everywhere}
-
-
-def variable(name: str, default: Any, help: str, **known: Any) -> Any:
-    """A field of a dataclass that is a variable of scripts; ``known`` are fields of `common.options.Option`."""
-    return option(default, help, variable=name, **known)
-
-
-@dataclass(frozen=True)
-class Gpus:
-    """The GPUs of each machine that a script asks for."""
-
-    num_gpus: str = variable("NUM_GPUS", "auto", "GPUs of each machine; auto: all there are; 0: the CPU")
-    cpu: bool | None = variable("CPU", None, "older name of NUM_GPUS=0")
-    cuda: bool | None = variable("CUDA", None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0")
-
-    def number(self, most: int | None = None) -> int:
-        """How many are used, of ``most`` that a command can use.
+    def choose_model(self, environ: Mapping[str, str]) -> str:
+        """MODEL, or else the first model that has every variable that is set.
 
         Raises:
-            OptionError: the variables do not say a number of at most ``most``, or contradict each other.
+            OptionError: MODEL is none of the script's, or does not have a variable that is set.
         """
-        off = self.cpu is True or self.cuda is False
-        if self.num_gpus == "auto":
-            there = 0 if off else 1 if self.cuda else count_gpus()
-            return there if most is None else min(there, most)
-        if not self.num_gpus.isdecimal() or not str(int(self.num_gpus)) == self.num_gpus or int(self.num_gpus) > 999:
-            raise OptionError(f"NUM_GPUS={shown(self.num_gpus)[1:-1]}: expected auto or a whole number from 0 to 999")
-        number = int(self.num_gpus)
-        if number and off:
-            said = " ".join(f"{name}={os.environ.get(name, '')}" for name in ("CPU", "CUDA"))
-            raise OptionError(f"{said}: NUM_GPUS={number} is set too; leave one out")
-        if most is not None and number > most:
-            raise OptionError(f"NUM_GPUS={number}: expected auto, 0 or {most}; one process does this")
-        return number
+        owners: dict[str, set[str]] = {}
+        for one in self.declarations():
+            for name in variables_of(one.option):
+                owners.setdefault(name, set()).update(one.models or self.models)
+        is_set = {name: models for name, models in owners.items() if not _is_off(environ, name)}
+        model = environ.get("MODEL") or ""
+        if not model:
+            default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
+            having = (model for model in (default, *self.models) if all(model in models for models in is_set.values()))
+            model = next(having, default)
+            if self.names_model or model != self.models[0]:
+                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
+        if model not in self.models:
+            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
+        for name, models in is_set.items():
+            if model not in models:
+                others = ", ".join(other for other in self.models if other in models)
+                raise OptionError(f"{name}={environ[name]}: not a variable of MODEL={model}, but of MODEL={others}")
+        return model
 
 
-@dataclass(frozen=True)
-class Device(Gpus):
-    """The GPU, precision and weights of a command of one process."""
-
-    amp: bool = variable("AMP", False, "mixed precision")
-    ema: bool | None = variable(
-        "EMA", None, "true: the EMA weights; false: the raw ones; empty: EMA weights where there are any"
-    )
-
-    def flags(self) -> list[str]:
-        """Switches of the command: ``--cuda --amp --ema``."""
-        weights = [] if self.ema is None else ["--ema" if self.ema else "--no-ema"]
-        return ["--cuda"] * self.number(1) + ["--amp"] * self.amp + weights
+def _is_off(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").lower() in ("", "0", "false", "no", "off")
 
 
 def given(**values: Any) -> list[Any]:
@@ -139,40 +185,67 @@ def given(**values: Any) -> list[Any]:
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
-def passed_on(kind: type, environ: Mapping[str, str]) -> list[str]:
-    """The words of a command line that the set variables of a dataclass stand for, whose fields are its options."""
-    parser = ArgumentParser(add_help=False)
-    add_options(parser, kind)
-    return words_of_variables(parser, environ)
+def number_of_gpus(own: Variables, most: int | None = None) -> int:
+    """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
+    if own.num_gpus == "auto":
+        there = 0 if own.cpu or own.cuda is False else 1 if own.cuda else count_gpus()
+        return there if most is None else min(there, most)
+    if not own.num_gpus.isdecimal():
+        raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
+    if int(own.num_gpus) and (own.cpu or own.cuda is False):
+        off = "CPU=true" if own.cpu else "CUDA=false"
+        raise OptionError(f"{off}: NUM_GPUS={own.num_gpus} is set too; leave one out")
+    if most is not None and int(own.num_gpus) > most:
+        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
+    return int(own.num_gpus)
+
+
+def cuda(own: Variables) -> list[str]:
+    """The switch of a command of one process that uses a GPU."""
+    return ["--cuda"] * number_of_gpus(own, 1)
 
 
 def count_gpus() -> int:
     """GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible == "" or shutil.which("nvidia-smi") is None:
+    if visible in ("", "-1") or shutil.which("nvidia-smi") is None:
         return 0
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
     there = sum(line.startswith("GPU ") for line in listed.splitlines())
-    if visible is None:
-        return there
-    count = 0
-    for device in visible.split(","):  # CUDA ignores what follows one that is not there
-        if not device.startswith(("GPU-", "MIG-")) and not (device.isdecimal() and int(device) < there):
-            break
-        count += 1
-    return min(count, there)
+    return there if visible is None else min(there, len(visible.split(",")))
 
 
-def require_gpus(number: int) -> None:
-    """Raise InputError where PyTorch sees fewer GPUs, before torchrun starts and shows tracebacks."""
-    if number == 0 or dry_run():
-        return
-    import torch  # here, as it takes seconds to load
+def launcher(own: Variables, n_gpus: int) -> tuple[list[str], int]:
+    """The words that start a program in as many processes as are asked for, and their number.
 
-    if (found := torch.cuda.device_count()) < number:
-        raise InputError(
-            f"NUM_GPUS={number}, but PyTorch sees {found} GPUs here; set NUM_GPUS to that, or NUM_GPUS=0 for the CPU"
-        )
+    Raises:
+        InputError: PyTorch sees fewer GPUs.
+        OptionError: the first of several machines is not named.
+    """
+    processes, words = max(n_gpus, 1), [python()]
+    if own.world_size is not None:  # one process a GPU is started from outside, as scripts/slurm_train.sh does
+        return words, own.world_size
+    if n_gpus > 1 and not dry_run():
+        import torch  # here, as it takes seconds to load
+
+        if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
+            raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
+    if processes > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun sets it, with a warning
+    if own.nnodes > 1:
+        port = str(own.port or 29500)
+        if own.master_addr is None:
+            raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
+        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes)]
+        if own.node_rank is None:
+            run_id = own.run_id or own.model.lower()
+            words += ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{own.master_addr}:{port}"]
+        else:
+            words += ["--node-rank", str(own.node_rank), "--master-addr", own.master_addr, "--master-port", port]
+    elif processes > 1:
+        where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
+        words += [*_TORCHRUN, "--nproc-per-node", str(processes), *where]
+    return words, processes * own.nnodes
 
 
 def note(line: str) -> None:
@@ -181,75 +254,21 @@ def note(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def choose_model(
-    environ: Mapping[str, str], models: Sequence[str], variables: Mapping[str, Sequence[str]]
-) -> str | None:
-    """MODEL, else the one that alone has a variable that is set; None where none is.
-
-    ``models`` are those to choose from, the default first; ``variables`` as from `models_of_variables`.
-
-    Raises:
-        OptionError: MODEL is none of ``models``, or does not have a variable that is set.
-    """
-    model = environ.get("MODEL") or None
-    if model is not None and model not in models:
-        raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(models)}")
-    for name, owners in variables.items():
-        if environ.get(name) and model is None and len(owners) == 1:
-            (model,) = owners
-            if model != models[0]:
-                note(f"note: MODEL={model}, which alone has {name}; set MODEL for another")
-    for name, owners in variables.items():
-        is_on = environ.get(name, "").lower() not in ("", "0", "false", "no", "off")
-        if is_on and (model or models[0]) not in owners:
-            owner = f"MODEL={', '.join(owners)}"
-            value = shown(environ[name])[1:-1]
-            raise OptionError(
-                f"{name}={value}: not a variable of MODEL={model or models[0]}, but of {owner}; leave it out"
-            )
-    return model
-
-
-def take_positions(environ: dict[str, str], words: Sequence[str]) -> list[str]:
-    """Take the arguments of Jasper's original scripts that are no options as defaults of variables; the others.
-
-    Raises:
-        OptionError: they are of another model, or too many.
-    """
-    names, words = list(_POSITIONS), list(words)
-    while words and not words[0].startswith("-"):
-        word = words.pop(0)
-        if environ.get("MODEL") != "Jasper":
-            raise OptionError(
-                f"{word}: expected options; only Jasper's scripts take {' '.join(_POSITIONS)}, so set variables instead"
-            )
-        if not names:
-            raise OptionError(f"{word}: expected options after {' '.join(_POSITIONS)}")
-        name = names.pop(0)
-        if word and not environ.get(name) and not (name == "DATASET_PATH" and environ.get("DATA_DIR")):
-            environ[name] = word
-    config = environ.get("MODEL_CONFIG", "")
-    if config and not (ROOT / config).exists() and (ROOT / "jasper" / config).exists():
-        note(f"note: MODEL_CONFIG={config} is jasper/{config}")
-        environ["MODEL_CONFIG"] = f"jasper/{config}"
-    return words
-
-
-def check_removed(environ: Mapping[str, str], removed: Mapping[str, str]) -> None:
-    """Raise OptionError for a variable of the originals that no longer exists, unless it is off."""
-    for name, answer in removed.items():
-        if environ.get(name) and environ[name].lower() not in ("0", "false", "no", "off"):
-            raise OptionError(f"{name}={shown(environ[name])[1:-1]}: of the original script; {answer}")
-
-
 def dry_run() -> bool:
     """Whether commands are printed in place of being run."""
-    return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
+    return os.environ.get("DRY_RUN") == "1"
 
 
 def python() -> str:
     """The interpreter of commands, as it is named in them."""
     return os.environ.get("PYTHON") or sys.executable
+
+
+def require(path: Path, message: str) -> Path:
+    """The path; raises InputError, with a ``message`` on what to do, where nothing is there, but in a dry run."""
+    if not path.exists() and not dry_run():
+        raise InputError(f"{path}: {message}")
+    return path
 
 
 def _end_with_script() -> None:
@@ -288,9 +307,6 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
 
 def print_next(what: str, command: Sequence[str | Path]) -> None:
     """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
-    words = []
-    for word in map(str, command):
-        variable = re.match(r"[A-Z_]+=", word)
-        start = variable.end() if variable else 0
-        words.append(word[:start] + shlex.quote(word[start:]))
+    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", str(word)) for word in command]
+    words = [f"{one[1] or ''}{shlex.quote(one[2])}" for one in pairs if one]
     print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)

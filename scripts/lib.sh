@@ -8,22 +8,11 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
 
-die() {
-    local message="$*"
+# fail STATUS MESSAGE: ends with one line; status 2 is for arguments and variables that cannot be.
+fail() {
+    local message="${*:2}"
     echo "error: ${message//[[:cntrl:]]/?}" >&2
-    exit 1
-}
-
-# The same for arguments and variables that cannot be.
-wrong_option() {
-    local message="$*"
-    echo "error: ${message//[[:cntrl:]]/?}" >&2
-    exit 2
-}
-
-# Prints a line of output.
-say() {
-    printf '%s\n' "$*" 2>/dev/null || die "standard output: cannot be written"
+    exit "$1"
 }
 
 for argument in "$@"; do
@@ -42,7 +31,7 @@ for name in DRY_RUN USE_SYSTEM_PYTHON; do
         "") ;;
         1 | [Tt]rue | TRUE | [Yy]es | YES | [Oo]n | ON) export "$name=1" ;;
         0 | [Ff]alse | FALSE | [Nn]o | NO | [Oo]ff | OFF) export "$name=0" ;;
-        *) wrong_option "$name=${!name}: expected true or false (or 1, yes, on, or 0, no, off)" ;;
+        *) fail 2 "$name=${!name}: expected true or false (or 1, yes, on, or 0, no, off)" ;;
     esac
 done
 
@@ -51,57 +40,32 @@ is_supported_python() {
     "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1
 }
 
-# True if $1 can make a virtual environment with pip in it (Debian keeps that in a package of its own).
-can_make_venvs() {
-    "$1" -c 'import venv, ensurepip' >/dev/null 2>&1
-}
-
-# Prints the Python to build .venv with: $VENV_PYTHON if it is set, else the first that fits, one with venv preferred.
+# Prints the Python to build .venv with: $VENV_PYTHON if it is set, else the first that fits.
 find_python() {
-    local candidate fallback=""
-    if [ -n "${VENV_PYTHON:-}" ]; then
-        is_supported_python "$VENV_PYTHON" || die "VENV_PYTHON=$VENV_PYTHON is not a Python 3.10 to 3.14"
-        echo "$VENV_PYTHON"
-        return
-    fi
-    for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3; do
-        is_supported_python "$candidate" || continue
-        if can_make_venvs "$candidate"; then
+    local candidate
+    for candidate in "${VENV_PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3; do
+        if is_supported_python "$candidate"; then
             echo "$candidate"
             return
         fi
-        fallback=${fallback:-$candidate}
+        [ -z "${VENV_PYTHON:-}" ] || fail 1 "VENV_PYTHON=$VENV_PYTHON is not a Python 3.10 to 3.14"
     done
-    [ -n "$fallback" ] || die "no Python 3.10 to 3.14 found; install one, or set VENV_PYTHON to its path"
-    echo "$fallback"
+    fail 1 "no Python 3.10 to 3.14 found; install one, or set VENV_PYTHON to its path"
 }
 
 # Makes an empty virtual environment with pip in $VENV, by Python $1.
 make_venv() {
-    local python=$1 version
-    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    local python=$1 package
     rm -rf "$VENV"
-    if ! can_make_venvs "$python"; then
-        if "$python" -m virtualenv --version >/dev/null 2>&1; then
-            "$python" -m virtualenv --quiet "$VENV"
-            return
-        fi
-        # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user gets the command.
-        local package="python$version-venv"
-        if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-            die "$python cannot make virtual environments; on Debian: apt-get install $package (or: python3-virtualenv)"
-        fi
+    ! "$python" -m venv "$VENV" >/dev/null 2>&1 || return 0
+    ! "$python" -m virtualenv --quiet "$VENV" >/dev/null 2>&1 || return 0
+    # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user gets the command.
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         echo "installing Debian's $package, which $python needs to make .venv" >&2
-        apt-get install -y -qq "$package" >/dev/null 2>&1 ||
-            { apt-get update -qq >/dev/null && apt-get install -y -qq "$package" >/dev/null; } ||
-            die "could not install $package; install it by hand and try again"
+        { apt-get update -qq && apt-get install -y -qq "$package"; } >/dev/null || true
     fi
-    "$python" -m venv "$VENV" || die "$python -m venv $VENV failed; on Debian: apt-get install python$version-venv"
-}
-
-# Prints a fingerprint of the Python in $VENV and of the requirements files given.
-fingerprint() {
-    { "$VENV/bin/python" --version && cat "$@"; } | sha256sum | cut -d ' ' -f 1
+    "$python" -m venv --clear "$VENV" || fail 1 "$python -m venv $VENV failed; on Debian: apt-get install $package"
 }
 
 # Sets PYTHON, the interpreter to run with: $PYTHON if it is given, the system's with USE_SYSTEM_PYTHON=1 (as in Docker,
@@ -109,7 +73,7 @@ fingerprint() {
 use_python() {
     if [ -n "${PYTHON:-}" ]; then
         [ "${DRY_RUN:-0}" = 1 ] || command -v "$PYTHON" >/dev/null ||
-            wrong_option "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or leave PYTHON out to use .venv"
+            fail 2 "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or leave PYTHON out to use .venv"
     elif [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
         PYTHON=python3
     else
@@ -139,20 +103,18 @@ update_venv() {
         echo "making $VENV with $("$python" --version)" >&2
         make_venv "$python"
     fi
-    if [ "$(cat "$stamp" 2>/dev/null)" != "$(fingerprint "${files[@]}")" ]; then
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "${files[@]}")" ]; then
         echo "installing the requirements into $VENV (once; this can take some minutes)" >&2
         install_requirements "${files[-1]}" || install_requirements "${files[-1]}" ||
-            die "could not install ${files[-1]}; see the messages above"
-        fingerprint "${files[@]}" >"$stamp"
+            fail 1 "could not install ${files[-1]}; see the messages above"
+        cat "${files[@]}" >"$stamp"
     fi
 }
 
 # Installs the requirements file $1 in the versions that were tested. PIP_USER would make pip refuse to install into a
 # virtual environment.
 install_requirements() {
-    local quiet=--quiet
-    [ -t 2 ] && quiet=""
-    PIP_USER=0 "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input \
+    PIP_USER=0 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
         -c "$ROOT/constraints.txt" -r "$1"
 }
 
@@ -169,13 +131,14 @@ use_writable_caches() {
 # Ends with one line where Docker is missing.
 require_docker() {
     [ "${DRY_RUN:-0}" = 1 ] || command -v docker >/dev/null ||
-        die "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
+        fail 1 "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
 }
 
 # Runs a command, or with DRY_RUN=1 prints it.
 run_or_print() {
     if [ "${DRY_RUN:-0}" = 1 ]; then
-        say "$(printf '%q ' "$@")"
+        printf '%q ' "$@"
+        echo
     else
         "$@"
     fi

@@ -1,6 +1,9 @@
-"""Write docs/OPTIONS.md: every option of the commands and every variable of the scripts, as the code has them.
+"""Write the tables of docs/OPTIONS.md and docs/MIGRATING.md whose rows the code declares.
 
 python -m scripts.options_page
+
+All else on the pages is written by hand. ``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table:
+``WHAT`` is a name of `PARTS`, and a command is a module with the words that choose its options.
 """
 
 import argparse
@@ -15,41 +18,16 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from common.cli import ArgumentParser, run
-from common.errors import InputError
-from common.files import write_text
-from common.registry import available_models
+from common.files import read_text, write_text
+from common.options import option_of, words_of_value
+from common.registry import available_models, get_model
+from scripts.launch import REMOVED
 from scripts.start import all_scripts, variables_of
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "OPTIONS.md"
+PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
-INTRODUCTION = """# Options
-
-Written by `python -m scripts.options_page`; do not edit. Hyphens and underscores in options are alike; options cannot
-be abbreviated, and unknown ones are refused. Every command has `--help` and `--version`.
-"""
-
-
-@cache
-def parser_of(command: str) -> argparse.ArgumentParser:
-    """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
-    module, *words = command.split()
-    with (
-        patch.object(argparse.ArgumentParser, "print_help", autospec=True, side_effect=SystemExit) as print_help,
-        patch.object(sys, "argv", [module, *words, "--help"]),
-        suppress(SystemExit),
-    ):
-        importlib.import_module(module).main()
-    assert print_help.called, f"{command}: --help shows no options"
-    return print_help.call_args.args[0]
-
-
-def module_of(script: str) -> str:
-    """The module that a script of ``scripts/`` gives its arguments to."""
-    found = re.search(r"-m (scripts\.[\w.]+)", (ROOT / "scripts" / script).read_text(encoding="utf-8"))
-    if found is None:
-        raise InputError(f"scripts/{script}: runs no module of scripts")
-    return found[1]
+_MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class Option(NamedTuple):
@@ -60,6 +38,21 @@ class Option(NamedTuple):
     default: str
     meaning: str
     group: str
+
+
+@cache
+def parser_of(command: str) -> ArgumentParser:
+    """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
+    module, *words = command.split()
+    with (
+        patch.object(argparse.ArgumentParser, "print_help", autospec=True, side_effect=SystemExit) as print_help,
+        patch.object(sys, "argv", [module, *words, "--help"]),
+        suppress(SystemExit),
+    ):
+        importlib.import_module(module).main()
+    assert print_help.called, f"{command}: --help shows no options"
+    parser: ArgumentParser = print_help.call_args.args[0]
+    return parser
 
 
 def options_of(command: str) -> list[Option]:
@@ -81,10 +74,9 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
         text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"
     if action.choices:
         text += f"{': ' if text else ''}{', '.join(f'`{choice}`' for choice in action.choices)}"
-    if not action.option_strings:
-        return Option((action.dest.upper(),), "", default, _escape(text), group)
     values = " ".join([action.metavar] if isinstance(action.metavar, str) else action.metavar or ())
-    return Option(tuple(action.option_strings), values and f" {values}", default, _escape(text), group)
+    values = f" {values}" if values and action.option_strings else ""
+    return Option(tuple(action.option_strings) or (action.dest.upper(),), values, default, _escape(text), group)
 
 
 def _default(value: Any) -> str:
@@ -92,10 +84,7 @@ def _default(value: Any) -> str:
         return "on" if value else "off"
     if value is None or value == [] or value == argparse.SUPPRESS:
         return ""
-    if isinstance(value, Path) and value.is_relative_to(ROOT):
-        value = value.relative_to(ROOT)
-    words = value if isinstance(value, list | tuple) else [value]
-    return f"`{' '.join(','.join(map(str, word)) if isinstance(word, tuple) else str(word) for word in words)}`"
+    return f"`{words_of_value(value)}`".replace(f"{ROOT}/", "")
 
 
 def _escape(text: str) -> str:
@@ -104,20 +93,26 @@ def _escape(text: str) -> str:
     return "".join(part if part.startswith("`") else re.sub(r"([|*<])", r"\\\1", part) for part in parts)
 
 
+def table(titles: str, rows: Iterable[Iterable[str]]) -> str:
+    """A table of rows of cells, below titles that ``|`` separates."""
+    lines = [titles, "|".join([" --- "] * len(titles.split("|"))).strip(), *(" | ".join(row) for row in rows)]
+    return "\n" + "".join(f"| {line} |\n" for line in lines)
+
+
 def tables(options: Iterable[Option], *, level: int) -> str:
-    """A table for each group, below a heading where the group has a title."""
-    by_group: dict[str, str] = {}
+    """A table of options for each group, below a heading where the group has a title."""
+    groups: dict[str, list[tuple[str, str, str]]] = {}
     for names, values, default, meaning, group in options:
-        row = f"| {', '.join(f'`{name}`' for name in names)}{values} | {default} | {meaning} |\n"
-        by_group[group] = by_group.get(group, "") + row
-    text = ""
-    for group, rows in by_group.items():
-        text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
-        text += f"\n| option | default | meaning |\n| --- | --- | --- |\n{rows}"
-    return text
+        shown = f"{', '.join(f'`{name}`' for name in names)}{values}"
+        groups.setdefault(group, []).append((shown, default, meaning))
+    return "".join(
+        (f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else "")
+        + table("option | default | meaning", rows)
+        for group, rows in groups.items()
+    )
 
 
-def training_section() -> str:
+def training_part(_: str) -> str:
     """Options of train.py: those of all models, defaults that differ, and those that only some models have."""
     everyone = tuple(available_models())
     alike: dict[tuple[tuple[str, ...], str], dict[str, Option]] = {}  # one option of several models, by model
@@ -125,73 +120,96 @@ def training_section() -> str:
         for option in options_of(f"train -m {model}"):
             alike.setdefault((option.names, option.meaning), {})[model] = option
     sections: dict[tuple[str, ...], list[Option]] = {}
-    differing = ""
+    differing = []
     for by_model in alike.values():
         option = next(iter(by_model.values()))
         if {own.default for own in by_model.values()} != {option.default}:
-            defaults = [by_model[model].default if model in by_model else "" for model in everyone]
-            differing += f"| `{max(option.names, key=len)}` | {' | '.join(defaults)} |\n"
+            defaults = (by_model[model].default if model in by_model else "" for model in everyone)
+            differing.append([f"`{max(option.names, key=len)}`", *defaults])
             option = option._replace(default="by model")
-        if option.group in (*by_model, *(re.sub(r"(\d)", r" \1", model) for model in by_model)):
-            option = option._replace(group="")  # the section's title says it
+        if option.group.replace(" ", "") in by_model:  # the section's title says it
+            option = option._replace(group="")
         sections.setdefault(tuple(by_model), []).append(option)
-    text = "\n## train.py\n\n`train.py --model MODEL`; the scripts that call it are in [TRAINING.md](TRAINING.md).\n"
+    text = ""
     for models in sorted(sections, key=lambda models: (-len(models), [everyone.index(model) for model in models])):
         title = "all models" if models == everyone else " and ".join(models)
         text += f"\n### Options of {title}\n" + tables(sections[models], level=4)
         if models == everyone:
-            head = f"| option | {' | '.join(everyone)} |\n| --- |{' --- |' * len(everyone)}\n"
-            text += f"\n#### Defaults by model\n\n{head}{differing}"
+            text += "\n#### Defaults by model\n" + table(" | ".join(["option", *everyone]), differing)
     return text
 
 
-def variables_section() -> str:
+def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
-    text = """
-## Variables of the scripts
-
-Set in front of the command: `NUM_GPUS=1 bash scripts/train.sh`. Where no default is given, it is empty or depends on
-other variables. `--help` after a script shows its own. Each takes `DRY_RUN=1`, which prints the commands instead of
-running them, and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv`
-with.
-"""
+    text = ""
     for name, script in sorted(all_scripts().items()):
-        text += f"\n### {name}.sh\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
-        for variable, default, meaning, models in variables_of(script):
-            only = f" ({', '.join(models)})" if models else ""
-            text += f"| `{variable}` | {default and f'`{default}`'} | {_escape(meaning + only)} |\n"
-        text += f"\nThe variables of {script.calls} apply too.\n" if script.calls else ""
+        rows = [
+            (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
+            for variable, default, meaning, models in variables_of(script)
+        ]
+        text += f"\n### {name}.sh\n" + table("variable | default | meaning", rows)
+        text += "\nThe variables of scripts/train.sh apply too.\n" if script.trains else ""
     return text
 
 
-def page() -> str:
-    """The page as the code wants it."""
-    text = INTRODUCTION + training_section()
-    recognizers = [(model, f"--{model.lower()}") for model in available_models("recognizer")]
-    for title, command, about in (
-        ("inference.py", "inference", "Text to speech, and mel-spectrograms to sound."),
-        *(
-            (f"inference.py {one}", f"inference {one} CHECKPOINT", f"Speech to text with {model}.")
-            for model, one in recognizers
-        ),
-        ("serve.py", "serve", "A voice, and a recognizer, over HTTP."),
-        ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
-        (
-            "extract_mels.py --checkpoint",
-            "extract_mels --checkpoint CHECKPOINT",
-            "Mel-spectrograms that a generator makes teacher-forced, to fine-tune a vocoder on.",
-        ),
-        ("scripts/evaluate_voice.sh", "scripts.evaluate_voice", "Quality and speed of a voice."),
-        ("scripts/quickstart.sh", module_of("quickstart.sh"), "A first voice in minutes."),
-    ):
-        text += f"\n## {title}\n\n{about}\n" + tables(options_of(command), level=3)
-    return text + variables_section()
+def published_options(command: str) -> dict[str, str]:
+    """Options of the published toolkits, and what replaces them in a command; in train that of all models."""
+    found: dict[str, str] = {}
+    for one in [f"train -m {model}" for model in available_models()] if command == "train" else [command]:
+        found = parser_of(one).published | found
+    architecture = {name for spec in map(get_model, available_models()) for name in spec.config.__dataclass_fields__}
+    return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
+
+
+def published_part(command: str) -> str:
+    """A row for each option that another one replaces, and for each reason why some have gone."""
+    by_replacement: dict[str, list[str]] = {}
+    for name, replacement in published_options(command).items():
+        by_replacement.setdefault(replacement, []).append(f"`{name}`")
+    return table("published | here", ((", ".join(names), _replacement(here)) for here, names in by_replacement.items()))
+
+
+def published_variables_part(_: str) -> str:
+    """A row for each variable of the published scripts that is called otherwise here or has gone."""
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
+    for script, one in sorted(all_scripts().items()):
+        for _, field, known, _, models in one.declarations():
+            for name in (name for name in known.published if name[0] != "-"):
+                found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
+        for name in one.removed.split():
+            found.setdefault((name, REMOVED[name]), {})[script] = ()
+    rows = []
+    for (name, here), by_script in sorted(found.items()):
+        models = {model: None for models in by_script.values() for model in models}
+        scripts = ", ".join(f"`{script}.sh`" for script in by_script)
+        rows.append((f"`{name}`", scripts, ", ".join(models) if all(by_script.values()) else "all", _replacement(here)))
+    return table("published | scripts | models | here", rows)
+
+
+def _replacement(text: str) -> str:
+    """A cell on a name that replaces another one, or the reason why that has gone."""
+    return text.replace("|", "\\|") if " " in text else f"accepted as `{text}`"
+
+
+PARTS = {
+    "options": lambda command: tables(options_of(command), level=3),
+    "training": training_part,
+    "variables": variables_part,
+    "published": published_part,
+    "published_variables": published_variables_part,
+}
+
+
+def page(path: Path) -> str:
+    """A page as the code wants it."""
+    return _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
 
 
 def main() -> int:
-    """Write the page; tests/test_documents.py fails where it is stale."""
-    ArgumentParser(description="Write docs/OPTIONS.md from the parsers", prog="options_page").parse_args()
-    write_text(PAGE, page())
+    """Write the pages; tests/test_documents.py fails where one is stale."""
+    ArgumentParser(description="Write the tables of options and variables in docs/", prog="options_page").parse_args()
+    for path in PAGES:
+        write_text(path, page(path))
     return 0
 
 

@@ -18,7 +18,7 @@
 set -euo pipefail
 if [ -z "${SLURM_SUBMIT_DIR:-}" ]; then
     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-    die "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
+    fail 1 "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
 fi
 # Slurm runs a copy of this file, so its own folder says nothing.
 if ! cd -- "$SLURM_SUBMIT_DIR" >/dev/null 2>&1 || [ ! -f scripts/train.sh ]; then

@@ -6,7 +6,7 @@
 # OUTPUT, by default speech.wav, is the sound to write; its suffix decides the format.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 1 ]; then
-    wrong_option 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
+    fail 2 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
 fi
 
 ensure_venv

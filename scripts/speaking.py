@@ -1,278 +1,129 @@
 """Scripts that speak, transcribe, evaluate and serve: inference_example, evaluation, evaluate_voice and serve."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import InputError, OptionError
+from common.checkpoints.options import EmaOptions
+from common.errors import OptionError
 from common.evaluation.options import EvaluationOptions
-from common.options import option, read_variables
+from common.options import read_switch
+from common.precision import ComputingOptions
+from common.recognition.options import TranscribingOptions
+from common.registry import get_model
+from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts.launch import (
+    GPU,
     JASPER,
     MODELS,
     SPEAKING,
-    Device,
     Script,
-    dry_run,
+    cuda,
     exec_or_print,
     given,
-    passed_on,
     python,
+    require,
     run_or_print,
-    variable,
 )
-from scripts.voices import VoiceFiles, find_newest, find_voice
+from scripts.train import librispeech_manifest
+from scripts.variables import Variables
+from scripts.voices import VOICE, find_newest, find_voice, vocoder_of, voice_of, voice_words
 
-_OF_TRANSCRIBING = {
-    "NUM_STEPS": "the first recordings alone are the argument --max-utterances N",
-    "SEED": "transcribing draws no random numbers; leave it out",
-    "MODEL_CONFIG": "the checkpoint holds the configuration; leave it out",
-}
-
-
-@dataclass(frozen=True)
-class RecognizerFile:
-    """The checkpoint that transcribes."""
-
-    jasper: Path | None = variable("JASPER", None, "checkpoint; empty: the newest", published=("CHECKPOINT",))
-
-    def find(self) -> Path:
-        """The checkpoint that is named, or the newest; raises InputError where there is none."""
-        return self.jasper or find_newest("JASPER", "Jasper", train="train_jasper.sh")
+SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").inference.options)
+TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.options)
+_LIBRISPEECH = Path("LibriSpeech")
 
 
-@dataclass(frozen=True)
-class ExampleVariables(Device):
-    """Variables of inference_example.sh for all models."""
-
-    batch_size: int = variable("BATCH_SIZE", 32, "utterances of a batch", least=1, published=("BS",))
-    output_dir: Path | None = variable(
-        "OUTPUT_DIR", None, "folder for the results, by default in ./output and named after the list"
-    )
-    dataset_path: Path | None = variable(
-        "DATASET_PATH",
-        None,
-        "folder that a list's recordings and mels start from; of Jasper by default LibriSpeech",
-        published=("DATASET_DIR", "DATA_DIR"),
-    )
-
-
-@dataclass(frozen=True)
-class SpokenVariables:
-    """What is spoken, and how."""
-
-    phrases: Path = variable("PHRASES", Path("phrases/devset10.tsv"), "list to speak", published=("FILELIST",))
-    speaker: str | None = variable("SPEAKER", None, "speaker, by name or number; by default 0")
-    sigma: float | None = variable("SIGMA", None, "of WaveGlow's noise, by default 0.9")
-    denoising: float | None = variable(
-        "DENOISING", None, "strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none"
-    )
-
-
-@dataclass(frozen=True)
-class TranscribedVariables(RecognizerFile):
-    """What is transcribed."""
-
-    dataset: str = variable("DATASET", "test-other", "subset of LibriSpeech to transcribe")
-    manifest: Path | None = variable("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
-
-
-@dataclass(frozen=True)
-class PassedOn:
-    """Variables of the originals that are options of inference.py."""
-
-    log_file: Path | None = option(None, "JSON log", published=("LOG_FILE",))
-    cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms", published=("CUDNN_BENCHMARK",))
-
-
-@dataclass(frozen=True)
-class PassedOnSpeaking:
-    """Variables of the originals that are options of speaking."""
-
-    torchscript: bool = option(False, "compile the networks to TorchScript", published=("TORCHSCRIPT",))
-    repeats: int | None = option(None, "times that the list is spoken", least=1, published=("REPEATS",))
-    warmup_steps: int | None = option(None, "batches before measuring", least=0, published=("WARMUP",))
-    p_arpabet: float | None = option(None, "words as phones", words={"true": 1.0, "false": 0.0}, published=("PHONE",))
-
-
-@dataclass(frozen=True)
-class PassedOnTranscribing:
-    """Variables of the originals that are options of transcribing."""
-
-    warmup_steps: int | None = option(None, "batches before measuring", least=0, published=("NUM_WARMUP_STEPS",))
-    max_duration: float | None = option(None, "s", above=0, published=("MAX_DURATION",))
-    pad_leading: int | None = option(None, "frames before the recordings", least=0, published=("PAD_LEADING",))
-    pad_to_max_duration: bool = option(False, "pad to --max-duration", published=("PAD_TO_MAX_DURATION",))
-
-
-@dataclass(frozen=True)
-class PassedOnTranscripts:
-    """Variables of the originals that name files for one list's results."""
-
-    output: Path | None = option(None, "file for transcripts", published=("PREDICTION_FILE",))
-    save_logits: Path | None = option(None, "file for the network's outputs", published=("LOGITS_FILE",))
-
-
-def run_example(environ: dict[str, str], words: list[str]) -> None:
+def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Speak a list, or transcribe one with Jasper."""
-    own: ExampleVariables = read_variables(ExampleVariables, environ)
-    command: list[str | Path] = [python(), "inference.py"]
-    if environ["MODEL"] == "Jasper":
-        heard: TranscribedVariables = read_variables(TranscribedVariables, environ)
-        if environ.get("DATASET") and heard.manifest:
-            raise OptionError(f"DATASET={heard.dataset}: MANIFEST={heard.manifest} is set too; leave one out")
-        corpus = own.dataset_path or Path("LibriSpeech")
-        manifest = heard.manifest or _manifest_of(heard.dataset, corpus)
+    if own.model == "Jasper":
+        corpus = own.dataset_path or _LIBRISPEECH
+        manifest = own.manifest or librispeech_manifest(corpus, own.dataset)
         transcripts = (own.output_dir or Path("output/transcripts")) / "transcripts.json"
-        command += given(jasper=heard.find(), input=manifest, dataset_path=corpus, output=transcripts)
-        kinds = [PassedOn, PassedOnTranscribing, PassedOnTranscripts]
+        jasper = own.jasper or find_newest("Jasper")
+        options = given(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
-        spoken: SpokenVariables = read_variables(SpokenVariables, environ)
-        voice = find_voice(environ, words, phrases=spoken.phrases)
-        output = own.output_dir or Path(f"output/audio_{spoken.phrases.stem}_{'amp' if own.amp else 'fp32'}")
-        command += given(input=spoken.phrases, output=output, dataset_path=own.dataset_path)
-        speaker = spoken.speaker or ("0" if voice.fastpitch else None)
-        sigma, denoising = spoken.sigma, spoken.denoising
-        if voice.waveglow:
-            sigma, denoising = sigma or 0.9, 0.01 if denoising is None else denoising
-        elif voice.hifigan and denoising is None:
-            denoising = 0.005
-        command += [*given(speaker=speaker), *voice.words()]
-        command += given(sigma_infer=sigma, denoising_strength=denoising)
-        kinds = [PassedOn, PassedOnSpeaking]
-    command += [*given(batch_size=own.batch_size), *own.flags()]
-    exec_or_print([*command, *(word for kind in kinds for word in passed_on(kind, environ)), *words])
+        own = find_voice(own, words)
+        defaults = {"SPEAKER": "0"} if own.fastpitch else {}
+        if own.waveglow:
+            defaults |= {"SIGMA": "0.9", "DENOISING": "0.01"}
+        elif own.hifigan:
+            defaults["DENOISING"] = "0.005"
+        environ = defaults | {name: value for name, value in environ.items() if value}
+        numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
+        output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
+        options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]
+    options += [*SCRIPTS["inference_example"].passed_on(environ), *cuda(own)]
+    exec_or_print([python(), "inference.py", *options, *words])
 
 
-def _manifest_of(subset: str, corpus: Path) -> Path:
-    """The manifest that scripts/preprocess_librispeech.sh writes of a subset of LibriSpeech."""
-    if "/" in subset:
-        raise OptionError(f"{subset}: expected the name of a subset of LibriSpeech")
-    return corpus / f"librispeech-{subset}-wav.json"
-
-
-@dataclass(frozen=True)
-class EvaluateVoiceVariables(Device):
-    """Variables of evaluate_voice.sh, beside those of its options."""
-
-    jasper: Path | None = variable(
-        "JASPER", None, "checkpoint of a recognizer; empty: pocketsphinx, if it is installed"
-    )
-    output_dir: Path = variable("OUTPUT_DIR", Path("output/evaluation"), "folder for the results")
-
-
-def evaluate_voice(environ: dict[str, str], words: Sequence[str | Path]) -> None:
+def evaluate_voice(own: Variables, environ: dict[str, str], words: Sequence[str | Path]) -> None:
     """Evaluate a voice or a vocoder on a list."""
-    own: EvaluateVoiceVariables = read_variables(EvaluateVoiceVariables, environ)
-    options = [*given(output=own.output_dir, jasper=own.jasper), *passed_on(EvaluationOptions, environ)]
-    exec_or_print([python(), "-m", "scripts.evaluate_voice", *options, *own.flags(), *words])
+    options = [*given(output=own.output_dir, jasper=own.jasper), *SCRIPTS["evaluate_voice"].passed_on(environ)]
+    exec_or_print([python(), "-m", "scripts.evaluate_voice", *cuda(own), *options, *words])
 
 
-@dataclass(frozen=True)
-class EvaluationVariables(RecognizerFile):
-    """Variables of evaluation.sh of Jasper."""
-
-    dataset_path: Path = variable(
-        "DATASET_PATH", Path("LibriSpeech"), "folder of the corpus", published=("DATASET_DIR", "DATA_DIR")
-    )
-    datasets: tuple[str, ...] = variable(
-        "DATASETS",
-        ("dev-clean", "dev-other", "test-clean", "test-other"),
-        "subsets of LibriSpeech to evaluate",
-        published=("DATASET",),
-    )
-    manifests: tuple[Path, ...] = variable("MANIFESTS", (), "lists or manifests, instead of DATASETS")
-    batch_size: int = variable("BATCH_SIZE", 16, "recordings of a batch", least=1)
-
-
-@dataclass(frozen=True)
-class EvaluatedList:
-    """What a voice speaks to be evaluated."""
-
-    phrases: Path = variable("PHRASES", Path("phrases/devset10.tsv"), "list to speak")
-
-
-def evaluate(environ: dict[str, str], words: list[str]) -> None:
+def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Transcribe lists with Jasper and print its error rates, or evaluate a voice."""
-    if environ["MODEL"] != "Jasper":
-        phrases = read_variables(EvaluatedList, environ).phrases
-        voice = find_voice(environ, [], phrases=phrases)
-        speaking = voice.voice or find_newest("FASTPITCH", "FastPitch", train="train.sh")
-        evaluate_voice(environ, [speaking, voice.vocoder or "griffin-lim", phrases, *words])
+    if own.model != "Jasper":
+        voice = find_voice(own, [])
+        generator = voice_of(voice) or find_newest("FastPitch")
+        evaluate_voice(own, environ, [generator, vocoder_of(voice) or "griffin-lim", own.phrases or "", *words])
         return
-    own: EvaluationVariables = read_variables(EvaluationVariables, environ)
-    device: EvaluateVoiceVariables = read_variables(EvaluateVoiceVariables, environ)
-    jasper, flags = (
-        own.find(),
-        [*device.flags(), *passed_on(PassedOn, environ), *passed_on(PassedOnTranscribing, environ)],
-    )
-    manifests = own.manifests or [_manifest_of(subset, own.dataset_path) for subset in own.datasets]
-    outputs: dict[Path, Path] = {}
+    corpus, jasper = own.dataset_path or _LIBRISPEECH, own.jasper or find_newest("Jasper")
+    manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
+    if len({manifest.stem for manifest in manifests}) < len(manifests):
+        raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")
     for manifest in manifests:
-        output = device.output_dir / f"{manifest.stem}.json"
-        if outputs.setdefault(output, manifest) != manifest:
-            raise OptionError(
-                f"MANIFESTS: the transcripts of {manifest} and {outputs[output]} would both be {output}; rename one"
-            )
-    for output, manifest in outputs.items():
-        if not manifest.exists() and not dry_run():
-            raise InputError(f"{manifest}: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
+        require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
-        options = given(jasper=jasper, input=manifest, dataset_path=own.dataset_path, output=output)
-        options += given(batch_size=own.batch_size)
-        run_or_print([python(), "inference.py", *options, "--quiet", *flags, *words])
+        output = (own.output_dir or Path()) / f"{manifest.stem}.json"
+        options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
+        run_or_print([python(), "inference.py", *options, *SCRIPTS["evaluation"].passed_on(environ), *words])
 
 
-@dataclass(frozen=True)
-class ServeVariables(Device):
-    """Variables of serve.sh beside the voice's."""
-
-    jasper: Path | None = variable("JASPER", None, "checkpoint of a recognizer; empty: no transcriptions")
-    api_key: str | None = variable("SPEECH_API_KEY", None, "key that clients must send; empty: they need none")
-
-
-def serve(environ: dict[str, str], words: list[str]) -> None:
-    """Serve a voice."""
-    own: ServeVariables = read_variables(ServeVariables, environ)  # serve.py reads the key itself
-    voice = find_voice(environ, words)
-    exec_or_print([python(), "serve.py", *voice.words(), *given(jasper=own.jasper), *own.flags(), *words])
+def serve(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Serve a voice; serve.py reads the key itself."""
+    options = [*voice_words(find_voice(own, words)), *given(jasper=own.jasper), *cuda(own)]
+    exec_or_print([python(), "serve.py", *options, *SCRIPTS["serve"].passed_on(environ), *words])
 
 
 SCRIPTS = {
     "inference_example": Script(
         run_example,
         {
-            ExampleVariables: (),
-            PassedOn: (),
-            VoiceFiles: SPEAKING,
-            SpokenVariables: SPEAKING,
-            PassedOnSpeaking: SPEAKING,
-            TranscribedVariables: JASPER,
-            PassedOnTranscribing: JASPER,
-            PassedOnTranscripts: JASPER,
+            f"{GPU} output_dir dataset_path": (),
+            ComputingOptions: (),
+            f"{VOICE} phrases torchscript": SPEAKING,
+            **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
+            "jasper dataset manifest": JASPER,
+            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
         },
         models=MODELS,
-        removed=_OF_TRANSCRIBING,
+        defaults={"": "BATCH_SIZE=32 PHRASES=phrases/devset10.tsv DATASET=test-other"},
+        removed="NUM_STEPS SEED MODEL_CONFIG",
     ),
     "evaluation": Script(
         evaluate,
         {
-            EvaluateVoiceVariables: (),
-            PassedOn: (),
-            EvaluationVariables: JASPER,
-            PassedOnTranscribing: JASPER,
-            VoiceFiles: SPEAKING,
-            EvaluatedList: SPEAKING,
+            f"{GPU} output_dir jasper": (),
+            ComputingOptions: (),
+            "dataset_path datasets manifests": JASPER,
+            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
+            f"{VOICE} phrases": SPEAKING,
             EvaluationOptions: SPEAKING,
+            EmaOptions: SPEAKING,
         },
-        models=("Jasper", *SPEAKING),
-        removed={
-            **_OF_TRANSCRIBING,
-            "PREDICTION_FILE": "each list has a file of its own in OUTPUT_DIR; leave it out",
-            "LOGITS_FILE": "they are of one list: MODEL=Jasper bash scripts/inference_example.sh writes them",
-            "LOG_FILE": "OUTPUT_DIR holds the transcripts and error rates of each list; leave it out",
+        models=(*JASPER, *SPEAKING),
+        defaults={
+            "": "OUTPUT_DIR=output/evaluation PHRASES=phrases/devset10.tsv",
+            "Jasper": "BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
         },
+        removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
     ),
-    "evaluate_voice": Script(evaluate_voice, {EvaluateVoiceVariables: (), EvaluationOptions: ()}),
-    "serve": Script(serve, {VoiceFiles: (), ServeVariables: ()}),
+    "evaluate_voice": Script(
+        evaluate_voice,
+        {f"{GPU} output_dir jasper": (), EvaluationOptions: (), ComputingOptions: (), EmaOptions: ()},
+        defaults={"": "OUTPUT_DIR=output/evaluation"},
+    ),
+    "serve": Script(serve, {f"{VOICE} {GPU} jasper api_key": (), ComputingOptions: (), EmaOptions: ()}),
 }

@@ -10,21 +10,18 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.cli import run
-from common.options import declared, options_of
 from scripts.launch import ROOT, Script
 
 _MODULES = {  # with the scripts that they hold
     "train": "train",
     "speaking": "inference_example evaluation evaluate_voice serve",
-    "inference_benchmark": "inference_benchmark",
-    "train_benchmark": "train_benchmark benchmark",
-    "training": "finetune_voice fine_tune extract_fine_tune_mels train_digits train_voices",
-    "slurm": "slurm_train",
+    "benchmarking": "inference_benchmark train_benchmark benchmark",
+    "training": "finetune_voice fine_tune extract_fine_tune_mels train_digits train_voices slurm_train",
     "corpora": "prepare_dataset download_dataset download_librispeech download_fsdd preprocess_librispeech",
 }
 _COMMAND = re.compile(r"^((?:[A-Z_]+=\S+ )*)run_script (\w+)(.*)", re.MULTILINE)
@@ -75,29 +72,28 @@ class Variable(NamedTuple):
     models: tuple[str, ...]  # none: all
 
 
-def variables_of(script: Script) -> list[Variable]:
-    """The variables of a script, each once, in the order of their declarations."""
+def variables_of(script: Script, model: str = "") -> list[Variable]:
+    """The variables of a script, each once, in the order of their declarations; defaults are those of a ``model``."""
+    defaults = script.defaults_of(model)
     found: dict[str, Variable] = {}
     if script.models:
         found["MODEL"] = Variable("MODEL", script.models[0], f"one of {', '.join(script.models)}", ())
-    for kind, models in script.variables.items():
-        defaults = {one.name: one.default for one in fields(kind) if declared(one)}
-        for name, _, known in options_of(kind):
-            if known.variable is None:
-                continue
-            default = "" if name in script.of_model else _shown_default(defaults.get(name))
-            one = Variable(known.variable, default, _meaning(known.help, known.choices), tuple(models))
-            earlier = found.setdefault(one.name, one)
-            if earlier.models:
-                both = dict.fromkeys((*earlier.models, *models)) if models else ()
-                found[one.name] = earlier._replace(models=tuple(both))
+    of_other = script.trains.declarations() if script.trains else ()
+    for one in (*script.declarations(), *(one for one in of_other if one.option.variable in defaults)):
+        name = one.option.variable
+        if name is not None:
+            default = _shown_default(defaults.get(name, one.default))
+            meaning = _meaning(one.option.help, one.option.choices)
+            earlier = found.setdefault(name, Variable(name, default, meaning, tuple(one.models)))
+            both = dict.fromkeys((*earlier.models, *one.models)) if earlier.models and one.models else ()
+            found[name] = earlier._replace(models=tuple(both))
     return list(found.values())
 
 
 def _shown_default(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if value is None or value is MISSING:
+    if value is None:
         return ""
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
@@ -118,15 +114,15 @@ def help_of(path: Path) -> str:
     script = script_of(file.runs) if file.runs else None
     if script is not None:
         text += "\n\nVariables, set in front of the command as NAME=value:"
-        for name, default, meaning, models in variables_of(script):
+        for name, default, meaning, models in variables_of(script, model):
             if name in file.fixed or (model and models and model not in models):
                 continue
             only = f" ({', '.join(models)})" if models and not model else ""
             setting = f"{name}={defaults.get(name, default)}"
             text += f"\n  {setting}\n  {'':32}" if len(setting) > 32 else f"\n  {setting:32}"
             text += f"  {meaning}{only}"
-        if script.calls:
-            text += f"\n\nThe variables of {script.calls} apply too; `bash {script.calls} --help` lists them."
+        if script.trains:
+            text += "\n\nThe variables of scripts/train.sh apply too; `bash scripts/train.sh --help` lists them."
     text += "\n\nDRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
     goes = re.search(r"rguments go to ([^ \n]+(?: --[a-z-]+(?: [A-Z][\w-]*)?)*)", file.comment)
     if goes:

@@ -10,8 +10,8 @@
 #   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
 # NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Arguments go to train.py. Without
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
-# care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH finds the largest batch that fits, and prints mels/s and
-# samples/s by batch size; it needs no corpus, and its arguments are those of scripts/benchmarks/largest_batch.py. Other
-# variables of scripts/train.sh apply too.
+# care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH finds the largest batch that fits, and prints frames/s
+# by batch size; it needs no corpus, and its arguments are those of scripts/benchmarks/train.py. Other variables of
+# scripts/train.sh apply too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script train_benchmark "$@"

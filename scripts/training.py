@@ -1,266 +1,120 @@
 """Scripts that train in several steps or places: fine_tune, finetune_voice, train_digits, train_voices, slurm_train."""
 
 import resource
+import signal
+import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from common.errors import InputError, OptionError
-from common.options import read_variables
+from common.checkpoints.options import EmaOptions
+from common.errors import OptionError
+from common.precision import ComputingOptions
 from scripts import train
+from scripts.datasets.make_filelists import ListOptions
 from scripts.launch import (
-    Device,
-    Gpus,
+    GLOBAL_BATCHES,
+    GPU,
+    MODELS,
     Script,
+    cuda,
     dry_run,
     exec_or_print,
     given,
+    number_of_gpus,
     print_next,
     python,
-    require_gpus,
+    require,
     run_or_print,
-    variable,
 )
+from scripts.variables import Variables
 from scripts.voices import find_newest
 
-_DATASET_PATHS = ("DATASET_DIR", "DATA_DIR")
 
-
-def check_name(variable: str, name: str) -> None:
-    """Raise OptionError for what cannot be part of a file's name and of a list's line."""
-    if not name or name in (".", "..") or len(name.encode()) > 100 or set(name) & set("/|") or name[0] in "- ":
-        raise OptionError(
-            f"{variable}={name}: expected a name without / and |, of at most 100 bytes, as it is part of names of files"
-        )
-
-
-def _require(path: Path, *, exists: bool, what: str) -> None:
-    if not exists and not dry_run():
-        raise InputError(f"{path}: {what}")
-
-
-@dataclass(frozen=True)
-class VoiceVariables(Gpus):
-    """Variables of finetune_voice.sh."""
-
-    speaker: str | None = variable("SPEAKER", None, "the new voice's name; by default that of the folder")
-    train_filelist: Path | None = variable("TRAIN_FILELIST", None, "list to train on; empty: made of metadata.csv")
-    val_filelist: Path | None = variable("VAL_FILELIST", None, "list to validate on")
-    n_val: int = variable("N_VAL", 5, "clips set aside for validation then", least=0)
-    kl_loss_start_epoch: int = variable(
-        "KL_LOSS_START_EPOCH", 20, "epoch after which the binarization loss begins", least=0
-    )
-    kl_loss_warmup_epochs: int = variable("KL_LOSS_WARMUP_EPOCHS", 20, "epochs in which its weight rises", least=0)
-    output_dir: Path | None = variable("OUTPUT_DIR", None, "folder for the results, by default ./output/SPEAKER")
-
-
-def finetune_voice(environ: dict[str, str], words: Sequence[str]) -> None:
+def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Fine-tune a FastPitch to a new voice."""
-    *lists, training = _finetuning(environ, words)
+    *lists, training = _finetuning(own, environ, words)
     for command in lists:
         run_or_print(command)
     exec_or_print(training)
 
 
-def _finetuning(environ: dict[str, str], words: Sequence[str]) -> list[list[str | Path]]:
+def _finetuning(own: Variables, environ: dict[str, str], words: list[str]) -> list[list[str | Path]]:
     """The commands that do: one makes lists, unless they are there, and one trains."""
     if len(words) < 2:
         raise OptionError("expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]")
-    own: VoiceVariables = read_variables(VoiceVariables, environ)
-    checkpoint, corpus, words = Path(words[0]), Path(words[1]), words[2:]
-    _require(checkpoint, exists=checkpoint.is_file(), what="no such checkpoint")
-    _require(corpus, exists=corpus.is_dir(), what="no such folder")
-    speaker = own.speaker or corpus.name or str(corpus)
-    check_name("SPEAKER", speaker)
+    checkpoint = require(Path(words[0]), "no such checkpoint")
+    corpus = require(Path(words[1]), "no such folder")
+    speaker = own.speaker or corpus.resolve().name
     output = own.output_dir or Path("output") / speaker
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     commands: list[list[str | Path]] = []
     if training is None:
-        if own.val_filelist:
-            raise OptionError("VAL_FILELIST needs TRAIN_FILELIST too")
-        metadata = corpus / "metadata.csv"
-        what = "no such file; it lists clip|transcript, or set TRAIN_FILELIST and VAL_FILELIST"
-        _require(metadata, exists=metadata.is_file(), what=what)
+        require(corpus / "metadata.csv", "no such file; it lists clip|transcript, or set TRAIN_FILELIST, VAL_FILELIST")
         lists = output / "filelists"
         training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
         if not training.is_file():
-            options = given(dataset_path=corpus, output=lists, name=speaker, n_val=own.n_val, n_test=0, speaker=speaker)
+            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=speaker)
+            options += SCRIPTS["finetune_voice"].passed_on(environ)
             commands.append([python(), "-m", "scripts.datasets.make_filelists", *options])
-    # A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
-    # transcripts with characters that the voice has no symbol for.
-    settings = "NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 LEARNING_RATE=0.05"
-    settings += " WARMUP_STEPS=50 EMA=0.98"
-    options = given(from_checkpoint=checkpoint, kl_loss_start_epoch=own.kl_loss_start_epoch)
-    options += given(kl_loss_warmup_epochs=own.kl_loss_warmup_epochs)
-    environ = environ | {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "OUTPUT_DIR": str(output)}
-    environ |= {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "DATASET_PATH": str(corpus)}
+    environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
+    environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
     if own.num_gpus == "auto":
-        environ["NUM_GPUS"] = str(min(own.number(), 1))
-    words = [*settings.split(), *map(str, options), "--resume", *words]
-    return [*commands, train.command(environ, words)]
+        environ["NUM_GPUS"] = str(min(number_of_gpus(own), 1))
+    return [*commands, train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]])]
 
 
-@dataclass(frozen=True)
-class FineTuneVariables:
-    """Variables of fine_tune.sh."""
-
-    hifigan: Path | None = variable("HIFIGAN", None, "checkpoint to continue; empty: the newest in ./output")
-    name: str = variable("NAME", "ljs", "first part of the lists' names")
-    input_mels_dir: Path | None = variable(
-        "INPUT_MELS_DIR",
-        None,
-        "folder with the generator's mels, by default data/mels-NAME",
-        published=("FINE_TUNE_DIR",),
-    )
-    fine_tune_lr_factor: float = variable("FINE_TUNE_LR_FACTOR", 3.0, "factor of the learning rate", above=0)
-    output_dir: Path = variable("OUTPUT_DIR", Path("output/fine_tune"), "folder for the results")
-    epochs: int = variable("EPOCHS", 10000, "epochs, 3500 more than the vocoder was trained for", least=1)
-
-
-def fine_tune(environ: dict[str, str], words: list[str]) -> None:
+def fine_tune(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
-    own: FineTuneVariables = read_variables(FineTuneVariables, environ)
-    check_name("NAME", own.name)
-    mels = own.input_mels_dir or Path(f"data/mels-{own.name}")
-    what = "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"
-    _require(mels, exists=mels.is_dir(), what=what)
-    if [*own.output_dir.glob("HiFi-GAN_checkpoint_*.pt")]:
-        initial: list[str | Path] = ["--resume"]
-    else:
-        checkpoint = own.hifigan or find_newest("HIFIGAN", "HiFi-GAN", train="train_lj22khz.sh")
-        initial = given(checkpoint_path=checkpoint)
-    options = given(input_mels_dir=mels, fine_tune_lr_factor=own.fine_tune_lr_factor)
-    environ |= {"MODEL": "HiFi-GAN", "OUTPUT_DIR": str(own.output_dir), "EPOCHS": str(own.epochs)}
-    words = [*map(str, [*initial, "--fine-tuning", *options]), *words]
-    exec_or_print(train.command(environ, words))
+    mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or Path()
+    require(mels, "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR")
+    initial = ["--resume"]
+    if not [*output.glob("HiFi-GAN_checkpoint_*.pt")]:
+        initial = given(checkpoint_path=own.hifigan or find_newest("HiFi-GAN"))
+    exec_or_print(train.command(environ | {"MODEL": "HiFi-GAN", "INPUT_MELS_DIR": str(mels)}, [*initial, *words]))
 
 
-@dataclass(frozen=True)
-class MelVariables(Device):
-    """Variables of extract_fine_tune_mels.sh."""
-
-    fastpitch: Path | None = variable("FASTPITCH", None, "checkpoint; empty: the newest")
-    dataset_path: Path | None = variable(
-        "DATASET_PATH", None, "folder of the corpus, by default LJSpeech-1.1", published=_DATASET_PATHS
-    )
-    name: str = variable("NAME", "ljs", "first part of the lists' names")
-    filelists: Path = variable("FILELISTS", Path("filelists"), "folder of the lists")
-    train_filelist: Path | None = variable(
-        "TRAIN_FILELIST", None, "list to train on, instead of the one of that name", published=("DATASET_FILELIST",)
-    )
-    val_filelist: Path | None = variable("VAL_FILELIST", None, "list to validate on, with TRAIN_FILELIST")
-    output_dir: Path | None = variable("OUTPUT_DIR", None, "folder for the results, by default data/mels-NAME")
-    batch_size: int = variable("BATCH_SIZE", 32, "utterances of a batch", least=1)
-
-
-def extract_fine_tune_mels(environ: dict[str, str], words: list[str]) -> None:
+def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Make a generator's mels of a corpus."""
-    own: MelVariables = read_variables(MelVariables, environ)
-    check_name("NAME", own.name)
-    if own.val_filelist and own.train_filelist is None:
-        raise OptionError(f"VAL_FILELIST={own.val_filelist}: set TRAIN_FILELIST as well")
-    checkpoint = own.fastpitch or find_newest("FASTPITCH", "FastPitch", train="train.sh")
+    checkpoint = own.fastpitch or find_newest("FastPitch")
     options = given(checkpoint=checkpoint, dataset_path=own.dataset_path or train.find_ljspeech())
     if own.train_filelist:
         options += ["--filelist", own.train_filelist, *([own.val_filelist] if own.val_filelist else [])]
     else:
         options += ["--lists", own.filelists / own.name]
     options += given(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    exec_or_print([python(), "extract_mels.py", *options, "--resume", *own.flags(), *words])
+    options += ["--resume", *SCRIPTS["extract_fine_tune_mels"].passed_on(environ), *cuda(own)]
+    exec_or_print([python(), "extract_mels.py", *options, *words])
 
 
-@dataclass(frozen=True)
-class DigitsVariables(Device):
-    """Variables of train_digits.sh."""
-
-    dataset: Path = variable("DATASET", Path("fsdd"), "folder that holds recordings/")
-    output_dir: Path = variable("OUTPUT_DIR", Path("output/digits"), "folder for the results")
-    model_config: Path = variable(
-        "MODEL_CONFIG", Path("jasper/configs/jasper_digits.yaml"), "YAML file that configures Jasper"
-    )
-    epochs: int = variable("EPOCHS", 28, "epochs in total", least=1)
-    warmup_epochs: int = variable("WARMUP_EPOCHS", 2, "epochs in which the learning rate rises", least=0)
-    hold_epochs: int = variable("HOLD_EPOCHS", 8, "epochs at the full learning rate", least=0)
-    learning_rate: float = variable("LEARNING_RATE", 0.02, "learning rate", above=0)
-    batch_size: int = variable("BATCH_SIZE", 8, "recordings of a micro-batch; batches are length-bucketed", least=1)
-    accumulation: int = variable("GRAD_ACCUMULATION", 4, "micro-batches of an update", least=1)
-    seed: int = variable("SEED", 0, "seed of everything random", least=0)
-
-
-def train_digits(environ: dict[str, str], words: list[str]) -> None:
+def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train a small Jasper on spoken digits, and print its word error rate."""
-    own: DigitsVariables = read_variables(DigitsVariables, environ)
-    recordings, output = own.dataset / "recordings", own.output_dir
-    what = "no such folder; run scripts/download_fsdd.sh, or set DATASET to the Free Spoken Digit Dataset's"
-    _require(recordings, exists=recordings.is_dir(), what=what)
-    options = given(
-        model="Jasper",
-        model_config=own.model_config,
-        output=output,
-        seed=own.seed,
-        dataset_path=recordings,
-        training_files=output / "train.txt",
-        validation_files=output / "test.txt",
-        epochs=own.epochs,
-        epochs_per_checkpoint=5,
-        keep_milestones=own.epochs,
-        validation_interval=5,
-        samples_interval=own.epochs,
-        learning_rate=own.learning_rate,
-        lr_policy="polynomial",
-        warmup_epochs=own.warmup_epochs,
-        hold_epochs=own.hold_epochs,
-        batch_size=own.batch_size,
-        gradient_accumulation_steps=own.accumulation,
-        ema_decay=0.99,
-    )
-    flags = replace(own, ema=None).flags()
-    require_gpus(own.number(1))
-    run_or_print([python(), "-m", "scripts.datasets.make_digits_lists", own.dataset, output])
+    folder, output = Path(own.dataset), own.output_dir or Path()
+    recordings = require(folder / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET")
+    environ = environ | {"MODEL": "Jasper", "KEEP_MILESTONES": str(own.epochs), "SAMPLES_INTERVAL": str(own.epochs)}
+    options = given(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size)
+    options += given(training_files=output / "train.txt", validation_files=output / "test.txt")
+    options += [*train.SCRIPT.passed_on(environ), *cuda(own)]
+    run_or_print([python(), "-m", "scripts.datasets.make_digits_lists", folder, output])
     start = time.monotonic()
-    run_or_print([python(), "train.py", *options, *flags, *words])
+    run_or_print([python(), "train.py", *options, *words])
     took, cpu = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    checkpoint = output / f"Jasper_checkpoint_{own.epochs}.pt"
-    options = ["--jasper", checkpoint, "--ema", "--quiet", "--dataset-path", recordings]
+    options = given(jasper=output / f"Jasper_checkpoint_{own.epochs}.pt", dataset_path=recordings)
     options += given(input=output / "test.txt", output=output / "transcripts.tsv")
-    run_or_print([python(), "inference.py", *options, *flags])
+    options += ["--ema", "--quiet", *SCRIPTS["train_digits"].passed_on(environ), *cuda(own)]
+    run_or_print([python(), "inference.py", *options])
     if not dry_run():
         print(f"training took {took:.3f} s, and {cpu:.3f} s of CPU time")
 
 
-@dataclass(frozen=True)
-class VoicesVariables(Gpus):
-    """Variables of train_voices.sh."""
-
-    dataset_path: Path | None = variable(
-        "DATASET_PATH", None, "folder of the recordings, in LJSpeech's layout; by default LJSpeech-1.1"
-    )
-    held_back: tuple[str, ...] = variable(
-        "HELD_BACK", tuple(f"LJ001-{number:04}" for number in range(73, 81)), "its clips that are not trained on"
-    )
-    output_dir: Path = variable("OUTPUT_DIR", Path("output/voices"), "folder for corpora, lists and checkpoints")
-    voices: Path = variable("VOICES", Path("voices"), "folder for the two files")
-    stages: tuple[str, ...] = variable(
-        "STAGES", ("data", "vocoder", "voice"), "what to do", choices=("data", "vocoder", "voice")
-    )
-    vocoder_epochs: int = variable("VOCODER_EPOCHS", 100, "epochs of the vocoder", least=1)
-    base_epochs: int = variable(
-        "BASE_EPOCHS", 12, "epochs of the voice on embedded speakers and the recordings", least=1
-    )
-    voice_epochs: int = variable("VOICE_EPOCHS", 200, "epochs of its fine-tuning", least=1)
-
-
-def train_voices(environ: dict[str, str], words: list[str]) -> None:
+def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train the voice and the vocoder that the project ships."""
-    own: VoicesVariables = read_variables(VoicesVariables, environ)
-    if words:
-        raise OptionError(f"{' '.join(words)}: expected no arguments")
-    gpus, data = str(own.number(1)), own.output_dir / "data"
+    data = (own.output_dir or Path()) / "data"
+    own = replace(own, num_gpus=str(number_of_gpus(own, 1)))
     stages = {"data": _make_voice_data, "vocoder": _train_vocoder, "voice": _train_voice}
-    for name, stage in stages.items():
-        if name in own.stages:
-            stage(own, gpus, data)
+    for stage in own.stages:
+        stages[stage](own, data)
     measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
     print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
 
@@ -280,68 +134,143 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
 
 
-def _make_voice_data(own: VoicesVariables, gpus: str, data: Path) -> None:
+def _make_voice_data(own: Variables, data: Path) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
-    if not corpus.is_dir():
-        _require(corpus, exists=own.dataset_path is None, what="no such folder; it holds wavs/ and metadata.csv")
+    if own.dataset_path:
+        require(corpus, "no such folder; it holds wavs/ and metadata.csv")
+    elif not corpus.is_dir():
         run_or_print(["bash", "scripts/download_dataset.sh"])
     options = ["-o", data, "--recordings", corpus, "--held-back", *own.held_back]
     _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *options])
 
 
-def _train_vocoder(own: VoicesVariables, gpus: str, data: Path) -> None:
-    folder = own.output_dir / "vocoder"
+def _settings(own: Variables, data: Path, lists: Sequence[str], text: str) -> dict[str, str]:
+    """Variables of a training on the GPU of ``own``: lists to train and validate on, and others in words."""
+    settings = {"NUM_GPUS": own.num_gpus, "DATASET_PATH": str(data), "KEEP_CHECKPOINTS": "2"}
+    settings |= {"TRAIN_FILELIST": f"{data}/{lists[0]}.txt", "VAL_FILELIST": f"{data}/{lists[1]}.txt"}
+    return settings | dict(word.split("=") for word in text.split())
+
+
+def _train_vocoder(own: Variables, data: Path) -> None:
+    folder = data.parent / "vocoder"
     checkpoint = folder / f"Harmonic_checkpoint_{own.vocoder_epochs}.pt"
-    settings = {"MODEL": "Harmonic", "NUM_GPUS": gpus, "OUTPUT_DIR": str(folder), "DATASET_PATH": str(data)}
-    settings |= {"TRAIN_FILELIST": f"{data}/vocoder_train.txt", "VAL_FILELIST": f"{data}/vocoder_val.txt"}
-    settings |= {"EPOCHS": str(own.vocoder_epochs), "EPOCHS_PER_CHECKPOINT": "5", "KEEP_CHECKPOINTS": "2"}
-    _run_once(checkpoint, train.command(settings, ["--resume"]))
+    text = f"MODEL=Harmonic OUTPUT_DIR={folder} EPOCHS={own.vocoder_epochs} EPOCHS_PER_CHECKPOINT=5"
+    _run_once(checkpoint, train.command(_settings(own, data, ["vocoder_train", "vocoder_val"], text), ["--resume"]))
     _strip("float16", checkpoint, own.voices / "vocoder-small.pt")
 
 
-def _settings(text: str) -> dict[str, str]:
-    return dict(word.split("=") for word in text.split())
-
-
-def _train_voice(own: VoicesVariables, gpus: str, data: Path) -> None:
+def _train_voice(own: Variables, data: Path) -> None:
     size = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384"
     size += " --symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias"
-    cache = ["--pitch-cache", str(own.output_dir / "pitch_cache")]
-    every = {"NUM_GPUS": gpus, "AMP": "true", "GRAD_CLIP": "5", "EMA": "0.99", "KEEP_CHECKPOINTS": "2"}
-    folder = own.output_dir / "base"
+    every = f"--optimizer adam --pitch-cache {data.parent}/pitch_cache".split()
+    folder = data.parent / "base"
     base = folder / f"FastPitch_checkpoint_{own.base_epochs}.pt"
-    settings = every | {"MODEL": "FastPitch", "OUTPUT_DIR": str(folder), "DATASET_PATH": str(data)}
-    settings |= {"TRAIN_FILELIST": f"{data}/base_train.txt", "VAL_FILELIST": f"{data}/lj_val.txt"}
-    settings |= _settings(
-        f"LEARNED_ALIGNMENT=true ENERGY=true INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=4 BS=8 "
-        f"GRAD_ACCUMULATION=1 EPOCHS={own.base_epochs} LEARNING_RATE=1.4e-2 WARMUP_STEPS=250 EPOCHS_PER_CHECKPOINT=1 "
-        "VALIDATION_INTERVAL=1"
-    )
-    words = f"--optimizer adam --g2p espeak --g2p-language en-us {size} --resume".split()
-    words += ["--kl-loss-start-epoch", "2", "--kl-loss-warmup-epochs", "2", *cache]
-    _run_once(base, train.command(settings, words))
-    folder = own.output_dir / "lj"
+    text = f"MODEL=FastPitch OUTPUT_DIR={folder} EPOCHS={own.base_epochs} AMP=true GRAD_CLIP=5 EMA=0.99 BS=8"
+    text += " LEARNED_ALIGNMENT=true ENERGY=true INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=4"
+    text += " GRAD_ACCUMULATION=1 LEARNING_RATE=1.4e-2 WARMUP_STEPS=250 EPOCHS_PER_CHECKPOINT=1 VALIDATION_INTERVAL=1"
+    text += " KL_LOSS_START_EPOCH=2 KL_LOSS_WARMUP_EPOCHS=2"
+    words = f"--g2p espeak --g2p-language en-us {size} --resume".split()
+    _run_once(base, train.command(_settings(own, data, ["base_train", "lj_val"], text), [*words, *every]))
+    folder = data.parent / "lj"
     voice = folder / f"FastPitch_checkpoint_{own.voice_epochs}.pt"
-    settings = every | {"SPEAKER": "lj", "OUTPUT_DIR": str(folder)}
-    settings |= {"TRAIN_FILELIST": f"{data}/lj_train.txt", "VAL_FILELIST": f"{data}/lj_val.txt"}
-    settings |= _settings(
-        f"BS=4 EPOCHS={own.voice_epochs} LEARNING_RATE=7e-3 WARMUP_STEPS=100 EPOCHS_PER_CHECKPOINT=10 "
-        "VALIDATION_INTERVAL=10 KL_LOSS_START_EPOCH=0 KL_LOSS_WARMUP_EPOCHS=1"
-    )
-    (finetuning,) = _finetuning(settings, [str(base), str(data), "--optimizer", "adam", *cache])
-    _run_once(voice, finetuning)
+    text = f"SPEAKER=lj OUTPUT_DIR={folder} EPOCHS={own.voice_epochs} AMP=true GRAD_CLIP=5 EMA=0.99 BS=4"
+    text += " LEARNING_RATE=7e-3 WARMUP_STEPS=100 EPOCHS_PER_CHECKPOINT=10 KL_LOSS_START_EPOCH=0"
+    settings = _settings(own, data, ["lj_train", "lj_val"], f"{text} KL_LOSS_WARMUP_EPOCHS=1")
+    _run_once(voice, _finetuning(*_FINETUNE_VOICE.prepare(settings, [str(base), str(data), *every]))[-1])
     _strip("bfloat16", voice, own.voices / "lj-small.pt")
 
 
-_IN_LISTS = {
-    "LOAD_MEL_FROM_DISK": "the columns of the lists say what is read; leave it out",
-    "LOAD_PITCH_FROM_DISK": "a column of pitch in the list says it; leave it out",
-    "SAMPLING_RATE": train.REMOVED["SAMPLING_RATE"],
-}
+_MODELS_OF_SCRIPTS = {"lj22khz": "HiFi-GAN", "tacotron2": "Tacotron2", "waveglow": "WaveGlow", "jasper": "Jasper"}
+# A task of Slurm, as a process of torch.distributed.
+_TASK = """RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$TASKS_PER_NODE \\
+exec bash scripts/train.sh --resume "$@"
+"""
+
+
+def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
+    model = own.model
+    if own.train_script != "scripts/train.sh":
+        script = own.train_script.removeprefix("scripts/train_").removesuffix(".sh")
+        if script not in _MODELS_OF_SCRIPTS:
+            known = ", ".join(f"scripts/train_{name}.sh" for name in _MODELS_OF_SCRIPTS)
+            raise OptionError(f"TRAIN_SCRIPT={own.train_script}: expected scripts/train.sh, {known}")
+        model = _MODELS_OF_SCRIPTS[script]
+    if own.num_gpus == "auto":
+        own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))
+    gpus, accumulation = number_of_gpus(own), own.accumulation or 1
+    tasks_per_node = max(gpus, 1)
+    n_tasks = int(environ["SLURM_JOB_NUM_NODES"]) * tasks_per_node
+    settings: dict[str, object] = {"MODEL": model, "NUM_GPUS": gpus, "GRAD_ACCUMULATION": accumulation}
+    least, most = GLOBAL_BATCHES[model]
+    if (least == most or model == "Jasper") and own.bs is None:
+        settings["BS"] = max(1, least // (n_tasks * accumulation))
+    listed = subprocess.run(
+        ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]], stdout=subprocess.PIPE, text=True, check=True
+    )
+    settings |= {"MASTER_ADDR": listed.stdout.split()[0], "MASTER_PORT": own.port, "TASKS_PER_NODE": tasks_per_node}
+    environ = environ | {name: str(value) for name, value in settings.items()}
+    # One task a GPU and no launcher between: each process gets a signal exactly once.
+    # --wait lets slower processes save after the first has ended.
+    command = ["srun", f"--ntasks-per-node={tasks_per_node}", f"--ntasks={n_tasks}", "--kill-on-bad-exit=0"]
+    command += ["--wait=120", "bash", "-c", _TASK, "train", *words]
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the processes get it from Slurm too; this one must outlive them
+    status = subprocess.run(command, env=environ, check=False).returncode
+    if status == 128 + signal.SIGTERM:  # stopped early with its state saved
+        print("stopped early; the job goes back into the queue", flush=True)
+        # A preempted job is in the queue already.
+        subprocess.run(["scontrol", "requeue", environ["SLURM_JOB_ID"]], check=False)
+    raise SystemExit(status if status >= 0 else 128 - status)
+
+
+# A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses transcripts
+# with characters that the voice has no symbol for.
+_FINETUNE_VOICE = Script(
+    finetune_voice,
+    {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
+    defaults={
+        "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
+        "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
+    },
+    trains=train.SCRIPT,
+)
 SCRIPTS = {
-    "finetune_voice": Script(finetune_voice, {VoiceVariables: ()}, calls="scripts/train.sh"),
-    "fine_tune": Script(fine_tune, {FineTuneVariables: ()}, calls="scripts/train.sh"),
-    "extract_fine_tune_mels": Script(extract_fine_tune_mels, {MelVariables: ()}, removed=_IN_LISTS),
-    "train_digits": Script(train_digits, {DigitsVariables: ()}),
-    "train_voices": Script(train_voices, {VoicesVariables: ()}),
+    "finetune_voice": _FINETUNE_VOICE,
+    "fine_tune": Script(
+        fine_tune,
+        {"hifigan name input_mels_dir output_dir": ()},
+        defaults={"": "OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"},
+        trains=train.SCRIPT,
+    ),
+    "extract_fine_tune_mels": Script(
+        extract_fine_tune_mels,
+        {
+            f"{GPU} fastpitch dataset_path name filelists train_filelist val_filelist output_dir batch_size": (),
+            ComputingOptions: (),
+            EmaOptions: (),
+        },
+        removed="LOAD_MEL_FROM_DISK LOAD_PITCH_FROM_DISK SAMPLING_RATE",
+    ),
+    "train_digits": Script(
+        train_digits,
+        {f"{GPU} dataset output_dir epochs batch_size": (), ComputingOptions: ()},
+        defaults={
+            "": "OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
+            "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "
+            "EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5"
+        },
+        trains=train.SCRIPT,
+    ),
+    "train_voices": Script(
+        train_voices,
+        {f"{GPU} dataset_path held_back output_dir voices stages vocoder_epochs base_epochs voice_epochs": ()},
+        defaults={"": "OUTPUT_DIR=output/voices"},
+    ),
+    "slurm_train": Script(
+        train_under_slurm,
+        {f"{GPU} accumulation bs port train_script": ()},
+        models=MODELS,
+        defaults={"": "PORT=29500"},
+        trains=train.SCRIPT,
+    ),
 }

@@ -1,93 +1,73 @@
 """The checkpoints that scripts find where none is named: the newest voice, and a vocoder that fits it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.errors import InputError
-from common.options import read_switch, read_variables
 from common.registry import get_model
-from scripts.launch import dry_run, given, note, variable
+from scripts.launch import dry_run, given, note
+from scripts.variables import Variables
+
+VOICE = "fastpitch tacotron2 hifigan waveglow harmonic"  # fields of `Variables`
+VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
+_SHIPPED = {"FastPitch": Path("voices/lj-small.pt"), "Harmonic": Path("voices/vocoder-small.pt")}
 
 
-@dataclass(frozen=True)
-class VoiceFiles:
-    """Checkpoints that speak."""
-
-    fastpitch: Path | None = variable("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
-    tacotron2: Path | None = variable("TACOTRON2", None, "checkpoint of a voice, instead of FASTPITCH")
-    hifigan: str | None = variable("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits")
-    waveglow: str | None = variable("WAVEGLOW", None, "checkpoint of a vocoder, instead of HIFIGAN")
-    harmonic: str | None = variable("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
-
-    @property
-    def voice(self) -> Path | None:
-        return self.tacotron2 or self.fastpitch
-
-    @property
-    def vocoder(self) -> str | None:
-        return self.hifigan or self.waveglow or self.harmonic
-
-    def words(self) -> list[str | Path]:
-        """Options of inference.py and serve.py."""
-        return given(
-            fastpitch=self.fastpitch,
-            tacotron2=self.tacotron2,
-            hifigan=self.hifigan,
-            waveglow=self.waveglow,
-            harmonic=self.harmonic,
-        )
+def voice_of(own: Variables) -> Path | None:
+    """The checkpoint of the voice that variables name."""
+    return own.tacotron2 or own.fastpitch
 
 
-def find_newest(name: str, model: str, *, train: str, shipped: Path | None = None) -> Path:
-    """The newest checkpoint of a model, or else the ``shipped`` one.
+def vocoder_of(own: Variables) -> str | None:
+    """The checkpoint of the vocoder that variables name."""
+    return own.hifigan or own.waveglow or own.harmonic
+
+
+def voice_words(own: Variables) -> list[str | Path]:
+    """Options of inference.py and serve.py that name the checkpoints."""
+    return given(**{name: getattr(own, name) for name in VOICE.split()})
+
+
+def find_newest(model: str) -> Path:
+    """The newest checkpoint of a model in ./output, else in ./pretrained_models, else the shipped one.
 
     Raises:
-        InputError: there is none; names the variable ``name`` and the script that trains one.
+        InputError: there is none.
     """
-    found = newest_checkpoint(model)
+    trained = [*Path("output").glob(f"{model}_checkpoint_*.pt")]
+    found = max(trained or downloaded(model), key=lambda path: path.stat().st_mtime, default=None)
     if found is None and dry_run():
         return Path(f"output/{model}_checkpoint_NEWEST.pt")
-    if found is None and shipped is not None and shipped.is_file():
-        found = shipped
-    if found is None:
+    found = found or _SHIPPED.get(model)
+    if found is None or not found.is_file():
+        name = get_model(model).option.upper()
         raise InputError(
-            f"no {model} checkpoint in ./output or ./pretrained_models; train one (scripts/{train}), or set {name}"
+            f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one: "
+            f"MODEL={model} bash scripts/train.sh"
         )
     return found
 
 
-def find_voice(
-    environ: Mapping[str, str], words: Sequence[str], *, phrases: Path | None = None, audio: bool = True
-) -> VoiceFiles:
-    """The checkpoints that variables name, with the newest voice where none is named, and a vocoder that fits it.
+def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> Variables:
+    """The variables with the newest voice where none is named, and a vocoder that fits it.
 
-    A list of ``phrases`` with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
+    A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
     """
-    found: VoiceFiles = read_variables(VoiceFiles, environ)
-    model = environ.get("MODEL")
-    if model == "Tacotron2" and found.tacotron2 is None:
-        found = replace(found, tacotron2=find_newest("TACOTRON2", "Tacotron2", train="train_tacotron2.sh"))
-    if found.voice is None and not _gives_sound(phrases):
-        shipped = Path("voices/lj-small.pt")
-        found = replace(found, fastpitch=find_newest("FASTPITCH", "FastPitch", train="train.sh", shipped=shipped))
-    for vocoder, name, train in (
-        ("HiFi-GAN", "hifigan", "train_lj22khz.sh"),
-        ("WaveGlow", "waveglow", "train_waveglow.sh"),
-        ("Harmonic", "harmonic", "train.sh"),
-    ):
-        if model == vocoder and getattr(found, name) is None:
-            shipped = Path("voices/vocoder-small.pt") if vocoder == "Harmonic" else None
-            newest = find_newest(name.upper(), vocoder, train=train, shipped=shipped)
-            found = replace(found, **{name: str(newest)})
-    own = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
-    if audio and found.voice and not found.vocoder and not any(map(own.match, words)):
-        torchscript = read_switch("TORCHSCRIPT", environ.get("TORCHSCRIPT") or "0") or "--torchscript" in words
-        found = replace(found, **_find_vocoder(found.voice, torchscript=torchscript))
-    return found
+    if own.model == "Tacotron2" and own.tacotron2 is None:
+        own = replace(own, tacotron2=find_newest("Tacotron2"))
+    if voice_of(own) is None and not _gives_sound(own.phrases):
+        own = replace(own, fastpitch=find_newest("FastPitch"))
+    name = VOCODERS.get(own.model)
+    if name and getattr(own, name) is None:
+        own = replace(own, **{name: str(find_newest(own.model))})
+    given = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
+    if audio and (voice := voice_of(own)) and not vocoder_of(own) and not any(map(given.match, words)):
+        own = replace(own, **_find_vocoder(voice, torchscript=own.torchscript or "--torchscript" in words))
+    return own
 
 
 def _gives_sound(phrases: Path | None) -> bool:
@@ -100,22 +80,18 @@ def _gives_sound(phrases: Path | None) -> bool:
 
 
 def _find_vocoder(voice: Path, *, torchscript: bool) -> dict[str, str]:
-    """The field of `VoiceFiles` with a downloaded vocoder that reads the voice's mels, or else with the shipped one."""
+    """The variable with a downloaded vocoder that reads the voice's mels, or else with the shipped one."""
     candidates = [("hifigan", path) for path in downloaded("HiFi-GAN")]
     if not torchscript:  # which the others do not have
         candidates += [("waveglow", path) for path in downloaded("WaveGlow")]
-        candidates += [("harmonic", Path("voices/vocoder-small.pt"))] * (not dry_run())
-    found, others = {}, ""
+        candidates += [("harmonic", _SHIPPED["Harmonic"])] * (_SHIPPED["Harmonic"].is_file() and not dry_run())
     for name, path in candidates:
-        if not path.is_file():
-            continue
         if dry_run() or _fits(voice, path):  # a dry run reads no checkpoint
-            found = {name: str(path)}
-            break
-        others += f"; {path} does not fit {voice}"
-    chosen = next(iter(found.values()), "Griffin-Lim")
-    note(f"note: {chosen} makes the sound{others}; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
-    return found
+            note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+            return {name: str(path)}
+    unfit = "".join(f"; {path} does not fit {voice}" for _, path in candidates)
+    note(f"note: Griffin-Lim makes the sound{unfit}; HIFIGAN, WAVEGLOW or HARMONIC names a vocoder")
+    return {}
 
 
 def _fits(voice: Path, vocoder: Path) -> bool:
@@ -126,12 +102,6 @@ def _fits(voice: Path, vocoder: Path) -> bool:
             contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
             return not contract.differences(speaking.audio, assumed=speaking.assumed)
     return False
-
-
-def newest_checkpoint(model: str) -> Path | None:
-    """The newest checkpoint of a model in ./output, else in ./pretrained_models; None where there is none."""
-    trained = [*Path("output").glob(f"{model}_checkpoint_*.pt")]
-    return max(trained or downloaded(model), key=lambda path: path.stat().st_mtime, default=None)
 
 
 def downloaded(model: str) -> list[Path]:

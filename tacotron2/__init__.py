@@ -17,7 +17,7 @@ MODEL = ModelSpec(
         defaults=_package.training_setup.defaults_of_checkpoint,
         model_config=_package.training_setup.model_config,
         build_dataset=_package.data_function.build_dataset,
-        build_objective=_package.loss_function.build_objective,
+        build_objective=_package.loss_function.Tacotron2Objective,
         set_up_networks=_package.training_setup.set_up_networks,
         sees_padding=_package.training_setup.sees_padding,
     ),
@@ -31,6 +31,5 @@ MODEL = ModelSpec(
     read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedTacotron2,
 )

@@ -72,7 +72,7 @@ def build_dataset(
         audio=audio,
         text=text,
         mels_from_disk=options.load_mel_from_disk,
-        unknown_symbols=options.unknown_symbols,
+        unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
     )
 

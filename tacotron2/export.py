@@ -4,14 +4,13 @@ The loop over the decoder's steps is not in the files: whoever runs them decides
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature
+from common.checkpoints import Exports, Part, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
@@ -156,61 +155,38 @@ class ExportablePostnet(nn.Module):
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Encoder, one step of the decoder, and postnet."""
-    modules = {
-        "encoder": ExportableEncoder(network),
-        "decoder": ExportableStep(network.decoder, config.encoder_embedding_dim),
-        "postnet": ExportablePostnet(network),
-    }
-    parts = []
-    for name, signature in signatures(config, audio).items():
-        examples = partial(_examples, signature, config.n_symbols)
-        parts.append(Part(name, modules[name].eval(), signature, examples, scriptable=True, example_batch=2))
-    return Exports(tuple(parts), {"prenet_dropout": PRENET_DROPOUT})
-
-
-def _examples(
-    signature: Signature, n_symbols: int, n_batch: int, length: int, generator: torch.Generator
-) -> tuple[Tensor, ...]:
-    """Random inputs of a part."""
-    sizes = {"batch": n_batch, "tokens": length, "frames": length, "masks": 1}
-
-    def example(name: str, shape: list[int]) -> Tensor:
-        if name == "tokens":
-            return torch.randint(n_symbols, shape, generator=generator)
-        if name == "lengths":
-            return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
-        values = torch.randn(shape, generator=generator)
-        if name == "prenet_masks":
-            return (values > 0) / (1 - PRENET_DROPOUT)
-        return values * 2 - 5 if name == "mel" else values.softmax(1) if name in _HISTORY else values
-
-    return tuple(
-        example(name, [sizes[one] if isinstance(one, str) else one for one in shape])
-        for name, shape in signature.inputs.items()
-    )
-
-
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of the exported encoder, decoder and postnet, by part."""
     sizes = (
         *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
         *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
     )
-    memory: dict[str, Shape] = {
+    memory: Shapes = {
         "memory": ("batch", "tokens", config.encoder_embedding_dim),
         "processed_memory": ("batch", config.attention_dim, "tokens"),
     }
-    states: dict[str, Shape] = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
+    states: Shapes = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
     states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
-    lengths: dict[str, Shape] = {"lengths": ("batch",)}
-    masks: dict[str, Shape] = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
-    decoded: dict[str, Shape] = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
+    lengths: Shapes = {"lengths": ("batch",)}
+    masks: Shapes = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
+    decoded: Shapes = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
     mel: Shape = ("batch", config.n_mel_channels, "frames")
-    return {
-        "encoder": Signature({"tokens": ("batch", "tokens"), **lengths}, memory),
-        "decoder": Signature({**masks, **states, **memory, **lengths}, decoded),
-        "postnet": Signature({"mel": mel, **lengths}, {"refined_mel": mel}),
+    made = {
+        "tokens": lambda values: (torch.special.ndtr(values) * config.n_symbols).long().clamp(max=config.n_symbols - 1),
+        "prenet_masks": lambda values: (values > 0) / (1 - PRENET_DROPOUT),
+        "mel": lambda values: 2 * values - 5,
+        **dict.fromkeys(_HISTORY, lambda values: values.softmax(1)),
     }
+
+    def part(name: str, module: nn.Module, inputs: Shapes, outputs: Shapes) -> Part:
+        examples = random_examples(inputs, made, masks=lambda length: 1)
+        return Part(name, module.eval(), inputs, outputs, examples, scriptable=True, example_batch=2)
+
+    step = ExportableStep(network.decoder, config.encoder_embedding_dim)
+    parts = (
+        part("encoder", ExportableEncoder(network), {"tokens": ("batch", "tokens"), **lengths}, memory),
+        part("decoder", step, {**masks, **states, **memory, **lengths}, decoded),
+        part("postnet", ExportablePostnet(network), {"mel": mel, **lengths}, {"refined_mel": mel}),
+    )
+    return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
 
 class ExportedTacotron2(Inference):

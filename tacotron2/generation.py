@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.synthesis import CudaGraphRecorder
 from tacotron2.config import ModelConfig
-from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoded, Decoder
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder
 from tacotron2.step import DecoderStep
 
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
@@ -21,7 +21,8 @@ DrawMasks = Callable[[], Tensor]
 class Generated:
     """The decoder's output for a batch of texts, as long as the longest."""
 
-    decoded: Decoded
+    mel: Tensor  # (B, n_mels, F) before the postnet
+    alignments: Tensor  # (B, F, L) float32
     n_steps: Tensor  # (B,) frames up to and including the one at which the gate fired, or all
     lengths: Tensor  # (B,) frames before that one, or all; at least 1
     finished: Tensor  # (B,) bool: whether the gate fired
@@ -146,9 +147,10 @@ def generate(
     if stop_early:
         n_steps = min(n_steps, int(steps.lengths.max()) + 1)
     output = torch.cat(outputs)[:n_steps].transpose(0, 1)
-    decoded = Decoded(
+    return Generated(
         mel=output[:, :, :-1].transpose(1, 2),
-        gate_logits=output[:, :, -1],
         alignments=torch.cat(alignments)[:n_steps].transpose(0, 1),
+        n_steps=steps.lengths + steps.fired,
+        lengths=steps.lengths.clamp(min=1),
+        finished=steps.fired,
     )
-    return Generated(decoded, steps.lengths + steps.fired, steps.lengths.clamp(min=1), steps.fired)

@@ -50,10 +50,10 @@ class Inference(ABC):
             stop_early=not config.decoder_no_early_stopping,
         )
         # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
-        mel = self.refine(generated.decoded.mel, generated.n_steps)
+        mel = self.refine(generated.mel, generated.n_steps)
         n_frames = int(generated.lengths.max())
         mask = mask_from_lengths(generated.lengths, n_frames)
-        alignments = generated.decoded.alignments[:, :n_frames] * mask.unsqueeze(2)
+        alignments = generated.alignments[:, :n_frames] * mask.unsqueeze(2)
         return MelOutput(
             mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
             lengths=generated.lengths,

@@ -1,8 +1,5 @@
 """Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
 
-from dataclasses import dataclass
-from typing import cast
-
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -10,14 +7,13 @@ from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.model import Tacotron2, TrainingOutput
+from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
-@dataclass(eq=False)
 class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
@@ -40,30 +36,29 @@ class Tacotron2Objective(Objective):
         format="{:>6.3f}",
     )
 
-    mask_padding: bool = True
-    attention_warning_epochs: int = 50  # after which attention should have formed; 0 never warns
-    guided_attention_weight: float = 0.0
-    guided_attention_sigma: float = 0.2  # distance from the diagonal that is not penalized, as a fraction of the text
-    _warned: bool = False
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        self._options, self._guide = options, options.guided_attention_weight
+        self._mask_padding = options.architecture.mask_padding
+        self._warned = False  # that attention has not formed
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        guide = {"guided_attention_loss": self.guided_attention_weight} if self.guided_attention_weight else {}
+        guide = {"guided_attention_loss": self._guide} if self._guide else {}
         return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | guide
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
-        frames = batch.mel_lengths.sum() if self.mask_padding else batch.mel_lengths.new_full((), n_batch * n_frames)
-        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self.guided_attention_weight else {}
+        frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_full((), n_batch * n_frames)
+        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self._guide else {}
         return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
         return self._sums(networks["tacotron2"](**batch.teacher_forcing()), batch)
 
     def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        sums = sums_of_errors(out, batch, mask_padding=self.mask_padding)
-        if self.guided_attention_weight:
+        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
+        if self._guide:
             lengths = batch.token_lengths, batch.mel_lengths
-            away = distance_from_diagonal(out.alignments, *lengths, sigma=self.guided_attention_sigma)
+            away = distance_from_diagonal(out.alignments, *lengths, sigma=self._options.guided_attention_sigma)
             sums["guided_attention_loss"] = away.sum()
         return sums
 
@@ -78,7 +73,7 @@ class Tacotron2Objective(Objective):
 
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
         value = figures.get("attention_diagonality", 1.0)
-        due = 0 < self.attention_warning_epochs <= epoch
+        due = 0 < self._options.attention_warning_epochs <= epoch
         if self._warned or not due or value >= FORMED:
             return []
         self._warned = True
@@ -94,19 +89,9 @@ class Tacotron2Objective(Objective):
         return [_example(out, batch, index) for index in shown(batch)]
 
 
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Objective:
-    """The objective that the training options describe."""
-    return Tacotron2Objective(
-        mask_padding=options.architecture.mask_padding,
-        attention_warning_epochs=options.attention_warning_epochs,
-        guided_attention_weight=options.guided_attention_weight,
-        guided_attention_sigma=options.guided_attention_sigma,
-    )
-
-
 def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
     """A pass in evaluation mode, with the same dropout of the prenet each time."""
-    network = cast(Tacotron2, networks["tacotron2"])  # `Networks` are of any model
+    network = networks["tacotron2"]
     masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
     return network(**batch.teacher_forcing(), prenet_masks=masks)
 

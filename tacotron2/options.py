@@ -56,11 +56,6 @@ class TrainingOptions:
     dataset_path: Path = Path()
     seed: int = 0
 
-    @property
-    def unknown_symbols(self) -> str:
-        """What symbols of the lists do that are not in the set."""
-        return self.text.unknown_symbols
-
 
 @dataclass(frozen=True)
 class InferenceOptions:

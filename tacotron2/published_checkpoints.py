@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, published_state, training_state
+from common.checkpoints import Checkpoint, training_state
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
 from common.text.cleaners import TACOTRON2
@@ -17,14 +17,14 @@ _N_SYMBOLS = 148  # of the original's only symbol set
 _KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+def read_published(
+    state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
+) -> Checkpoint | None:
     """A checkpoint in the layout of the original's train.py (config, state_dict, optimizer, scaler, epoch) as ours.
 
     None for another layout. A file may hold a network alone, also in float16; then the shapes of the weights give the
     configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
     """
-    state = payload.get("state_dict")
-    state = published_state(state) if isinstance(state, dict) else {}
     if _KEY not in state:
         return None
     config = payload.get("config") or _config_of_weights(state)

@@ -28,11 +28,7 @@ def defaults_of_checkpoint(given: Mapping[str, Any], initial: tuple[Path, Checkp
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate.
-
-    Raises:
-        OptionError: options do not fit together.
-    """
+    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate."""
     if options.text.input_type == "pf":
         raise OptionError("--input-type pf is not supported by Tacotron 2; expected char or phone")
     run = request.run
@@ -40,8 +36,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     factor = options.anneal_factor or (AMP_FACTOR if request.computing.amp else FACTOR)
     schedule = annealing_schedule(run.learning_rate, steps=options.anneal_steps, factor=factor)
     return TrainingSetup(
-        options=replace(options, dataset_path=run.dataset_path, seed=run.seed),
-        audio=request.mels(stored),
+        options,
+        request.mels(stored),
         text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
     )

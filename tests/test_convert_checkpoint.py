@@ -16,7 +16,6 @@ import inference
 import train
 from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, OptionError
-from scripts import export_model
 from scripts.convert_checkpoint import main as convert
 from scripts.datasets.make_corpus import Speaker, make_corpus
 
@@ -175,20 +174,6 @@ def test_both_names_of_weight_norm_and_folded_weights_are_one(tmp_path: Path):
         assert all(torch.equal(value, again.networks[name][key]) for key, value in state.items())
 
 
-@pytest.mark.parametrize("layout", [foreign.fastpitch_1_1, foreign.tacotron2, foreign.waveglow, foreign.jasper])
-def test_half_precision_is_computed_with_in_float32(layout: Any, tmp_path: Path):
-    payload = layout()
-    for name in ("state_dict", "ema_state_dict"):
-        if name in payload:
-            payload[name] = {k: v.half() if v.is_floating_point() else v for k, v in payload[name].items()}
-    ours = load_checkpoint(converted(saved(tmp_path / "half.pt", payload)))
-    for states, name in ((ours.networks, "state_dict"), (ours.ema or {}, "ema_state_dict")):
-        for state in states.values():
-            floats = {key: value for key, value in payload[name].items() if value.is_floating_point()}
-            assert all(torch.equal(state[key], value.float()) for key, value in floats.items())
-            assert {state[key].dtype for key in floats} == {torch.float32}
-
-
 def test_missing_and_left_over_weights_are_named_and_refused_unless_partial(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -219,24 +204,6 @@ def test_missing_and_left_over_weights_are_named_and_refused_unless_partial(
     assert torch.equal(ours.ema["fastpitch"]["proj.weight"], payload["ema_state_dict"]["proj.weight"])
     again = load_checkpoint(converted(saved(tmp_path / "again.pt", payload), "--partial"))
     assert torch.equal(again.networks["fastpitch"]["proj.weight"], kept["proj.weight"])  # new weights are of a seed
-
-
-def test_weights_of_another_network_are_left_over_too(tmp_path: Path, capsys: pytest.CaptureFixture):
-    source = saved(tmp_path / "two.pt", foreign.waveglow() | {"teacher": {"layer.weight": torch.zeros(2)}})
-    with pytest.raises(CheckpointError, match="the model has no place for: teacher; --partial leaves them out"):
-        converted(source)
-    converted(source, "--partial")
-    assert "note: not taken over: teacher\n" in capsys.readouterr().out
-
-
-def test_training_state_that_cannot_be_read_is_left_out_of_a_partial_one(tmp_path: Path, capsys: pytest.CaptureFixture):
-    optimizer = {"state": {}, "param_groups": [{"params": [0]}]}
-    source = saved(tmp_path / "t.pt", foreign.tacotron2() | {"optimizer": optimizer})
-    message = r"optimizer state of 1 parameters, .*; --partial leaves the training state out"
-    with pytest.raises(CheckpointError, match=message):
-        converted(source)
-    assert load_checkpoint(converted(source, "--partial")).training is None
-    assert "note: the training state is left out (" in capsys.readouterr().out
 
 
 def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_path: Path):
@@ -271,14 +238,5 @@ def test_what_cannot_be_converted_is_one_line(tmp_path: Path):
         converted(source)
     with pytest.raises(CheckpointError, match=r"is in the toolkit's own format already"):
         converted(ours)
-    export_model.main([str(ours), "--format", "safetensors"])
-    with pytest.raises(CheckpointError, match=r"ours\.safetensors: is in the toolkit's own format already"):
-        converted(ours.with_suffix(".safetensors"))
     with pytest.raises(CheckpointError, match="a checkpoint of no known layout"):
         converted(saved(tmp_path / "x.pt", {"state_dict": {"a.weight": torch.zeros(1)}}))
-    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "script.pt")
-    with pytest.raises(CheckpointError, match=r"script\.pt: TorchScript files are written, not read; "):
-        converted(tmp_path / "script.pt")
-    (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(CheckpointError, match=r"expected a checkpoint of torch\.save"):
-        converted(tmp_path / "text.pt")

@@ -8,7 +8,6 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
@@ -23,7 +22,7 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from fastpitch.config import ModelConfig
-from scripts.datasets.download import fetch, unpack
+from scripts.datasets.download import bring_member, fetch
 from scripts.download_models import PUBLISHED, main as download_models
 
 
@@ -101,21 +100,24 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def test_archives_are_unpacked_within_their_folder_and_broken_ones_refused(tmp_path: Path):
-    archive = tmp_path / "corpus.tar.bz2"
+def test_a_folder_of_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path):
+    archive, output = tmp_path / "corpus.tar.bz2", tmp_path / "corpus"
     with tarfile.open(archive, "w:bz2") as tar:
         member = tarfile.TarInfo("LJSpeech-1.1/metadata.csv")
         member.size = 4
         tar.addfile(member, io.BytesIO(b"a|b\n"))
-    unpack(archive, tmp_path / "out")
-    assert (tmp_path / "out" / "LJSpeech-1.1" / "metadata.csv").read_text() == "a|b\n"
-    unpack(write_zip(tmp_path / "a.zip", {"deep/b.pt": b"b", "../b": b"b"}), tmp_path / "out")
-    assert (tmp_path / "out" / "deep" / "b.pt").read_bytes() == b"b"
-    assert not (tmp_path / "b").exists()
-    for path in (archive, tmp_path / "a.zip"):
+    with pytest.raises(InputError, match=r"corpus\.tar\.bz2: expected one recordings in it, found 0"):
+        bring_member(str(archive), output, member="recordings")
+    bring_member(archive.as_uri(), output, member="metadata.csv")
+    assert (output / "metadata.csv").read_text() == "a|b\n"
+    zipped = write_zip(tmp_path / "a.zip", {"recordings/b.wav": b"b", "../b": b"b"})
+    bring_member(str(zipped), tmp_path / "fsdd/recordings", member="recordings")
+    assert [path.name for path in (tmp_path / "fsdd").rglob("*")] == ["recordings", "b.wav"]
+    for path in (archive, zipped):
         path.write_bytes(path.read_bytes()[:40])
         with pytest.raises(InputError, match=rf"{path.name}: cannot be unpacked"):
-            unpack(path, tmp_path / "out")
+            bring_member(str(path), tmp_path / "broken", member="recordings")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "corpus", "corpus.tar.bz2", "fsdd"]
 
 
 @pytest.fixture
@@ -140,17 +142,9 @@ def test_a_model_is_copied_unpacked_verified_and_described(
     assert capsys.readouterr().out.splitlines() == [line]
     assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
     monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
+    voice.with_name("config.json").write_text("{}")
     assert download_models(["fastpitch", "-o", str(output)]) == 0
-    assert "voice.pt comes without a checksum" in capsys.readouterr().out
-    assert (output / "fastpitch" / "voice.pt").is_file()
-    beside = voice.with_name("voice.pt.sha256")
-    beside.write_text(f"{sha256(voice.read_bytes()).hexdigest()}  voice.pt\n")
-    assert download_models(["fastpitch", "-o", str(tmp_path / "a")]) == 0
-    assert "without a checksum" not in capsys.readouterr().out
-    beside.write_text("0" * 64 + "  voice.pt\n")
-    with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000"):
-        download_models(["fastpitch", "-o", str(tmp_path / "b")])
-    assert not (tmp_path / "b" / "fastpitch").exists()
+    assert {path.name for path in (output / "fastpitch").iterdir()} == {"v1", "voice.pt", "config.json"}
 
 
 @pytest.mark.parametrize(
@@ -201,9 +195,9 @@ def published(
     url, handler = server
     files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
     handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
-    ours = replace(PUBLISHED["fastpitch"], address=f"{url}/zip")
+    ours = PUBLISHED["fastpitch"]._replace(address=f"{url}/zip")
     monkeypatch.setitem(PUBLISHED, "fastpitch", ours)
-    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", replace(ours, model="HiFi-GAN"))
+    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", ours._replace(model="HiFi-GAN"))
     return handler
 
 

@@ -38,7 +38,6 @@ NOT_RUN = {  # words of examples -> why
     "scripts/benchmarks/gpu.sh": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "--cuda-graphs": "needs a GPU",
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
-    "benchmark.sh serving": "starts a server; tests/test_serve_load.py loads one",
     "benchmark.sh train": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
     "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
@@ -61,13 +60,9 @@ NETWORKS: dict[str, Sequence[str]] = {
 }
 ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-interval 9 --num-workers 0".split()
 TINY = {  # program -> options
-    "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4",
-    "scripts.benchmarks.extract": "--dataset-path my_voice --repeat 1 --num-workers 1",
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
-    "scripts.benchmarks.first_sound": "--repeats 1 --seconds 2",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
-    "scripts.benchmarks.vocoder": "--repeats 1",
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",

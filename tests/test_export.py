@@ -21,7 +21,6 @@ from common.checkpoints import load_for_inference, open_checkpoint
 from common.checkpoints.exported import METADATA_KEY
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from common.serving.arguments import load_models
 from common.synthesis import Controls, load_voice
 from common.text import TextFrontEnd
 from scripts import export_model
@@ -38,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_voice.save_voice(made / "voice.pt", model=VOICE)
     tiny_voice.save_vocoder(made / "vocoder.pt")
     for name in ("voice", "vocoder"):
-        for kind in SUFFIXES:
+        for kind in (*SUFFIXES, "torchscript"):  # whose difference from PyTorch the command measures
             export_model.main([str(made / f"{name}.pt"), "--format", kind])
     return made
 
@@ -104,20 +103,6 @@ def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path)
         )
 
 
-def test_an_onnx_vocoder_masks_nothing_and_speaks_utterances_of_one_length_in_one_turn(folder: Path):
-    graph = onnx.load(folder / "vocoder.onnx").graph
-    (loop,) = [node for node in graph.node if node.op_type == "Loop"]
-    turn = loop.attribute[0].g
-    assert sum(node.op_type == "Where" for node in (*graph.node, *turn.node)) == 1  # rows of a turn: all, or one
-    convolutions = [node for node in turn.node if node.op_type == "Conv"]
-    weights = {one.name for one in turn.initializer}
-    assert convolutions and {node.input[1] for node in convolutions} <= weights  # where onnxruntime looks for them
-    vocoder, mel = network(folder / "vocoder.onnx"), torch.randn(3, tiny_voice.AUDIO.n_mels, 9) - 5
-    expected = network(folder / "vocoder.pt")
-    for lengths in (None, torch.tensor([9, 9, 9]), torch.tensor([1, 9, 5]), torch.tensor([4, 4, 4])):
-        torch.testing.assert_close(vocoder.infer(mel, lengths), expected.infer(mel, lengths), atol=1e-6, rtol=0)
-
-
 @pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --energy-transform-amplify 1.5 --speaker bob"])
 def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):
@@ -133,24 +118,6 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
     np.testing.assert_allclose(sounds[0], sounds[1], atol=4e-5)
     logs = [json.loads(line[5:]) for line in (tmp_path / suffix / "nvlog_infer.json").read_text().splitlines()]
     assert any("hifigan_samples/s" in log.get("data", {}) for log in logs)
-
-
-def test_the_server_speaks_exported_files(folder: Path):
-    voices = []
-    for suffix in (".pt", ".onnx"):
-        words = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
-        voices.append(load_models(words).voice)
-    expected, made = (voice.speak("two words", pitch=1.1, speaker="bob").wave for voice in voices)
-    torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
-
-
-def test_an_exported_voice_streams_what_it_speaks(folder: Path):
-    paths = [folder / f"{name}.onnx" for name in ("voice", "vocoder")]
-    voice = load_voice(*paths, device="cpu")
-    text = "one word after the other, and then many more of them, until pieces are needed for all of it. " * 3
-    pieces = list(voice.stream(text))
-    assert len(pieces) > 2
-    torch.testing.assert_close(torch.cat(pieces), voice.speak(text).wave, atol=1e-5, rtol=0)
 
 
 def test_a_file_says_what_its_symbols_mels_and_pitch_are(folder: Path):
@@ -204,13 +171,6 @@ def test_a_voice_without_pitch_statistics_takes_normalized_pitch_and_those_that_
     torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
 
 
-def test_a_file_that_differs_from_pytorch_is_removed(folder: Path, tmp_path: Path):
-    target = tmp_path / "voice.onnx"
-    with pytest.raises(InputError, match=r"largest difference from PyTorch .*, above the tolerance 1e-12; removed"):
-        export_model.main([str(folder / "voice.pt"), "-o", str(target), "--tolerance", "1e-12"])
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A list of four mels."""
@@ -252,43 +212,25 @@ def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
     assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
 
 
-def test_a_quantized_file_beyond_the_mel_distance_is_removed(folder: Path, tmp_path: Path):
-    words = [str(folder / "voice.pt"), "--quantize", "int8", "-o", str(tmp_path / "a.onnx"), "--tolerance", "1e-6"]
-    with pytest.raises(InputError, match=r"mean mel distance from PyTorch .*, above the tolerance 1e-06; removed"):
-        export_model.main(words)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "name, options, message",
     [
+        ("voice", "--tolerance 1e-12", "largest difference from PyTorch .*, above the tolerance 1e-12; removed"),
+        ("voice", "--quantize int8 --tolerance 1e-6", "mean mel distance from PyTorch .*, above the tolerance 1e-06"),
         ("vocoder", "--quantize int8", "HiFi-GAN needs --calibration LIST"),
         ("voice", "--quantize int8 --format torchscript", "for --format onnx alone"),
     ],
 )
-def test_options_of_quantized_files_that_do_not_fit_are_refused(
+def test_a_file_that_differs_too_much_or_cannot_be_is_not_there(
     folder: Path, tmp_path: Path, name: str, options: str, message: str
 ):
-    with pytest.raises(OptionError, match=message):
-        export_model.main([str(folder / f"{name}.pt"), *options.split(), "-o", str(tmp_path / "a")])
+    with pytest.raises(InputError, match=message):
+        export_model.main([str(folder / f"{name}.pt"), *options.split(), "-o", str(tmp_path / "a.onnx")])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_existing_file_is_left_alone(folder: Path):
     before = (folder / "voice.onnx").read_bytes()
     with pytest.raises(OptionError, match="exists already"):
         export_model.main([str(folder / "voice.pt")])
     assert (folder / "voice.onnx").read_bytes() == before
-
-
-@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
-def test_options_that_an_exported_file_cannot_follow_are_refused(
-    folder: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("CPU_BFLOAT16", "true")
-    words = ["--fastpitch", str(folder / "voice.onnx"), "--text", "a", "-o", str(tmp_path)]
-    with pytest.raises(OptionError, match=rf"{option}: .*voice\.onnx .*leave it out"):
-        inference.main([*words, option])
 
 
 def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
@@ -297,20 +239,6 @@ def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
         (tmp_path / "cut").write_bytes(content[: len(content) // 2])
         with pytest.raises(CheckpointError, match="cut: "):
             network(tmp_path / "cut")
-
-
-def test_a_safetensors_file_whose_first_byte_is_that_of_onnx_files_is_read(folder: Path, tmp_path: Path):
-    content = (folder / "voice.safetensors").read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    n_spaces = (8 - size) % 256  # which may follow a header
-    path = tmp_path / "voice"
-    path.write_bytes(
-        (size + n_spaces).to_bytes(8, "little") + content[8 : 8 + size] + b" " * n_spaces + content[8 + size :]
-    )
-    assert path.read_bytes()[0] == 8
-    tokens, lengths = batch()
-    expected, made = (network(one).infer(tokens, lengths).mel for one in (folder / "voice.safetensors", path))
-    assert torch.equal(made, expected)
 
 
 WITHOUT_TORCH = """
@@ -326,18 +254,11 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 SPEAKER = ROOT / "scripts/demos/onnx_speaker.py"
 
 
-@pytest.mark.parametrize(
-    "own, options",
-    [
-        ("", ""),
-        ("--pace 1.5 --pitch-shift 25 --speaker bob", "--pace 1.5 --pitch-transform-shift 25 --speaker bob"),
-        ("--energy-shift 0.5 --speaker bob", "--energy-transform-shift 0.5 --speaker bob"),
-    ],
-)
+@pytest.mark.parametrize("own, options", [("", ""), ("--pace 1.5 --speaker 1", "--pace 1.5 --speaker bob")])
 def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, tmp_path: Path, own: str, options: str):
     text = "hello, {W ER1 L D} again!"
     models = [str(folder / "voice.onnx"), str(folder / "vocoder.onnx")]
-    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav"), "--threads", "1"]
+    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav")]
     run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     checkpoints = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt")]
@@ -355,5 +276,4 @@ def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp
 
     voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
     assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
-    assert "speaker 'eve': expected one of ann, bob" in error_of(voice, vocoder, "a", "--speaker", "eve")
     assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")

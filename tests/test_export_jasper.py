@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, sung_run: Path) -> Path:
     """A Jasper that knows three words, as checkpoint and in every format."""
     made = tmp_path_factory.mktemp("jasper")
     (made / "Jasper.pt").write_bytes((sung_run / "Jasper_checkpoint_40.pt").read_bytes())
-    for kind in SUFFIXES:
+    for kind in (*SUFFIXES, "torchscript"):  # whose difference from PyTorch the command measures
         export_model.main([str(made / "Jasper.pt"), "--format", kind])
     return made
 
@@ -75,17 +75,6 @@ def test_inference_transcribes_with_every_format_as_with_the_checkpoint(
             torch.testing.assert_close(one, expected, atol=2e-5, rtol=0)
 
 
-@pytest.mark.parametrize("kind", SUFFIXES)
-def test_a_recognizer_is_loaded_from_a_file_of_any_format(folder: Path, sung_run: Path, kind: str):
-    recognizer = load_recognizer(str(folder / f"Jasper{SUFFIXES[kind]}"), device="cpu")
-    (heard,) = recognizer.transcribe(str(sung_run / "corpus/1.wav"))
-    assert heard.text == "re"
-    waves = [0.1 * torch.randn(5000, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2)]
-    expected = load_recognizer(folder / "Jasper.pt", device="cpu").transcribe(waves)
-    assert recognizer.transcribe(waves) == expected
-    assert recognizer.normalize("Do, Mi!") == "do mi"
-
-
 def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
     folder: Path, sung_run: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -94,15 +83,6 @@ def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
     assert heard.text == "mi"
     with pytest.raises(OptionError, match=r"Jasper\.onnx: ONNX files are run on the CPU; leave out --cuda, or give"):
         inference.main(["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--cuda"])
-
-
-def test_a_yaml_file_is_compared_with_what_an_exported_file_says(folder: Path, sung_run: Path, tmp_path: Path):
-    words = ["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--quiet"]
-    config = sung_run / "corpus/config.yaml"
-    assert inference.main([*words, "--model-config", str(config)]) == 0
-    (tmp_path / "other.yaml").write_text(config.read_text().replace("kernel_size: [7]", "kernel_size: [9]"))
-    with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: .*kernel_size"):
-        inference.main([*words, "--model-config", str(tmp_path / "other.yaml")])
 
 
 def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Path, sung_run: Path, tmp_path: Path):

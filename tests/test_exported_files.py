@@ -1,34 +1,24 @@
-"""Exported files: TorchScript is written and not read; ONNX of strangers gives what it should or is one line."""
+"""Exported files: TorchScript is written and not read; ONNX of strangers is one line."""
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import soundfile
-import tiny_jasper
-import tiny_tacotron2
-import tiny_vocoder
 import tiny_voice
-import tiny_waveglow
 import torch
 from onnx import TensorProto, helper
 from onnx_changes import node, with_output
 
 import inference
-from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner
-from common.checkpoints.exporting import largest_difference
-from common.config import TextConfig, to_plain
+from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
+from common.config import TextConfig
 from common.errors import CheckpointError, InputError
-from common.text import TextFrontEnd
-from hifigan.model import build_networks
-from jasper.model import Jasper
 from scripts import export_model, inspect_checkpoint
-from waveglow.model import WaveGlow
 
 CPU = torch.device("cpu")
 PHONES = TextConfig(input_type="pf", symbol_set="", cleaners=(), speakers=("ann", "bob"))
@@ -38,7 +28,7 @@ PHONES = TextConfig(input_type="pf", symbol_set="", cleaners=(), speakers=("ann"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A voice and a vocoder in ONNX, and a list of a mel."""
     made = tmp_path_factory.mktemp("exported")
-    save_voice(made / "voice.pt")
+    tiny_voice.save_voice(made / "voice.pt", model=tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT))))
     tiny_voice.save_vocoder(made / "vocoder.pt")
     for name in ("voice", "vocoder"):
         export_model.main([str(made / f"{name}.pt")])
@@ -54,74 +44,11 @@ def vocode(folder: Path, vocoder: Path, output: Path) -> np.ndarray:
     return soundfile.read(output / "a.wav")[0]
 
 
-def save_voice(path: Path) -> None:
-    tiny_voice.save_voice(path, model=tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT))))
-
-
-def save_voice_of_vectors(path: Path) -> None:
-    text = replace(PHONES, phone_features=("a 1 0", "b 0 1"))
-    model = replace(
-        tiny_voice.MODEL,
-        symbol_type="pf",
-        n_symbols=TextFrontEnd(text).n_symbols,
-        pitch_statistics_per_speaker=True,
-        mask_convolutions=False,
-        energy_conditioning=False,
-        learned_alignment=True,
-        in_fft_n_heads=2,
-    )
-    tiny_voice.save_voice(path, text=text, model=model)
-
-
-def save_jasper(path: Path) -> None:
-    config = replace(tiny_jasper.SMALL, activation="selu")
-    networks = {"jasper": Jasper(config).state_dict()}
-    save_checkpoint(path, Checkpoint("Jasper", to_plain(config), config.features.audio, None, networks))
-
-
-def save_waveglow(path: Path) -> None:
-    audio = tiny_waveglow.TINY_AUDIO
-    network = tiny_waveglow.lively(WaveGlow(tiny_waveglow.SMALL, hop_length=audio.hop_length))
-    networks = {"waveglow": network.state_dict()}
-    save_checkpoint(path, Checkpoint("WaveGlow", to_plain(tiny_waveglow.SMALL), audio, None, networks))
-
-
-def save_hifigan_of_pairs(path: Path) -> None:
-    config = replace(tiny_vocoder.TINY, resblock="1", resblock_dilation_sizes=((1, 3, 5),))
-    audio = tiny_vocoder.ALIGNED
-    network = build_networks(config, audio, None, inference=True)["generator"]
-    save_checkpoint(path, Checkpoint("HiFi-GAN", to_plain(config), audio, None, {"generator": network.state_dict()}))
-
-
-def save_tacotron2(path: Path) -> None:
-    n_symbols = TextFrontEnd(TextConfig()).n_symbols
-    tiny_tacotron2.save_voice(path, tiny_tacotron2.speaking_network(seed=12, n_symbols=n_symbols))
-
-
-MODELS = [save_voice, save_voice_of_vectors, save_hifigan_of_pairs, save_jasper, save_waveglow, save_tacotron2]
-
-
-@pytest.mark.parametrize("save", MODELS)
-def test_torchscript_computes_what_the_network_does(tmp_path: Path, save: Callable[[Path], None]):
-    torch.manual_seed(0)
-    save(tmp_path / "a.pt")
-    export_model.main([str(tmp_path / "a.pt"), "--format", "torchscript"])
-    checkpoint = open_checkpoint(tmp_path / "a.pt")
-    parts = checkpoint.spec.exports(*load_for_inference(checkpoint, device=CPU), checkpoint.checkpoint.audio).parts
-    for part in parts:
-        path = tmp_path / (f"a.{part.name}.ts" if part.name else "a.ts")
-        extra = {ARCHIVE_ENTRY: ""}
-        torch.jit.load(path, _extra_files=extra)
-        said = json.loads(extra[ARCHIVE_ENTRY])
-        assert (said["model"], said["part"]) == (checkpoint.spec.name, part.name)
-        graph = ModuleRunner(torch.jit.load(path), list(part.outputs))
-        assert largest_difference(graph, part) < 1e-5
-        made = graph(dict(zip(part.inputs, part.examples(2, 17, torch.Generator().manual_seed(2)))))
-        assert list(made) == list(part.outputs)
-
-
 def test_a_torchscript_file_is_written_and_not_read(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     export_model.main([str(folder / "vocoder.pt"), "--format", "torchscript", "-o", str(tmp_path / "a.pt")])
+    extra = {ARCHIVE_ENTRY: ""}
+    torch.jit.load(tmp_path / "a.pt", _extra_files=extra)
+    assert json.loads(extra[ARCHIVE_ENTRY])["model"] == "HiFi-GAN"
     monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("loaded"))
     line = r"a\.pt: TorchScript files are written, not read; give the checkpoint that it was made of$"
     with pytest.raises(CheckpointError, match=line):
@@ -139,6 +66,9 @@ def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, ca
     assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it
 
 
+@pytest.mark.skipif(
+    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24), reason="older ones open files anywhere"
+)
 def test_onnx_of_other_programs_opens_no_file_outside_its_folder(tmp_path: Path):
     weights = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
@@ -170,11 +100,7 @@ def redescribed(source: Path, path: Path, **changed) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"version": 2}, "export version 2, expected 1; a newer toolkit reads it"),
-        ({"outputs": {"mel": ["batch"]}}, "its inputs and outputs are not those of FastPitch here; export the"),
-    ],
+    ("changed", "message"), [({"version": 2}, "export version 2, expected 1; a newer toolkit reads it")]
 )
 def test_a_file_of_another_version_is_one_line(folder: Path, tmp_path: Path, changed: dict, message: str):
     redescribed(folder / "voice.onnx", tmp_path / "a.onnx", **changed)

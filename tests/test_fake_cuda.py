@@ -29,13 +29,9 @@ from fastpitch.aligner import padded_priors
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
-from harmonic.loss_function import HarmonicObjective
-from hifigan.loss_function import HifiganObjective
 from jasper import augmentation
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.loss_function import JasperObjective
-from tacotron2.loss_function import Tacotron2Objective
-from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import build_networks as build_waveglow
 
 __all__ = ["gpu"]
@@ -93,26 +89,26 @@ def _fastpitch_case(name: str, **options: Any) -> Case:
 def _tacotron2() -> tuple[Networks, Objective, Batch]:
     network = tiny_tacotron2.tiny_network(postnet_n_convolutions=2, encoder_n_convolutions=1)
     batch = tiny_tacotron2.tiny_batch([(3, 1), (4, 2)], config=network.config)
-    return {"tacotron2": network}, Tacotron2Objective(guided_attention_weight=1.0), batch
+    return {"tacotron2": network}, tiny_tacotron2.tacotron2_objective(guided_attention_weight=1.0), batch
 
 
 def _hifigan() -> tuple[Networks, Objective, Batch]:
     config = replace(tiny_vocoder.TINY, mpd_periods=(2,), resblock="1")
     networks = tiny_vocoder.tiny_networks(config=config)
-    return networks, HifiganObjective(tiny_vocoder.ALIGNED), tiny_vocoder.segments(2)
+    return networks, tiny_vocoder.hifigan_objective(), tiny_vocoder.segments(2)
 
 
 def _waveglow() -> tuple[Networks, Objective, Batch]:
     config = replace(tiny_waveglow.SMALL, n_flows=3, wn_layers=2)
     networks = build_waveglow(config, tiny_waveglow.TINY_AUDIO, None)
-    return networks, WaveGlowObjective(tiny_waveglow.TINY_AUDIO), tiny_waveglow.segments(2)
+    return networks, tiny_waveglow.OBJECTIVE, tiny_waveglow.segments(2)
 
 
 def _harmonic() -> tuple[Networks, Objective, Batch]:
     audio = AudioConfig(n_mels=6, hop_length=16, filter_length=64, win_length=64)
     network = tiny_harmonic.small_network(audio)
     batch = tiny_harmonic.parts(2, audio)
-    return {"harmonic": network}, HarmonicObjective(audio), batch
+    return {"harmonic": network}, tiny_harmonic.harmonic_objective(audio), batch
 
 
 def _jasper() -> tuple[Networks, Objective, Batch]:

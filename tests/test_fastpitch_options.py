@@ -13,10 +13,9 @@ from common.audio import PitchStatistics
 from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.files import write_json
 from common.options import add_options, read_options
-from common.registry import available_models, get_model
 from common.synthesis import Controls
 from common.training import TrainingSetup
 from fastpitch.config import ModelConfig
@@ -154,12 +153,6 @@ def test_pitch_transforms_apply_in_order_to_valid_tokens(transform: PitchTransfo
     assert transformed(transform) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("transform", [PitchTransform(shift=10.0), PitchTransform(custom=pitch_transform_custom)])
-def test_a_transform_in_hertz_needs_the_models_statistics(transform: PitchTransform):
-    with pytest.raises(InputError, match=r"holds no pitch statistics.*--pitch-mean-std-file"):
-        transformed(transform, std=torch.tensor(0.0))
-
-
 def test_other_transforms_need_no_statistics():
     assert transformed(PitchTransform(invert=True, amplify=2.0), std=torch.tensor(0.0)) == [-2.0, 1.0, 0.0, -4.0]
 
@@ -194,8 +187,6 @@ def test_transforms_that_cannot_be_applied_are_refused():
             speaking(*option)
     with pytest.raises(InputError, match=r"^voice\.pt: predicts no energy to transform; .* without --energy-cond"):
         speaking("--energy-transform-flatten")
-    with pytest.raises(OptionError, match="--pitch-transform-custom is applied alone; leave out --pitch-transform-amp"):
-        speaking("--pitch-transform-custom", "--pitch-transform-amplify", "0")
 
 
 def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path):
@@ -216,10 +207,7 @@ def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path)
     ("content", "message"),
     [
         (None, "{path}: no such file"),
-        ("def pitch_transform_custom(:\n", "{path}:1: not valid Python: invalid syntax"),
-        ("\nimport absent_module\n", "{path}:2: it raised ModuleNotFoundError: No module named 'absent_module'"),
         ("pitch_transform = abs\n", "{path}: no function {name}; an example is in fastpitch/custom_"),
-        ("{head}1 / 0\n", "{path}:2: {name} raised ZeroDivisionError: division by zero"),
         ("{head}return p[:, 1:]\n", "{path}: {name} returned a Tensor (2, 2) of float32, expected finite values in a"),
         ("{head}return p.tolist()\n", "{path}: {name} returned [[250.0, 175.0, 200.0], [300.0, 650.0, 650.0]], exp"),
         ("{head}return p.log() * 1e400\n", "{path}: {name} returned a Tensor (2, 3) of float32, expected finite"),
@@ -235,34 +223,10 @@ def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path:
     assert str(caught.value).startswith(message.format(path=path, name=name)) and "\n" not in str(caught.value)
 
 
-def test_only_models_that_are_here_can_be_chosen():
-    assert "FastPitch" in available_models()
-    with pytest.raises(OptionError, match=r"^model 'FastSpeech': expected one of FastPitch"):
-        get_model("FastSpeech")
-    assert get_model("FastPitch").config is ModelConfig
-
-
 def stored(network: FastPitch, **changes) -> Checkpoint:
     weights = {"fastpitch": network.state_dict()}
     values = {"model": "FastPitch", "config": to_plain(TINY), "audio": AudioConfig(), "text": TextConfig()}
     return Checkpoint(**(values | {"networks": weights} | changes))
-
-
-def test_a_checkpoints_networks_are_loaded_ready_to_infer():
-    network = FastPitch(TINY)
-    networks, config = load_networks(stored(network), device=torch.device("cpu"))
-    assert config == TINY
-    assert not networks["fastpitch"].training
-    for key, value in network.state_dict().items():
-        assert torch.equal(networks["fastpitch"].state_dict()[key], value)
-
-
-def test_ema_weights_are_taken_when_asked_for():
-    network, average = FastPitch(TINY), FastPitch(TINY)
-    checkpoint = stored(network, ema={"fastpitch": average.state_dict()})
-    networks, _ = load_networks(checkpoint, ema=True, device=torch.device("cpu"))
-    assert torch.equal(networks["fastpitch"].proj.weight, average.proj.weight)
-    assert not torch.equal(network.proj.weight, average.proj.weight)
 
 
 def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refused():
@@ -272,7 +236,7 @@ def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refus
     with pytest.raises(InputError, match=r"^voice\.pt: energy: unknown key"):
         load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
     wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
-    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight is \(8, 8, 3\), expected \(16, 8, 3\).*more$"):
+    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight: .*\[8, 8, 3\].*\[16, 8, 3\]"):
         load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
 
 

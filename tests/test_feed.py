@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus
-from tiny_vocoder import make_recordings, train_options
+from tiny_vocoder import hifigan_objective, make_recordings, train_options
 from torch import Tensor
 from training_setup import set_up
 
 from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
-from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
+from common.data import GlobalBatchSampler, build_loader, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.registry import get_model
@@ -27,7 +27,6 @@ from common.torch_file import load_tensor
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
 from hifigan.data_function import HifiganDataset
-from hifigan.loss_function import HifiganObjective
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
@@ -82,14 +81,6 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     assert not harmed.exists()
 
 
-def test_rows_of_any_shape_are_padded_at_their_ends():
-    rows = [torch.ones(2, 3), torch.ones(4, 1), torch.ones(1, 5)]
-    batch = pad_rows(rows)
-    assert batch.shape == (3, 4, 5) and batch.sum() == sum(row.numel() for row in rows)
-    for padded, row in zip(batch, rows):
-        assert torch.equal(padded[: row.size(0), : row.size(1)], row)
-
-
 def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
     folder = make_corpus(tmp_path / "corpus", count=12)
     entries = read_list(folder, folder / "train.txt", learned_alignment=False)
@@ -126,9 +117,9 @@ def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp
     generator = torch.Generator().manual_seed(1234)
     assert figures["n_frames"] == int(torch.randint(150, 861, (8,), generator=generator).sum())
     assert "|loaders|" in out and "|training process|" in out
-    per_second = figures["n_frames"] / figures["loaders"]
-    assert figures["per_worker_second"] == pytest.approx(per_second)
-    assert figures["on_cores"] == pytest.approx(min(per_second, figures["n_frames"] / figures["training_process"]))
+    assert min(figures["seconds"], figures["loaders"], figures["training_process"]) > 0
+    slower = max(figures["loaders"], figures["training_process"])
+    assert figures["on_cores"] == pytest.approx(figures["n_frames"] / slower)
     assert f"with 2 cores: {figures['on_cores']:,.0f} frames/s" in out
 
 
@@ -154,7 +145,7 @@ def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes
     batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
     assert batch.mels is None, "waves alone are loaded"
     expected = MelExtractor(replace(audio, peak=None))(batch.audio)
-    spy, objective = Spy(), HifiganObjective(audio)
+    spy, objective = Spy(), hifigan_objective(audio)
     with pytest.raises(GivenError):
         objective.numerators("discriminator", {"generator": spy}, batch)
     assert torch.equal(spy.given, expected)

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_vocoder import ALIGNED, TINY, cut, make_recordings, segments, train_options as vocoder_options, vocoder_engine
+from tiny_vocoder import (
+    ALIGNED,
+    TINY,
+    cut,
+    hifigan_objective,
+    make_recordings,
+    segments,
+    train_options as vocoder_options,
+    vocoder_engine,
+)
 from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference
@@ -18,7 +27,6 @@ from common.synthesis import Controls
 from common.training import Networks
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
-from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_vocoder
 
 pytestmark = [
@@ -132,7 +140,7 @@ def test_a_vocoders_updates_on_the_gpu_equal_those_on_the_cpu(concat_fwd: bool):
     def steps(device: torch.device) -> list[dict[str, float]]:
         torch.manual_seed(0)
         networks = {name: network.to(device) for name, network in build_vocoder(TINY, ALIGNED, None).items()}
-        objective = HifiganObjective(ALIGNED, concat_fwd=concat_fwd)
+        objective = hifigan_objective(concat_fwd=concat_fwd)
         engine = vocoder_engine(networks, objective, ranks=Ranks(device=device))
         batches = [[batch.to(device) for batch in cut(segments(8, seed=seed), (4, 4))] for seed in range(3)]
         return [engine.step(batch, epoch=1).terms for batch in batches]

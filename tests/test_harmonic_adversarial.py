@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_harmonic import AUDIO, parts, small_network
+from tiny_harmonic import AUDIO, harmonic_objective, parts, small_network
 from tiny_models import HARMONIC, TRAININGS, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, vocoder_engine
 
 from common.checkpoints import load_checkpoint
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError
 from common.nn import build_discriminators
 from common.training import Networks
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
-from harmonic.loss_function import HarmonicObjective
 
 ADVERSARIAL = TRAININGS[-1]
 SWITCH = ["--adversarial", *TINY_DISCRIMINATORS]
@@ -25,11 +24,11 @@ def networks() -> Networks:
 
 
 def test_the_losses_are_hifigans_and_weigh_against_the_mel_loss_as_there():
-    objective, made = HarmonicObjective(AUDIO, adversarial=True), networks()
+    objective, made = harmonic_objective(adversarial=True), networks()
     batch = parts(2, AUDIO)
     with torch.no_grad():
         sums = {phase: objective.numerators(phase, made, batch) for phase in ("discriminator", "harmonic")}
-        alone = HarmonicObjective(AUDIO).numerators("harmonic", made, batch)
+        alone = harmonic_objective().numerators("harmonic", made, batch)
         real, generated = (wave[:2].unsqueeze(1) for wave in objective.make_sounds(made, batch))
         outputs = [[made[name](wave) for wave in (real, generated)] for name in ("mpd", "msd")]
     pairs = [pair for both in outputs for pair in zip(*(output.scores for output in both), strict=True)]
@@ -50,7 +49,7 @@ def test_the_losses_are_hifigans_and_weigh_against_the_mel_loss_as_there():
 
 def test_each_phase_moves_its_own_networks_alone():
     made, batch = networks(), parts(2, AUDIO)
-    engine = vocoder_engine(made, HarmonicObjective(AUDIO, adversarial=True))
+    engine = vocoder_engine(made, harmonic_objective(adversarial=True))
     last, moved = {}, {}
 
     def note(moment: str) -> None:
@@ -71,7 +70,7 @@ def test_each_phase_moves_its_own_networks_alone():
 
 
 def test_the_discriminators_teach_the_filter_and_not_the_pitch_network():
-    made, objective = networks(), HarmonicObjective(AUDIO, adversarial=True)
+    made, objective = networks(), harmonic_objective(adversarial=True)
     sums = objective.numerators("harmonic", made, parts(2, AUDIO))
     (sums["adversarial_loss"] + sums["feature_loss"]).backward()
     assert all(parameter.grad is None for parameter in made["harmonic"].pitch.parameters())
@@ -110,8 +109,3 @@ def test_a_new_training_takes_the_vocoders_weights_and_new_discriminators(corpor
     theirs, ours = load_checkpoint(source), load_checkpoint(HARMONIC.checkpoint(tmp_path / "both", 1))
     for key, value in theirs.ema["harmonic"].items():
         torch.testing.assert_close(ours.networks["harmonic"][key], value, atol=1e-6, rtol=0)
-
-
-def test_widths_of_discriminators_that_do_not_fit_are_refused(corpora: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--msd-channels has 1 values and --msd-groups 7"):
-        HARMONIC.train(corpora, tmp_path, "--adversarial", "--msd-channels", "8")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
-from tiny_harmonic import AUDIO, options, small_network, voice_of
+from tiny_harmonic import AUDIO, harmonic_objective, options, small_network, voice_of
 from tiny_models import logged, without_samples
 from tiny_vocoder import make_recordings
 from torch import Tensor
@@ -16,7 +16,7 @@ from common.audio import AT_FRAMES, load_wav
 from common.audio.pitch import pitch_by
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
-from harmonic.loss_function import HarmonicObjective, magnitudes, stft_distance
+from harmonic.loss_function import magnitudes, stft_distance
 from harmonic.training_setup import cosine_schedule
 
 RATE = 22050  # Hz
@@ -72,9 +72,9 @@ def test_validation_reads_complete_recordings_with_their_pitch(dataset: Harmonic
     assert item.pitch[5:-5].diff().min() > 0 and item.voicing[5:-5].all()
     batch = dataset.collate([dataset[0], dataset[1]])
     assert batch.audio.shape == (2, 2 * RATE) and batch.n_samples == (2 * RATE, RATE // 8)
-    terms = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, batch)
-    alone = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, dataset.collate([dataset[1]]))
-    both = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, dataset.collate([dataset[0]]))
+    terms = harmonic_objective().evaluate({"harmonic": small_network()}, batch)
+    alone = harmonic_objective().evaluate({"harmonic": small_network()}, dataset.collate([dataset[1]]))
+    both = harmonic_objective().evaluate({"harmonic": small_network()}, dataset.collate([dataset[0]]))
     for name, term in terms.items():
         torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
         assert float(term.count) == float(alone[name].count + both[name].count)
@@ -99,7 +99,7 @@ def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_e
 def test_noise_of_a_recordings_strength_costs_less_than_weaker_noise():
     generator = torch.Generator().manual_seed(0)
     recorded, first, second = 0.1 * torch.randn(3, 8, 8192, generator=generator)
-    objective = HarmonicObjective(AUDIO)
+    objective = harmonic_objective()
     losses = [objective.sound_sums(recorded, gain * first, gain * second) for gain in (0.7, 0.9, 1.0, 1.1)]
     costs = [float(sum(weight * one[name] for name, weight in SOUND_WEIGHTS.items())) for one in losses]
     assert costs[0] > costs[1] and costs[2] < costs[3]
@@ -115,7 +115,7 @@ def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
     (tmp_path / "list.txt").write_text("wavs/silence.wav\n")
     dataset = HarmonicDataset(options(tmp_path), tmp_path / "list.txt", audio=AUDIO)
     network = small_network()
-    batch, objective = dataset.collate([dataset.draw(0, epoch=1)]), HarmonicObjective(AUDIO)
+    batch, objective = dataset.collate([dataset.draw(0, epoch=1)]), harmonic_objective()
     sums = objective.numerators("harmonic", {"harmonic": network}, batch)
     sum(sums[name] for name in objective.weights("harmonic", epoch=1)).backward()
     assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
@@ -124,7 +124,7 @@ def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
 def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
     network = small_network()
     batch = dataset.collate([dataset.draw(0, epoch=1)])
-    sums = HarmonicObjective(AUDIO).numerators("harmonic", {"harmonic": network}, batch)
+    sums = harmonic_objective().numerators("harmonic", {"harmonic": network}, batch)
     (sums["stft_loss"] + sums["mel_loss"]).backward(retain_graph=True)
     assert all(parameter.grad is None for parameter in network.pitch.parameters())
     assert all(parameter.grad.abs().max() > 0 for parameter in network.filter.parameters())

@@ -10,7 +10,7 @@ import torch
 from golden_files import group, read_case, read_golden, series
 from hifigan_goldens import formula_weights, generator_case
 from safetensors.torch import load_file
-from tiny_vocoder import ALIGNED, cut, segments, tiny_networks, vocoder_engine
+from tiny_vocoder import ALIGNED, DEFAULTS, cut, hifigan_objective, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
 
 from common.nn.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, SpectralNormConv1d
@@ -184,7 +184,7 @@ def count_calls(module: nn.Module) -> list[int]:
 
 
 def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_nothing():
-    kept, forgotten = (trained(kind(ALIGNED), (4, 4)) for kind in (HifiganObjective, Forgetful))
+    kept, forgotten = (trained(kind(DEFAULTS, ALIGNED), (4, 4)) for kind in (HifiganObjective, Forgetful))
     assert kept[1] == forgotten[1]
     assert all(torch.equal(value, forgotten[0][key]) for key, value in kept[0].items())
     for sizes, passes in (((8,), 1), ((4, 4), 3), ((2, 4, 2), 5)):  # two phases' passes, less the one that is kept
@@ -195,7 +195,7 @@ def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_no
 
 
 def test_discriminators_can_score_both_sounds_in_one_pass():
-    apart, together = (trained(HifiganObjective(ALIGNED, concat_fwd=concat), (8,)) for concat in (False, True))
+    apart, together = (trained(hifigan_objective(concat_fwd=concat), (8,)) for concat in (False, True))
     for ours, theirs in zip(apart[1], together[1]):
         assert ours == pytest.approx(theirs, rel=1e-4)
     for key, value in apart[0].items():
@@ -205,8 +205,8 @@ def test_discriminators_can_score_both_sounds_in_one_pass():
 @pytest.mark.parametrize("sizes", [(4, 4), (1, 5, 2)])
 @pytest.mark.parametrize("concat_fwd", [False, True])
 def test_an_update_does_not_depend_on_how_the_batch_is_cut(sizes: tuple[int, ...], concat_fwd: bool):
-    whole = trained(HifiganObjective(ALIGNED), (8,))
-    pieces = trained(HifiganObjective(ALIGNED, concat_fwd=concat_fwd), sizes)
+    whole = trained(hifigan_objective(), (8,))
+    pieces = trained(hifigan_objective(concat_fwd=concat_fwd), sizes)
     for ours, theirs in zip(whole[1], pieces[1]):
         assert ours == pytest.approx(theirs, rel=1e-4)
     for key, value in whole[0].items():
@@ -241,8 +241,8 @@ def test_the_engine_computes_grouped_convolutions_in_float32_where_asked(in_amp:
     result = engine.step([segments(4)], epoch=1)
     assert not result.skipped
     assert kinds == {True: {torch.bfloat16 if in_amp else torch.float32}, False: {torch.bfloat16}}
-    full = trained(HifiganObjective(ALIGNED), (8,), steps=1)[1][0]
-    half = trained(HifiganObjective(ALIGNED), (8,), steps=1, amp_dtype=torch.bfloat16)[1][0]
+    full = trained(hifigan_objective(), (8,), steps=1)[1][0]
+    half = trained(hifigan_objective(), (8,), steps=1, amp_dtype=torch.bfloat16)[1][0]
     assert half == pytest.approx(full, rel=0.03)
     assert half != full
 
@@ -252,7 +252,7 @@ def test_the_mel_loss_covers_the_full_band_by_default():
     above = torch.fft.rfft(torch.randn(8192, generator=torch.Generator().manual_seed(0)))
     above[: int(9000 / 22050 * 8192)] = 0  # only above 9 kHz
     wave = (hiss.audio + 0.3 * torch.fft.irfft(above)).clamp(-1, 1)
-    mels = {fmax: HifiganObjective(ALIGNED, fmax_loss=fmax)._loss_mel for fmax in (None, 8000.0)}
+    mels = {fmax: hifigan_objective(mel_fmax_loss=fmax)._loss_mel for fmax in (None, 8000.0)}
     change = {fmax: (extract(wave) - extract(hiss.audio)).abs().mean().item() for fmax, extract in mels.items()}
     assert change[None] > 5 * change[8000.0]
 
@@ -277,7 +277,7 @@ def test_validation_takes_complete_recordings_and_does_not_depend_on_batches():
     engine = vocoder_engine(networks)
     alone, batches = engine.evaluate(whole_recordings()), whole_recordings()
     assert engine.evaluate([joined(batches)]) == pytest.approx(alone, rel=1e-5)
-    extractor = HifiganObjective(ALIGNED)._loss_mel
+    extractor = hifigan_objective()._loss_mel
     errors, frames = 0.0, 0
     with torch.inference_mode():
         for batch in batches:  # the loss of the paper, written plainly for one recording after the other
@@ -288,7 +288,7 @@ def test_validation_takes_complete_recordings_and_does_not_depend_on_batches():
 
 
 def test_examples_hold_both_sounds_and_both_mels_without_padding():
-    networks, objective = tiny_networks(), HifiganObjective(ALIGNED)
+    networks, objective = tiny_networks(), hifigan_objective()
     with torch.inference_mode():
         examples = objective.examples(networks, joined(whole_recordings()))
     assert [example.name for example in examples] == ["u0", "u1"]

@@ -73,11 +73,8 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure"),
-        (["--save-mels", "--repeats", "2"], "--save-mels needs --output"),
-        (["-o", "x", "--no-audio"], "needs --save-mels or --plots"),
-        (["-o", "x", "--torchscript", "--compile"], "--torchscript and --compile both compile the networks"),
-        (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
+        ([], "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark"),
+        (["-o", "x", "--no-audio"], "nothing would be kept"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):
@@ -95,8 +92,8 @@ def test_sound_that_its_format_cannot_hold_is_refused_before_anything_is_spoken(
 @pytest.mark.parametrize(
     "option",
     [
-        *("--pace 2", "--torchscript", "--compile", "--speaker 1", "--pitch-transform-flatten", "--ema", "--ouput x"),
-        *("--p-arpabet 1", "--denoising-strength 0.1", "--accept-audio-differences peak", "--vocoder-pitch voice"),
+        *("--pace 2", "--compile", "--speaker 1", "--ema", "--ouput x"),
+        *("--denoising-strength 0.1", "--accept-audio-differences peak", "--vocoder-pitch voice"),
     ],
 )
 def test_an_option_without_meaning_for_mels_and_griffin_lim_does_not_exist(tmp_path, option, capsys):
@@ -114,14 +111,10 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     assert f"{other}: a checkpoint of HiFi-GAN, expected one of FastPitch" in message
     options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice)
     assert f"{voice}: no EMA weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
-    for transform in (["--pitch-transform-shift", "10"], ["--pitch-transform-custom"]):
-        assert "no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file" in refused(
-            InputError, *options, *transform
-        )
-    assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")
-    assert "symbol set arpabet" in refused(
-        CheckpointError, *options, "--input-type", "phone", "--symbol-set", "arpabet"
+    assert "no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file" in refused(
+        InputError, *options, "--pitch-transform-shift", "10"
     )
+    assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")
 
 
 def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice):
@@ -130,7 +123,6 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
     for content, message in {
         "mel\toutput\na.pt\ta.wav\n": f"{phrases}:2: no text column",
         "text\tspeaker\nGo on.\t0\nGo on.\tbob\n": f"{phrases}:3: speaker 'bob', expected a number from 0 to 0",
-        "text\tpitch\nGo on.\tabsent.pt\n": f"absent.pt: no such file ({phrases}:2)",
         "text\tpitch\nGo on.\tshort.pt\n": f"short.pt: shape (3,), expected (6,), one value a symbol ({phrases}:2)",
     }.items():
         phrases.write_text(content)
@@ -143,13 +135,9 @@ def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     assert f"{phrases}:1: no column mel or wav, and no voice for text (--fastpitch or --tacotron2)" in message
     phrases.write_text("mel\nmels/a.pt\n")
     assert f"mels/a.pt: no such file ({phrases}:2)" in refused(InputError, *options)
-    for mel, message in (
-        (torch.zeros(40, 9), f"mels/a.pt: shape (40, 9), expected (80, frames) ({phrases}:2)"),
-        (torch.zeros(80, 0), "shape (80, 0), expected (80, frames)"),
-        (torch.full((80, 9), torch.nan), "not finite"),
-    ):
-        save_tensor(tmp_path / "mels" / "a.pt", mel)
-        assert message in refused(InputError, *options)
+    save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(40, 9))
+    message = f"mels/a.pt: shape (40, 9), expected (80, frames) ({phrases}:2)"
+    assert message in refused(InputError, *options)
     write_json(tmp_path / "mels" / "audio.json", to_plain(AudioConfig()))
     write_json(tmp_path / "other" / "audio.json", to_plain(AudioConfig(hop_length=200, mel_fmax=None)))
     phrases.write_text("mel\nmels/a.pt\nother/a.pt\n")

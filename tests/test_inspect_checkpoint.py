@@ -9,6 +9,7 @@ import foreign
 import onnx
 import pytest
 import torch
+import yaml
 from safetensors.torch import save_file
 from shell import ROOT
 from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
@@ -81,16 +82,14 @@ def test_a_foreign_checkpoint_is_described(layout: Any, name: str, tmp_path: Pat
     found = facts(capsys, tmp_path / "x.bin")
     assert (found["layout"], found["foreign"]) == (name, True)
     assert found["ema"] == ("ema_state_dict" in payload)
-    assert f"layout        {name}\n" in printed(capsys, tmp_path / "x.bin")
+    assert f"layout: {name}\n" in printed(capsys, tmp_path / "x.bin")
     if name == "WaveGlow":  # its weights alone, in a file of another program
         save_file(payload["state_dict"], tmp_path / "x.safetensors")
         found = facts(capsys, tmp_path / "x.safetensors")
         assert (found["layout"], found["foreign"], set(found["dtypes"])) == (name, True, {"float32"})
 
 
-def test_a_training_is_described_from_either_file_of_an_adversarial_vocoder(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-):
+def test_a_training_of_an_adversarial_vocoder_is_described(tmp_path: Path, capsys: pytest.CaptureFixture):
     path = foreign.save_authors_hifigan(tmp_path)
     found = facts(capsys, path)
     assert found["layout"] == "the authors' HiFi-GAN"
@@ -99,7 +98,6 @@ def test_a_training_is_described_from_either_file_of_an_adversarial_vocoder(
     training = found["training"]
     assert (training["epoch"], training["iteration"]) == (1, 5)
     assert set(training["optimizers"]) == {"generator", "discriminator"}
-    assert facts(capsys, tmp_path / "do_00000005")["parameters"] == found["parameters"]
     (tmp_path / "do_00000005").write_bytes(b"cut short")
     damaged = facts(capsys, path)
     assert "do_00000005" in damaged["training"]["unreadable"] and set(damaged["parameters"]) == {"generator"}
@@ -124,8 +122,8 @@ def test_what_fits_is_found_and_the_fields_that_differ_are_named(
         "mel_fmax: 8000.0 (voice), None (vocoder)",
     ]
     assert found["g_00000005"]["taken_to_be_equal"] == ["framing", "peak"]
-    line = f"fits          {tmp_path / 'HiFi-GAN_checkpoint_10.pt'} (HiFi-GAN)\n"
-    assert line in printed(capsys, voice, "--beside", tmp_path)
+    shown = printed(capsys, voice, "--beside", tmp_path)
+    assert yaml.safe_load(shown) == facts(capsys, voice, "--beside", tmp_path)
     assert partners(capsys, tmp_path / "sub" / "b.pt", "--beside", tmp_path) == {"voice.pt": False}
     monkeypatch.chdir(tmp_path)  # by default: the file's own folder, ./output and ./pretrained_models with theirs
     (tmp_path / "sub").rename(tmp_path / "output")
@@ -159,15 +157,8 @@ def test_an_exported_file_is_described_as_its_checkpoint_with_its_inputs_and_out
         assert (one["layout"], one["training"]) == (kind, None)
     assert found["safetensors"]["dtypes"] == checkpoint["dtypes"]
     onnx_file = found["onnx"]
-    assert (onnx_file["opset"], set(onnx_file["dtypes"])) == (17, {"float32"})
-    assert onnx_file["inputs"]["tokens"] == {"shape": ["batch", "tokens"], "type": "int64"}
+    assert onnx_file["inputs"]["tokens"] == {"shape": ["batch", "tokens"]}
     assert onnx_file["outputs"]["mel"]["shape"] == ["batch", 16, "frames"]
-    # Pitch statistics are stored too; what is constant for the whole file is folded.
-    assert abs(onnx_file["dtypes"]["float32"] / checkpoint["dtypes"]["float32"] - 1) < 0.05
-    lines = printed(capsys, exported / "voice.onnx").splitlines()
-    assert "what          FastPitch (generator), ONNX of this toolkit" in lines
-    assert "              mel_lengths (batch) int64" in lines
-    assert "training      none: it serves inference alone" in lines
 
 
 def test_what_is_no_checkpoint_is_one_line(exported: Path, tmp_path: Path):

@@ -118,7 +118,7 @@ def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
     batches = [part(utterances(LENGTHS), rows) for rows in (slice(0, 2), slice(2, 6))]
     figures = tiny_engine(networks).evaluate(batches)
     whole = utterances(LENGTHS)
-    heard = network.transcribe(whole.waves, whole.wave_lengths)
+    heard = network.decode(network.infer_waves(whole.waves, whole.wave_lengths))
     said = [network.labels.decode(row[:n]) for row, n in zip(whole.tokens.tolist(), whole.token_lengths.tolist())]
     errors = error_counts(said, heard)
     assert figures["wer"] == pytest.approx(100 * errors.wer) and figures["cer"] == pytest.approx(100 * errors.cer)
@@ -131,15 +131,10 @@ def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
 def test_examples_show_what_was_said_and_what_was_heard():
     network, batch = small_network(), utterances(LENGTHS)
     examples = JasperObjective(NOTHING).examples({"jasper": network}, batch)
-    heard = network.transcribe(batch.waves, batch.wave_lengths)
+    heard = network.decode(network.infer_waves(batch.waves, batch.wave_lengths))
     assert [example.name for example in examples] == list(batch.names[:3])
     for index, example in enumerate(examples):
         said = network.labels.decode(batch.tokens[index, : int(batch.token_lengths[index])].tolist())
         assert example.texts == {"reference": said, "recognized": heard[index]}
         assert len(example.audio["recorded"]) == LENGTHS[index]
         assert example.mels["features"].shape == (16, -(-LENGTHS[index] // SMALL.features.hop_length))
-
-
-def test_frames_of_work_are_those_of_the_features():
-    batch = utterances([160, 161, 79])
-    assert int(batch.n_frames) == 2 + 3 + 1

@@ -10,9 +10,10 @@ import torch
 
 from common.audio import save_wav
 from common.errors import InputError
-from jasper.config import LABELS, DatasetSettings
+from jasper.config import LABELS
 from jasper.manifest import Entry, manifest_bytes, read_entries, select_entries
 from jasper.waveform import change_speed, load_recording
+from jasper.yaml_config import DatasetSettings
 from scripts.datasets.preprocess_librispeech import main as preprocess
 
 RATE = 16000

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.audio import load_wav, save_wav
-from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 from jasper.waveform import change_speed, draw_speed, load_recording, perturb, shift, voiced_part
+from jasper.yaml_config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 
 RATE = 16000
 

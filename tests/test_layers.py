@@ -11,11 +11,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.nn import ConvReLUNorm, Dropout, mask_from_lengths
-from fastpitch.packed import Packing
-from fastpitch.prosody import TemporalPredictor, frames_per_token, regulate_length
+from fastpitch.prosody import TemporalPredictor, regulate_length, whole_frames
 from fastpitch.transformer import (
     FFTransformer,
     MultiHeadAttn,
+    Packing,
     PositionalEmbedding,
     PositionwiseConvFF,
     TransformerConfig,
@@ -127,7 +127,7 @@ def test_length_regulation_repeats_tokens_as_published(goldens: Path, reference:
     tensors = load_file(goldens / reference / "regulate_len.safetensors")
     for case in read_golden(goldens / reference / "index.json", "regulate_len"):
         given = group(tensors, case["name"])
-        frames = frames_per_token(given["durations"], case["pace"])
+        frames = whole_frames(given["durations"] / case["pace"])
         out, lengths = regulate_length(given["enc_out"], frames, case["mel_max_len"])
         size = given["out"].size(1)
         assert torch.equal(lengths, given["dec_lens"])

@@ -12,7 +12,7 @@ from common.data import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
 from common.text import Speaker
-from scripts.datasets.make_corpus import SENTENCES, main, make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import SENTENCES, make_corpus, normalize, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
 
@@ -51,13 +51,6 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its
         assert words == text.translate(str.maketrans("", "", ".,;!"))
 
 
-def test_the_same_sentences_give_the_same_files(corpus, tmp_path):
-    make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=1)
-    made = {path.relative_to(corpus): path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
-    again = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert again == made
-
-
 def test_the_sentences_that_come_with_it_are_enough_and_distinct():
     sentences = read_sentences(SENTENCES)
     assert 250 <= len(sentences) <= 300
@@ -69,17 +62,7 @@ def test_sentences_that_make_no_lists_are_refused(tmp_path):
         with pytest.raises(InputError, match="both lists need"):
             make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
     path = tmp_path / "sentences.txt"
-    for text, message in (
-        ("One.\nTwo | three.\n", r"sentences.txt:2: a sentence with \|"),
-        ("# no\n\n", "no sentences"),
-    ):
+    for text, message in (("One.\nTwo | three.\n", r"sentences.txt: a sentence with \|"), ("# no\n\n", "no sentences")):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             read_sentences(path)
-
-
-def test_the_command_says_how_much_it_made(tmp_path, capsys):
-    sentences = tmp_path / "sentences.txt"
-    sentences.write_text("\n".join(TEXTS), encoding="utf-8")
-    main(["--output", str(tmp_path / "c"), "--sentences", str(sentences), "--n_validation", "1"])
-    assert "3 clips, 0.1 minutes of speech" in capsys.readouterr().out

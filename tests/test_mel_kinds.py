@@ -180,7 +180,7 @@ def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "wavs" / "0.flac").write_bytes(b"none")
     for index in (1, 2):
         (tmp_path / "wavs" / f"{index}.flac").unlink()
-    with pytest.raises(InputError, match=r"no recording can be read; the last one: .*0\.flac"):
+    with pytest.raises(InputError, match=r"no recording can be read"):
         described(monkeypatch, tmp_path)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_setup import values
 
 import extract_mels
 import inference
@@ -18,8 +17,7 @@ from common.extraction.arguments import teacher_forcing_parser, wants_teacher_fo
 from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
 from common.training.options import build_training_parser, parser_of as training_parser_of
-from scripts import migration_page
-from scripts.options_page import options_of
+from scripts.options_page import options_of, published_options
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
 TRAIN = ["-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt"]
@@ -74,15 +72,14 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
     }[command]()
 
 
-def section_of(command: str) -> str:
-    """The section of docs/MIGRATING.md on one of our commands."""
-    program, _, mode = command.partition(" ")
-    return f"{program}.py" if program == "train" else f"{program}.py {mode}".strip()
+def page_name(command: str) -> str:
+    """How docs/MIGRATING.md names one of our commands."""
+    return f"{command} CHECKPOINT" if " --" in command else command
 
 
 def own_options(command: str) -> set[str]:
     """The options of one of our commands that its --help shows."""
-    return {name for option in options_of(f"{command} x" if " --" in command else command) for name in option.names}
+    return {name for option in options_of(page_name(command)) for name in option.names}
 
 
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -148,64 +145,9 @@ def test_published_options_are_read_as_the_options_that_replace_them(command: st
 
 def test_a_replacement_names_options_that_exist():
     existing = set().union(*map(own_options, PROGRAMS))
-    named = {
-        name
-        for section in migration_page.COMMANDS
-        for replacement in migration_page.published_options(section).values()
-        for name in re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacement)
-    }
+    replacements = " ".join(text for command in PROGRAMS for text in published_options(page_name(command)).values())
+    named = set(re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacements))
     assert named - existing == {"--nproc-per-node"}
-
-
-@pytest.mark.parametrize("section", migration_page.COMMANDS)
-def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
-    own = set.intersection(*(own_options(command) for command in PROGRAMS if section_of(command) == section))
-    assert own.isdisjoint(migration_page.published_options(section))
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "values"),
-    [
-        ("train -m FastPitch", "--validation-freq 3 --resume-from-last", {"validation_interval": 3, "resume": True}),
-        (
-            "train -m FastPitch",
-            "--grad-clip 5 --pitch-online-dir p",
-            {"grad_clip_thresh": 5.0, "pitch_cache": Path("p")},
-        ),
-        ("train -m HiFi-GAN", "--epochs_this_job 0 --local_rank 0", {"epochs_this_job": 0}),
-        ("train -m Tacotron2", "--epochs-per-checkpoint 2 -lr 0.1", {"epochs_per_checkpoint": 2, "learning_rate": 0.1}),
-        ("train -m WaveGlow", "--weight-decay 0 --seed 3", {"weight_decay": 0.0, "seed": 3}),
-        ("train -m Jasper", "--lr 0.1 --grad_accumulation_steps 4", {"gradient_accumulation_steps": 4}),
-        ("train -m Jasper", "--dataset_dir d --output_dir o", {"dataset_path": Path("d"), "output": Path("o")}),
-        ("train -m Jasper", "--train_manifests a b", {"training_files": [Path("a"), Path("b")]}),
-        ("train -m Jasper", "--val_manifests a b", {"validation_files": [Path("a"), Path("b")]}),
-        (
-            "train -m Jasper",
-            "--eval_frequency 200 --epochs_this_job 0",
-            {"validation_steps": 200, "epochs_this_job": 0},
-        ),
-        ("train -m Jasper", "--model_config a.yaml --ckpt c.pt", {"checkpoint_path": Path("c.pt")}),
-        ("inference", "-s 0.7 -d 0.01", {"sigma_infer": 0.7, "denoising_strength": 0.01}),
-        ("inference", "--waveglow-sigma-infer 0.8 --cpu", {"sigma_infer": 0.8, "cuda": False}),
-        ("inference --jasper", "--save_predictions p.txt", {"output": [Path("p.txt")]}),
-        ("inference --jasper", "--output_dir results/ --steps 4", {"output": [Path("results")], "iterations": 4}),
-        ("inference --jasper", "--ckpt c.pt --dataset_dir d --cpu", {"jasper": Path("c.pt"), "cuda": False}),
-        ("extract_mels", "--wav-text-filelists a b", {"wav_text_filelist": [Path("a"), Path("b")]}),
-        ("extract_mels", "--n-workers 3 --f0-method pyin", {"num_workers": 3, "pitch_method": "pyin"}),
-        ("extract_mels", "--save-alignment-priors", {"save_alignment_priors": True}),
-        ("extract_mels --checkpoint", "--checkpoint-path c.pt", {"checkpoint": Path("c.pt")}),
-    ],
-)
-def test_the_names_of_the_originals_set_what_ours_set(command: str, words: str, values: dict[str, Any]):
-    parser, required = parser_of(command)
-    args = parser.parse_args([*required, *words.split()])
-    assert {name: getattr(args, name) for name in values} == values
-
-
-def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_path: Path):
-    missing = tmp_path / "voice.pt"
-    with pytest.raises(InputError, match=r"voice\.pt: no such checkpoint file"):
-        values(*TRAIN, "--init-from-checkpoint", str(missing))
 
 
 def test_published_names_of_the_checkpoint_choose_the_command():
@@ -216,28 +158,6 @@ def test_published_names_of_the_checkpoint_choose_the_command():
     assert training_parser_of(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
 
 
-def test_the_rank_that_torch_distributed_launch_gives_is_read():
-    for spelling in ("--local-rank=1", "--local_rank=1"):
-        assert "local_rank" not in values(spelling, *TRAIN)
-
-
-@pytest.mark.parametrize("command", [command for command in PROGRAMS if command != "extract_mels"])
-def test_the_cpu_is_the_default(command: str):
-    parser, required = parser_of(command)
-    assert parser.parse_args([*required, "--cpu"]) == parser.parse_args(required)
-
-
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):
     line = refusal("train -m Tacotron2", ["--mask-padding", "False"], capsys)
     assert "--mask-padding False: a switch takes no value; give --mask-padding or --no-mask-padding" in line
-
-
-def test_the_page_of_published_options_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    message = "docs/MIGRATING.md is stale: run python -m scripts.migration_page"
-    assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page(), message
-    written = migration_page.PAGE.read_text(encoding="utf-8")
-    monkeypatch.setattr(migration_page, "PAGE", tmp_path / "page.md")
-    migration_page.PAGE.write_text(written.partition("\n## inference.py\n")[0], encoding="utf-8")
-    monkeypatch.setattr("sys.argv", ["migration_page"])
-    assert migration_page.main() == 0
-    assert migration_page.PAGE.read_text(encoding="utf-8") == written

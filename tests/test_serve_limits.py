@@ -246,7 +246,6 @@ def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(mode
         assert rows["speech_queue_length",] == 0
         assert rows["speech_batch_size_count", "speech"] == 1
         assert rows["process_resident_memory_bytes",] > 1e7
-        assert rows["speech_request_seconds_count", "other"] == 3
         endpoints = {row.labels.get("endpoint") for family in families.values() for row in family.samples}
         assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
 
@@ -314,9 +313,7 @@ def item(text: str, length: int) -> SimpleNamespace:
     return SimpleNamespace(text=text, length=length, given=(), lead=0.0, pause=0.0)
 
 
-def work(
-    voice: RecordingVoice, texts: dict[str, int], *, batch_size: int = 8, untaken: str = ""
-) -> dict[str, int | Exception]:
+def work(voice: RecordingVoice, texts: dict[str, int], *, batch_size: int = 8) -> dict[str, int | Exception]:
     """Give a worker all texts, of these lengths, at once; the number of pieces of each that is taken, or its error."""
 
     async def take(job: SpeechJob) -> int | Exception:
@@ -335,11 +332,10 @@ def work(
             worker.add(job)
         worker.start()
         try:
-            taken = {text: job for text, job in jobs.items() if text != untaken}
-            found = await asyncio.wait_for(asyncio.gather(*map(take, taken.values())), HANG_LIMIT)
+            found = await asyncio.wait_for(asyncio.gather(*map(take, jobs.values())), HANG_LIMIT)
         finally:
             worker.stop()
-        return dict(zip(taken, found))
+        return dict(zip(jobs, found))
 
     return asyncio.run(main())
 
@@ -357,23 +353,6 @@ def test_pieces_are_made_in_turns_so_that_a_long_text_does_not_hold_up_short_one
     assert work(voice, {"long": 50, "b": 50, "c": 50}) == {"long": 30, "b": 3, "c": 3}
     assert voice.turns[:9].count("long") == 3
     assert voice.turns[9:] == ["long"] * 27
-
-
-def test_of_more_texts_than_a_batch_the_first_that_came_are_spoken_first():
-    voice = RecordingVoice()
-    texts = dict.fromkeys(map(str, range(20)), 5)
-    assert work(voice, texts, batch_size=4) == dict.fromkeys(texts, 3)
-    ends = [len(voice.turns) - voice.turns[::-1].index(text) for text in texts]
-    assert ends == sorted(ends)
-    begun = [set(voice.turns[: place + 1]) for place in range(60)]
-    in_work = [{text for text in texts if text in begun[place] and ends[int(text)] > place} for place in range(60)]
-    assert max(map(len, in_work)) == 4
-    assert [len(batch) for batch in voice.batches] == [4] * 5
-
-
-def test_a_client_that_takes_nothing_holds_up_nobody():
-    voice = RecordingVoice()
-    assert work(voice, {"long": 5, "b": 5}, batch_size=1, untaken="long") == {"b": 3}
 
 
 def test_a_text_that_fails_does_not_fail_those_in_its_batch():
@@ -406,21 +385,10 @@ def test_sound_is_made_no_further_ahead_than_its_client_takes_it():
     assert list(made) == [min(5 + taken, 30) for taken in range(30)]
 
 
-def test_work_that_ends_after_the_server_is_for_nobody():
-    async def make() -> SpeechJob:
-        return SpeechJob(RecordingVoice(), [item("a", 5)])
-
-    job = asyncio.run(make())
-    job.put(torch.zeros(1), seconds=1.0)
-    job.end()
-    assert job.is_over
-
-
 @pytest.mark.parametrize(
     ("options", "key", "message"),
     [
         ("", None, "no voice to speak with; give one of --fastpitch, --tacotron2"),
-        ("--fastpitch a --api-key-env NOT_SET", None, "NOT_SET: the environment variable is not set, or empty"),
         ("--fastpitch a", "", "SPEECH_API_KEY: the environment variable is not set, or empty"),
     ],
 )
@@ -432,21 +400,11 @@ def test_wrong_options_end_before_a_model_is_loaded(options: str, key: str | Non
         serve.main([*options.split(), "--port", "0"])
 
 
-def test_options_of_other_models_do_not_exist(models_folder: Path, capsys):
-    words = ["--fastpitch", str(models_folder / "voice.pt"), "--hifigan", str(models_folder / "vocoder.pt")]
-    with pytest.raises(SystemExit):
-        serve.main([*words, "--sigma-infer", "1", "--port", "0"])
-    assert "--sigma-infer: not an option of FastPitch and HiFi-GAN" in capsys.readouterr().err
-
-
-def test_an_address_that_is_taken_or_not_ours_is_named():
+def test_an_address_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"--host 127.0.0.1 --port {port}: Address already in use"):
             serve.main(["--fastpitch", "a", "--port", str(port)])
-    for host in ("192.0.2.1", "no.such.host.invalid"):
-        with pytest.raises(InputError, match=f"--host {host} --port 0: "):
-            serve.main(["--fastpitch", "a", "--host", host, "--port", "0"])
 
 
 @pytest.mark.parametrize("key", ["", "x"])

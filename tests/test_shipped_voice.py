@@ -16,7 +16,8 @@ from common.files import write_json
 from common.serving.arguments import load_models
 from common.synthesis import load_voice, loading, shipped_vocoder
 from common.torch_file import save_tensor
-from scripts.voices import find_voice
+from scripts.variables import Variables
+from scripts.voices import find_voice, voice_words
 
 
 @pytest.fixture
@@ -49,12 +50,6 @@ def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tm
     assert inference.main([*words, "--quiet"]) == 0
     assert (tmp_path / "spoken" / "a.wav").is_file()
     assert "no checkpoint" not in capsys.readouterr().out
-
-
-def test_mels_alone_need_no_vocoder(filled: Path, tmp_path: Path, capsys):
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "m"), "--no-audio", "--save-mels"]) == 0
-    assert loading.VOCODER not in capsys.readouterr().out
-    assert list((tmp_path / "m" / "mels").iterdir())
 
 
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
@@ -128,15 +123,15 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     monkeypatch.chdir(tmp_path)
 
     def found(**variables: str) -> str:
-        return " ".join(map(str, find_voice(variables, []).words()))
+        return " ".join(map(str, voice_words(find_voice(Variables(**variables), []))))
 
     with pytest.raises(InputError, match="no FastPitch checkpoint in"):
         found()
     (tmp_path / "voices").mkdir()
     for name in (loading.VOICE, loading.VOCODER):
         (tmp_path / "voices" / name).touch()
-    assert found(HARMONIC="mine.pt") == "--fastpitch voices/lj-small.pt --harmonic mine.pt"
-    assert "--harmonic voices/vocoder-small.pt" in found(MODEL="Harmonic")
+    assert found(harmonic="mine.pt") == "--fastpitch voices/lj-small.pt --harmonic mine.pt"
+    assert "--harmonic voices/vocoder-small.pt" in found(model="Harmonic")
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
     assert found() == "--fastpitch output/FastPitch_checkpoint_7.pt"

@@ -54,13 +54,13 @@ def test_a_text_becomes_the_file_that_is_named(models, wave, tmp_path, capsys):
     assert f"{tmp_path}/new/hello.wav: {len(wave) / 22050:.2f} s" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["a.flac", "a.ogg", "a.mp3", "folder"])
+@pytest.mark.parametrize("name", ["a.flac", "a.mp3", "folder"])
 def test_the_suffix_is_the_format_and_a_folder_gets_speech_wav(models, wave, tmp_path, stdin, name):
     stdin(TEXT.replace(". ", ".\n").encode())
     assert inference.main([*models, "-i", "-", "-o", str(tmp_path / name)]) == 0
     path = tmp_path / name if "." in name else tmp_path / name / "speech.wav"
     info = soundfile.info(path)
-    assert info.format == {"flac": "FLAC", "ogg": "OGG", "mp3": "MP3"}.get(name[2:], "WAV")
+    assert info.format == {"flac": "FLAC", "mp3": "MP3"}.get(name[2:], "WAV")
     assert info.frames == pytest.approx(len(wave), abs=3000)
 
 
@@ -133,13 +133,9 @@ def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp
     [
         ("", 2, "give one of --input, --text and --prosody, not none of them"),
         ("--text Go. -i list.txt", 2, "not --input and --text"),
-        ("-i list.txt -o -", 2, "--output - is for one text"),
         ("-i list.txt -o out.wav", 2, "expected a folder"),
-        ("--text Go. -o - --plots", 2, "--plots needs --output"),
         ("--text <nothing/> -o a.wav", 1, "--text"),
-        ("--prosody missing.json -o a.wav", 1, "missing.json: no such prosody table"),
         ("--text Go. --speaker carol -o a.wav", 1, "speaker 'carol'"),
-        ("--text Go. --pace 0 -o a.wav", 2, "--pace"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(models, tmp_path, words, status, reason, monkeypatch, capsys):

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from hifigan_goldens import NVIDIA
-from shell import ROOT, run_bash
 from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model, of_every_training
 from torch import Tensor
 
@@ -19,7 +17,7 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import FastPitch
@@ -82,20 +80,6 @@ def test_half_precision_halves_the_matrices_alone_and_is_float32_when_it_is_read
             assert torch.equal(value, whole[key])
 
 
-def test_a_published_vocoder_is_stripped_to_its_averaged_generator(goldens: Path, tmp_path: Path):
-    source = goldens / "hifigan/checkpoints" / NVIDIA
-    path = tmp_path / "half.pt"
-    strip([str(source), str(path), "--dtype", "bfloat16"])
-    networks = [load_for_inference(open_checkpoint(one), device=CPU)[0] for one in (source, path)]
-    mel = torch.randn(1, networks[0].conv_pre.weight.size(1), 20, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        whole, half = (network.infer(mel) for network in networks)
-    assert 0 < (whole - half).abs().max() < 0.02 * whole.abs().max()
-    assert load_checkpoint(path).assumed == load_checkpoint(source, training=False).assumed
-    with pytest.raises(OptionError, match=r"half\.pt: exists already"):
-        strip([str(source), str(path)])
-
-
 def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
     make_once, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -114,8 +98,3 @@ def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
         states.append(network.state_dict())
     assert torch.equal(*mels)
     assert all(torch.equal(value, states[1][key]) for key, value in states[0].items())
-
-
-def test_the_script_passes_its_type_and_arguments_on():
-    result = run_bash(ROOT / "scripts/strip_checkpoint.sh", "a b.pt", "c.pt", PYTHON="echo", DTYPE="float16")
-    assert (result.returncode, result.stdout) == (0, "-m scripts.strip_checkpoint --dtype float16 a b.pt c.pt\n")

@@ -1,13 +1,11 @@
 """The figures of inference: latencies with their intervals, throughputs and real-time factors."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
 
-from common.synthesis.measurements import BatchTimes, Measurements, unit_of
+from common.synthesis.measurements import BatchTimes, Measurements
 from common.timing import Stopwatch
 
 BATCHES = [
@@ -68,10 +66,3 @@ def test_the_stopwatch_adds_up_its_blocks_and_nothing_between_them(monkeypatch: 
         with watch.running():
             pass
     assert watch.seconds == 2.5
-
-
-def test_every_figure_has_a_unit_and_is_plain_json():
-    figures = summary(BATCHES)
-    assert json.loads(json.dumps(figures)) == figures
-    units = {unit_of(name)[1] for name in figures}
-    assert units == {"s", "x", "frames/s", "samples/s", "tokens/s", "letters/s"}

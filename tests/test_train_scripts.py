@@ -212,15 +212,17 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
     def note(**variables: str) -> str:
         result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", **variables)
         return "".join(
-            line for line in result.stderr.splitlines(True) if not line.startswith(("FastPitch 1.", "note: training F"))
+            line for line in result.stderr.splitlines(True) if not line.startswith(("FastPitch 1.", "note: MODEL="))
         )
 
-    assert "note: the global batch is 64 utterances (" in note(NUM_GPUS="4", BS="16")
-    assert "accumulated: 4 x 16 x 1); the published settings are for 256\n" in note(NUM_GPUS="4", BS="16")
+    assert note(NUM_GPUS="4", BS="16") == (
+        "note: an update is of 4 x 16 x 1 utterances (processes x BS x GRAD_ACCUMULATION); the published settings are "
+        "for 256\n"
+    )
     assert note(NUM_GPUS="4", BS="64") == note(NUM_GPUS="4", BS="32", GRAD_ACCUMULATION="2") == ""
-    assert "is 64 utterances" in note(MODEL="HiFi-GAN", NUM_GPUS="4")
+    assert "4 x 16 x 1" in note(MODEL="HiFi-GAN", NUM_GPUS="4")
     assert note(MODEL="HiFi-GAN", NUM_GPUS="4", GRAD_ACCUMULATION="2") == ""
-    assert "is 128 utterances" in note(MODEL="Jasper", NUM_GPUS="2")
+    assert "2 x 32 x 2" in note(MODEL="Jasper", NUM_GPUS="2")
     assert note(MODEL="Jasper", NUM_GPUS="16", BS="64", GRAD_ACCUMULATION="1") == "", "as on DGX-2"
     for model, few, published in (("Tacotron2", "5", "48 to 1024"), ("WaveGlow", "1", "4 to 80")):
         assert note(MODEL=model, NUM_GPUS="4") == "", "several were published"
@@ -231,42 +233,31 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
 def test_train_sh_refuses_more_gpus_than_there_are():
     result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, MODEL="FastPitch", NUM_GPUS="8")
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here" in result.stderr and "NUM_GPUS=0 for the CPU" in result.stderr
+    assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here; NUM_GPUS=0 is for the CPU" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
         ({"BS": "many"}, "BS=many: expected a whole number from 1 to 99999"),
-        (
-            {"MODEL": "FastPitch", "NNODES": "2", "NUM_GPUS": "0"},
-            "NNODES=2 needs MASTER_ADDR, the host name of the first machine",
-        ),
+        ({"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper"),
-        ({"BATCH_SIZE": "8", "BS": "4"}, "BS=4: BATCH_SIZE=8 is set too; leave one out"),
-        ({"NUM_GPUS": "2", "CPU": "true"}, "CPU=true CUDA=: NUM_GPUS=2 is set too; leave one out"),
+        ({"BATCH_SIZE": "8", "BS": "4"}, "BATCH_SIZE=8: BS=4 is set too; leave one out"),
+        ({"NUM_GPUS": "2", "CPU": "true"}, "CPU=true: NUM_GPUS=2 is set too; leave one out"),
         (
             {"MODEL": "Jasper", "BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"},
-            "BATCH_SIZE=64: expected a multiple of GRAD_ACCUMULATION=3, which divides it",
+            "BATCH_SIZE=64: expected a multiple of GRAD_ACCUMULATION=3",
         ),
-        (
-            {"MODEL": "FastPitch", "CUDNN_BENCHMARK": "many"},
-            "CUDNN_BENCHMARK=many: expected true or false (or 1, yes, on, or 0, no, off)",
-        ),
-        (
-            {"MODEL": "HiFi-GAN", "LR_POLICY": "legacy"},
-            "LR_POLICY=legacy: not a variable of MODEL=HiFi-GAN, but of MODEL=Jasper; leave it out",
-        ),
+        ({"CUDNN_BENCHMARK": "many"}, "CUDNN_BENCHMARK=many: expected true or false (or 1, yes, on, or 0, no, off)"),
         (
             {"MODEL": "Jasper", "TEXT_CLEANERS": "basic_cleaners"},
-            "TEXT_CLEANERS=basic_cleaners: not a variable of MODEL=Jasper, but of MODEL=FastPitch, Tacotron2; "
-            "leave it out",
+            "TEXT_CLEANERS=basic_cleaners: not a variable of MODEL=Jasper, but of MODEL=FastPitch, Tacotron2",
         ),
     ],
 )
 def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], message: str):
-    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, **variables)
-    assert (result.returncode, result.stderr.strip()) == (2, f"error: {message}")
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", **variables)
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (2, f"error: {message}")
 
 
 @pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
@@ -351,7 +342,8 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
     for option, value in re.findall(r"(\S+) (\S+)", wanted):
         assert words[words.index(option) + 1] == value
     assert {"--resume", "--learned-alignment"} <= set(words)
-    assert not {"--n-speakers", "--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint and list say"
+    assert words[words.index("--n-speakers") + 1] == "auto", "as the list says"
+    assert not {"--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint says"
 
 
 @pytest.mark.parametrize(
@@ -361,7 +353,6 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
         (["no.pt", "tests"], {}, 1, "no.pt: no such checkpoint"),
         (["README.md", "no_folder"], {}, 1, "no_folder: no such folder"),
         (["README.md", "tests"], {"NUM_GPUS": "0"}, 1, "tests/metadata.csv: no such file; it lists clip|transcript"),
-        (["README.md", "tests"], {"VAL_FILELIST": "a", "NUM_GPUS": "0"}, 2, "VAL_FILELIST needs TRAIN_FILELIST too"),
         (["README.md", "tests"], {"BS": "many", "TRAIN_FILELIST": "a"}, 2, "BS=many: expected a whole number"),
     ],
 )
@@ -447,5 +438,5 @@ def test_slurm_says_how_to_submit_what_was_started_without_it():
 def test_slurm_refuses_a_script_that_does_not_train(tmp_path: Path):
     variables = fake_slurm(tmp_path, 0) | {"TRAIN_SCRIPT": "train.py"}
     result = run_bash(ROOT / "scripts/slurm_train.sh", **variables)
-    assert result.returncode == 1
-    assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected a training script")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected scripts/train.sh, scripts/train_lj22khz.sh")

@@ -41,17 +41,6 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
     ]
 
 
-def test_one_stage_alone(tmp_path: Path):
-    commands = dry_run(SCRIPT, NUM_GPUS="1", STAGES="vocoder", OUTPUT_DIR=tmp_path, DATASET_PATH=tmp_path)
-    trainings = by_model(commands)
-    assert len(trainings["Harmonic"]) == 1 and trainings["FastPitch"] == []
-    assert "--cuda" in trainings["Harmonic"][0]
-    wrong = run_bash(ROOT / SCRIPT, STAGES="vocoders", DRY_RUN="1")
-    assert wrong.returncode == 2 and "expected one of data, vocoder, voice" in wrong.stderr
-    absent = run_bash(ROOT / SCRIPT, DATASET_PATH="/nonexistent", NUM_GPUS="0", OUTPUT_DIR=tmp_path)
-    assert absent.returncode == 1 and "/nonexistent: no such folder" in absent.stderr
-
-
 def test_finished_stages_are_skipped(tmp_path: Path):
     done = ["data/vocoder_train.txt", "vocoder/Harmonic_checkpoint_100.pt"]
     done += ["base/FastPitch_checkpoint_12.pt", "lj/FastPitch_checkpoint_200.pt"]

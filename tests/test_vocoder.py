@@ -17,8 +17,7 @@ from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError
-from common.files import read_json, write_json
-from common.logger import read_log
+from common.files import write_json
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
@@ -180,19 +179,6 @@ def test_the_denoiser_subtracts_what_the_network_makes_of_zeros(tmp_path, mels):
         assert (waves[name] - plain).abs().max() > 1e-3
 
 
-def test_a_voice_speaks_through_the_vocoder_of_its_mels(tmp_path):
-    vocoder = vocoder_checkpoint(tmp_path / "v.pt")
-    voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
-    (tmp_path / "list.tsv").write_text("a.wav|Go on.\nb.wav|Words, words, words.\n")
-    waves = spoken(tmp_path, "--fastpitch", voice, "--hifigan", vocoder, "--save-mels")
-    for name, wave in waves.items():
-        close(wave, alone(ready(0), torch.load(tmp_path / "out" / "mels" / f"{name}.pt")))
-    assert read_json(tmp_path / "out" / "mels" / "audio.json") == to_plain(AUDIO)
-    figures = [record["data"] for record in read_log(tmp_path / "out" / "nvlog_infer.json") if record["type"] == "LOG"]
-    keys = {key for data in figures for key in data}
-    assert {"hifigan_frames/s", "mel_gen_frames/s", "avg_hifigan_frames/s", "avg_mel_gen_frames/s"} <= keys
-
-
 @pytest.mark.parametrize("suffix", [".wav", ".flac"])
 def test_recordings_are_spoken_again_from_the_mels_that_the_vocoder_reads(tmp_path, suffix):
     generator = torch.Generator().manual_seed(0)
@@ -213,12 +199,9 @@ def test_recordings_that_do_not_fit_the_vocoder_are_named_with_their_line(tmp_pa
     save_wav(tmp_path / "good.wav", torch.rand(3000), sampling_rate=22050)
     save_wav(tmp_path / "fast.wav", torch.rand(3000), sampling_rate=44100)
     save_wav(tmp_path / "short.wav", torch.rand(200), sampling_rate=22050)
-    (tmp_path / "text.wav").write_text("no sound")
     for name, message in {
         "fast.wav": "fast.wav: 44100 Hz, expected 22050 (",
         "short.wav": "short.wav: 200 samples, expected at least 481 (",
-        "absent.wav": "absent.wav: no such file (",
-        "text.wav": "text.wav: not a readable WAV or FLAC file",
     }.items():
         (tmp_path / "list.tsv").write_text(f"wav\toutput\ngood.wav\ta\n{name}\tb\n")
         with pytest.raises(InputError) as caught:
@@ -283,20 +266,11 @@ def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
         close(spoken(tmp_path, "--hifigan", vocoder, *option)["30"], alone(network, mels["30"]))
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
-    wave = spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema", "--save-mels")["a"]
-    close(wave, alone(ready(1), torch.load(tmp_path / "out" / "mels" / "a.pt")))
+    spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
     assert capsys.readouterr().out.count(f"note: {voice} holds no EMA weights") == 1
     vocoder_checkpoint(tmp_path / "v.pt")
     with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: no EMA weights; leave out --ema"):
         spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
-
-
-def test_mixed_precision_sounds_like_single_precision(tmp_path, mels):
-    vocoder = vocoder_checkpoint(tmp_path / "v.pt")
-    exact = spoken(tmp_path, "--hifigan", vocoder)
-    mixed = spoken(tmp_path, "--hifigan", vocoder, "--amp", "--amp-dtype", "bfloat16")
-    for name, wave in mixed.items():
-        assert 0 < (wave - exact[name]).abs().max() < 1e-2
 
 
 def test_sound_that_is_not_finite_is_named_by_its_phrase(tmp_path, mels):

@@ -19,8 +19,8 @@ import inference
 from common.audio import PITCH_LIMITS, load_wav
 from common.audio.pitch import estimate_pitch_at_frames
 from common.checkpoints import open_checkpoint
-from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.config import AudioConfig, to_plain
+from common.errors import InputError
 from common.precision import Precision
 from common.serving import Limits, Service
 from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice, make_voice
@@ -48,7 +48,7 @@ def voice(folder: Path) -> Voice:
 
 def with_pitch(table: Prosody, *values: float) -> Prosody:
     """A table whose symbols have these values in Hz, in turn, and eight frames each."""
-    plain, place = table.model_dump(), 0
+    plain, place = to_plain(table), 0
     for utterance in plain["utterances"]:
         for word in utterance["words"]:
             for symbol in word["symbols"]:
@@ -104,8 +104,10 @@ def test_inference_tells_the_vocoder_the_voices_pitch(folder: Path, voice: Voice
 
 def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp_path: Path, voice: Voice):
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
-    with pytest.raises(OptionError, match="--vocoder-pitch voice: hifigan takes no pitch; leave it out"):
+    with pytest.raises(SystemExit):
         inference.main([*words, "--text", "a", "-o", str(tmp_path / "a.wav"), "--vocoder-pitch", "voice"])
+    with pytest.raises(InputError, match="vocoder_pitch: hifigan takes no pitch, so it cannot be the voice's"):
+        load_voice(folder / "voice.pt", folder / "hifigan.pt", vocoder_pitch="voice")
     with pytest.raises(InputError, match="vocoder_pitch 'praat': expected one of mel, voice"):
         load_voice(folder / "voice.pt", folder / "harmonic.pt", vocoder_pitch="praat")
     with pytest.raises(InputError, match="table: --vocoder-pitch voice: the voice gives no pitch in Hz"):
@@ -114,10 +116,9 @@ def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp
         )
 
 
-@pytest.mark.parametrize("value", [20.0, 1300.0, -150.0])
-def test_a_table_beyond_what_vocoders_take_is_refused_in_one_line(voice: Voice, value: float):
-    table = with_pitch(voice.speak(TEXT).prosody, 150.0, value)
-    with pytest.raises(InputError, match=rf"prosody: pitch of {value:g} Hz, the vocoder expects 0 or 30 to 1200$"):
+def test_a_table_beyond_what_vocoders_take_is_refused_in_one_line(voice: Voice):
+    table = with_pitch(voice.speak(TEXT).prosody, 150.0, 20.0)
+    with pytest.raises(InputError, match=r"prosody: pitch of 20 Hz, expected 0 or 30 to 1200$"):
         voice.speak(table)
 
 
@@ -134,7 +135,7 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
 def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: Voice):
     assert served.http.get("/v1/voices").json()["data"][0]["vocoder_pitch"] == "mel"
     table = with_pitch(voice.speak(TEXT).prosody, 180.0)
-    body = {"prosody": table.model_dump(), "response_format": "pcm"}
+    body = {"prosody": to_plain(table), "response_format": "pcm"}
     waves = {}
     for asked in (None, "mel", "voice"):
         pcm = served.http.post("/v1/audio/speech", json=body | {"vocoder_pitch": asked})
@@ -148,11 +149,11 @@ def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: V
 def test_a_request_beyond_the_limits_or_of_another_vocoder_is_answered_in_one_line(
     served: SimpleNamespace, voice: Voice, folder: Path
 ):
-    table = with_pitch(voice.speak(TEXT).prosody, 2000.0).model_dump()
+    table = to_plain(with_pitch(voice.speak(TEXT).prosody, 2000.0))
     assert served.http.post("/v1/audio/speech", json={"prosody": table}).status_code == 200, "of the mel's pitch"
     answer = served.http.post("/v1/audio/speech", json={"prosody": table, "vocoder_pitch": "voice"})
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "prosody")
-    assert "pitch of 2000 Hz, the vocoder expects 0 or 30 to 1200" in answer.json()["error"]["message"]
+    assert "pitch of 2000 Hz, expected 0 or 30 to 1200" in answer.json()["error"]["message"]
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
     models = tiny_served.load_models(words)
     with tiny_served.serving(Service(models, limits=Limits())) as address:

@@ -130,7 +130,7 @@ def test_segments_begin_anywhere_up_to_the_last_place_and_samples_are_as_recorde
     data = dataset(tmp_path, [1003])
     starts = set()
     for epoch in range(1, 60):
-        segment = positions(data.draw(0, epoch=epoch).segment)
+        segment = positions(data.draw(0, epoch=epoch).audio)
         assert segment == list(range(segment[0], segment[0] + 1000))  # no scaling to a peak
         starts.add(segment[0])
     assert starts == {0, 1, 2, 3}
@@ -139,13 +139,13 @@ def test_segments_begin_anywhere_up_to_the_last_place_and_samples_are_as_recorde
 def test_silence_follows_a_recording_that_is_shorter_than_a_segment(tmp_path: Path):
     data = dataset(tmp_path, [700, 1000])
     for item in (data.draw(0, epoch=1), data[0]):
-        assert positions(item.segment) == [*range(700), *[0] * 300]
+        assert positions(item.audio) == [*range(700), *[0] * 300]
     batch = data.collate([data[0], data[1]])
     assert batch.audio.shape == (2, 1000)
-    assert batch.recording_lengths.tolist() == [1000, 1000]
+    assert batch.n_samples == (1000, 1000)
     assert int(batch.n_frames) == 2 * 3
     training = data.collate([data.draw(0, epoch=1), data.draw(1, epoch=1)])
-    assert training.recordings is None and training.recording_lengths is None
+    assert training.recordings is None
 
 
 def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp_path: Path):
@@ -157,7 +157,7 @@ def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp
             read.append((mel, audio))
             return FlowOutput(torch.zeros(1, 8, 125), (torch.zeros(1, 4, 125),), (torch.zeros(()),))
 
-    WaveGlowObjective(AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
+    WaveGlowObjective(TrainingOptions(), AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
     ((mel, audio),) = read
     assert audio is batch.audio
     assert mel.shape == (1, 80, 1000 // 256 + 1)
@@ -170,9 +170,9 @@ def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(
     batch = data.collate([data[index] for index in range(3)])
     config = ModelConfig(n_flows=2, wn_layers=2, wn_channels=8)
     networks = build_networks(config, AudioConfig(), None)
-    examples = WaveGlowObjective(AudioConfig()).examples(networks, batch)
+    examples = WaveGlowObjective(TrainingOptions(), AudioConfig()).examples(networks, batch)
     assert [len(example.audio["generated"]) for example in examples] == [3000, 5000]
-    assert torch.equal(examples[1].audio["recorded"], data[1].recording)
+    assert torch.equal(examples[1].audio["recorded"], data[1].recordings)
     assert examples[0].mels["generated"].shape == examples[0].mels["recorded"].shape == (80, 12)
 
 
@@ -221,10 +221,10 @@ def test_a_segment_too_short_for_a_mel_is_refused():
 def test_segments_come_from_seed_epoch_and_index_alone_and_validations_are_always_the_same(tmp_path: Path):
     data, again = dataset(tmp_path, [9000, 9000]), dataset(tmp_path, [9000, 9000])
     other = dataset(tmp_path, [9000, 9000], seed=2)
-    draws = {(index, epoch): data.draw(index, epoch=epoch).segment for epoch in (1, 2, 3) for index in (0, 1)}
+    draws = {(index, epoch): data.draw(index, epoch=epoch).audio for epoch in (1, 2, 3) for index in (0, 1)}
     for (index, epoch), segment in reversed(draws.items()):
-        assert torch.equal(again.draw(index, epoch=epoch).segment, segment)
-        assert not torch.equal(other.draw(index, epoch=epoch).segment, segment)
+        assert torch.equal(again.draw(index, epoch=epoch).audio, segment)
+        assert not torch.equal(other.draw(index, epoch=epoch).audio, segment)
     assert len({int(segment[0] * 32768) for segment in draws.values()}) == 6
-    assert torch.equal(data[0].segment, data[0].segment) and positions(data[0].recording) == list(range(9000))
+    assert torch.equal(data[0].audio, data[0].audio) and positions(data[0].recordings) == list(range(9000))
     assert data[0].name == f"wavs/0.wav ({tmp_path / 'list.txt'}:1)"

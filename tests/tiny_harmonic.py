@@ -12,6 +12,7 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch
+from harmonic.loss_function import HarmonicObjective
 from harmonic.model import HarmonicVocoder
 from harmonic.options import TrainingOptions
 
@@ -44,6 +45,11 @@ def options(folder: Path, **changes: Any) -> TrainingOptions:
     defaults = {"segment_frames": 16, "seed": 1, "pitch_cache": None, "architecture": {}}
     defaults |= {"adversarial": False, "discriminators": {}}
     return TrainingOptions(dataset_path=folder, **defaults | changes)
+
+
+def harmonic_objective(audio: AudioConfig = AUDIO, **changes: Any) -> HarmonicObjective:
+    """The objective of options that differ from the defaults by ``changes``."""
+    return HarmonicObjective(TrainingOptions(**changes), audio)
 
 
 def voice_of(pitch: Tensor, *, rate: int = 22050) -> Tensor:

@@ -16,7 +16,9 @@ from common.nn import Dropout
 from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
+from tacotron2.loss_function import Tacotron2Objective
 from tacotron2.model import ModelConfig, Tacotron2
+from tacotron2.options import TrainingOptions
 
 TINY = ModelConfig(
     n_mel_channels=6,
@@ -121,6 +123,12 @@ def one_of(batch: Tacotron2Batch, row: int) -> Tacotron2Batch:
         batch.mels[row : row + 1, :, :n_frames],
         batch.mel_lengths[row : row + 1],
     )
+
+
+def tacotron2_objective(*, mask_padding: bool = True, **changes: Any) -> Tacotron2Objective:
+    """The objective of options that differ from the defaults by ``changes``."""
+    options = TrainingOptions(architecture=ModelConfig(mask_padding=mask_padding), **changes)
+    return Tacotron2Objective(options, AudioConfig())
 
 
 def without_dropout(network: Tacotron2) -> Tacotron2:

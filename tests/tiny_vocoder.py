@@ -1,5 +1,6 @@
 """A tiny corpus of made-up recordings and a tiny HiFi-GAN, for tests of its training."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ def make_recordings(folder: Path, *, count: int = 20, val: int = 4, seconds: flo
     return folder
 
 
+def hifigan_objective(audio: AudioConfig = ALIGNED, **changes: Any) -> HifiganObjective:
+    """The objective of options that differ from the defaults by ``changes``."""
+    return HifiganObjective(replace(DEFAULTS, **changes), audio)
+
+
 def train_options(corpus: Path, output: Path, *extra: str) -> list[str]:
     """Options of train.py for a tiny HiFi-GAN on a tiny corpus."""
     lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
@@ -103,7 +109,7 @@ def vocoder_engine(
 ) -> Engine:
     """An engine with the published optimizers, but for what ``recipe`` says, at a constant rate."""
     recipe = RECIPE | (recipe or {})
-    objective = objective or HifiganObjective(ALIGNED)
+    objective = objective or hifigan_objective()
     rate = recipe["learning_rate"]
     optimization = Optimization(lambda iteration, epoch: rate, betas=recipe["betas"], eps=recipe["eps"])
     run = RunOptions(optimizer="adamw", learning_rate=rate, weight_decay=recipe["weight_decay"])

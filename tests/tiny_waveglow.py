@@ -15,11 +15,13 @@ from common.training.options import RunOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import ModelConfig, WaveGlow, build_networks
+from waveglow.options import TrainingOptions
 
 HOP = 256  # samples, of the published networks
 SMALL = ModelConfig(n_mel_channels=6, n_flows=4, n_group=4, n_early_every=2, n_early_size=2, wn_layers=3, wn_channels=8)
 SMALL_HOP = 16  # samples
 TINY_AUDIO = AudioConfig(n_mels=6, hop_length=16, filter_length=64, win_length=64)
+OBJECTIVE = WaveGlowObjective(TrainingOptions(), TINY_AUDIO)
 OPTIONS = "-m WaveGlow --flows 4 --early-every 2 --wn-layers 2 --wn-channels 16 --segment-length 1200".split()
 
 
@@ -86,7 +88,7 @@ def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: An
     """An engine with the published optimizer at ten times its rate."""
     optimization = Optimization(lambda iteration, epoch: 1e-3, betas=(0.9, 0.999), eps=1e-8)
     run = RunOptions(optimizer="adam", learning_rate=1e-3)
-    return Engine(networks, WaveGlowObjective(TINY_AUDIO), optimization, run, ranks=ranks or Ranks(), **options)
+    return Engine(networks, OBJECTIVE, optimization, run, ranks=ranks or Ranks(), **options)
 
 
 def real_lists(folder: Path, clips: Path, *, count: int = 8, val: int = 2) -> list[str]:

@@ -15,8 +15,8 @@ MODEL = ModelSpec(
         options=options.TrainingOptions,
         set_up=_package.training_setup.set_up,
         model_config=_package.training_setup.model_config,
-        build_dataset=_package.data_function.build_dataset,
-        build_objective=_package.loss_function.build_objective,
+        build_dataset=_package.data_function.WaveGlowDataset,
+        build_objective=_package.loss_function.WaveGlowObjective,
     ),
     inference=VocoderSpec(
         settings=_package.model.vocoder_settings,
@@ -26,6 +26,5 @@ MODEL = ModelSpec(
     read_published=_package.published_checkpoints.read_published,
     published_audio=AudioConfig(),
     exports=_package.export.exports,
-    signatures=_package.export.signatures,
     from_exported=_package.export.ExportedWaveGlow,
 )

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig
-from common.data import Batch, Filelists, RecordingDataset, pad_rows
+from common.data import Batch, RecordingDataset, pad_fields
 from waveglow.options import TrainingOptions
 
 
@@ -16,8 +15,8 @@ class WaveGlowBatch(Batch):
 
     audio: Tensor  # (B, segment) float32 in [-1, 1]
     hop_length: int  # samples
+    n_samples: tuple[int, ...] = ()  # of the recordings
     recordings: Tensor | None = None  # (B, T) float32, for resynthesis
-    recording_lengths: Tensor | None = None  # (B,) int64 samples
 
     @property
     def n_frames(self) -> Tensor:
@@ -30,8 +29,8 @@ class WaveGlowUtterance:
     """A segment of a recording."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
-    segment: Tensor  # (segment,) float32
-    recording: Tensor | None = None  # (T,) float32, at least as long as the segment
+    audio: Tensor  # (segment,) float32
+    recordings: Tensor | None = None  # (T,) float32, the complete recording, at least as long as the segment
 
 
 class WaveGlowDataset(RecordingDataset):
@@ -41,38 +40,26 @@ class WaveGlowDataset(RecordingDataset):
     segment each time, and the complete recording.
     """
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
-        self._size = options.segment_length
+    options: TrainingOptions
 
     def __getitem__(self, index: int) -> WaveGlowUtterance:
         """The segment of epoch 0, which is no epoch of training, and the complete recording."""
-        recording = self.load(index, start=0, n_samples=max(self.lengths[index], self._size))
-        start = self._start(index, epoch=0)
-        return WaveGlowUtterance(self.name(index), recording[start : start + self._size], recording)
+        size = self.options.segment_length
+        recording = self.load(index, start=0, n_samples=max(self.lengths[index], size))
+        start = self.random_start(index, last=self.lengths[index] - size, epoch=0)
+        return WaveGlowUtterance(self.name(index), recording[start : start + size], recording)
 
     def draw(self, index: int, *, epoch: int) -> WaveGlowUtterance:
         """A segment from a random place."""
-        segment = self.load(index, start=self._start(index, epoch=epoch), n_samples=self._size)
-        return WaveGlowUtterance(self.name(index), segment)
+        size = self.options.segment_length
+        start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
+        return WaveGlowUtterance(self.name(index), self.load(index, start=start, n_samples=size))
 
     def collate(self, items: list[WaveGlowUtterance]) -> WaveGlowBatch:
         """Utterances as a batch, in their order."""
-        recordings = [item.recording for item in items if item.recording is not None]
         return WaveGlowBatch(
             names=tuple(item.name for item in items),
-            audio=torch.stack([item.segment for item in items]),
             hop_length=self.audio.hop_length,
-            recordings=pad_rows(recordings) if recordings else None,
-            recording_lengths=torch.tensor([len(one) for one in recordings]) if recordings else None,
+            n_samples=tuple(len(item.recordings) for item in items if item.recordings is not None),
+            **pad_fields(items, "audio", "recordings"),
         )
-
-    def _start(self, index: int, *, epoch: int) -> int:
-        return self.random_start(index, last=self.lengths[index] - self._size, epoch=epoch)
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
-) -> WaveGlowDataset:
-    """The dataset of filelists, for training and for validation."""
-    return WaveGlowDataset(options, filelists, audio=audio)

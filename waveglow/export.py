@@ -5,8 +5,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Signature, vocoder_signature
-from common.config import AudioConfig, from_plain
+from common.checkpoints import WAVE, ExportedVocoder, Exports, Part, Shapes, random_examples
+from common.config import AudioConfig
 from common.nn import SeededNoise, mask_from_lengths
 from waveglow.config import SIGMA_INFER
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
@@ -51,35 +51,26 @@ class ExportableWaveGlow(nn.Module):
         return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
 
 
-def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
-    """Inputs and outputs of WaveGlow's only exported part, by its empty name."""
-    noise: dict[str, Shape] = {"noise": ("batch", config.n_group, "positions")}
-    return {"": vocoder_signature(config.n_mel_channels, noise)}
-
-
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
     """WaveGlow as one part, whose noise is an input."""
     per_frame = network.hop_length // config.n_group
-
-    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
-        noise = torch.randn(n_batch, config.n_group, length * per_frame, generator=generator) * SIGMA_INFER
-        return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
-
-    module = ExportableWaveGlow(network).eval()
-    part = Part("", module, signatures(config, audio)[""], examples, scriptable=True)
+    inputs: Shapes = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", config.n_group, "positions"),
+        "lengths": ("batch",),
+    }
+    made = {"mel": lambda values: 2 * values - 5, "noise": lambda values: SIGMA_INFER * values}
+    examples = random_examples(inputs, made, positions=lambda length: length * per_frame)
+    part = Part("", ExportableWaveGlow(network).eval(), inputs, WAVE, examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 
-class ExportedWaveGlow:
+class ExportedWaveGlow(ExportedVocoder):
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
-        audio = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-        self._run = run
-        self._per_frame = audio.hop_length // config.n_group
-        self._context = context_frames(config, audio)
-        self._noise = SeededNoise(config.n_group)
+    def __init__(self, *description: Any) -> None:
+        super().__init__(*description)
+        self._noise = SeededNoise(self.config.n_group)
 
     def infer(
         self,
@@ -92,19 +83,18 @@ class ExportedWaveGlow:
         first_frame: int = 0,
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) -> wave (B, F * hop) float32; a chunk passes all flows before the next."""
-        n_frames, per_frame = mel.size(2), self._per_frame
+        n_frames, per_frame = mel.size(2), self.audio.hop_length // self.config.n_group
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)
         noise = self._noise(seed, n_frames * per_frame, device=mel.device, first=first_frame * per_frame)
         noise = (sigma * noise).expand(len(mel), -1, -1)
         waves = []
-        for frames, read in spans(n_frames, chunk_frames, context=self._context):
-            inputs = {
-                "mel": mel[:, :, read.start : read.stop].float(),
-                "noise": noise[:, :, read.start * per_frame : read.stop * per_frame],
-                "lengths": (lengths - read.start).clamp(0, len(read)),
-            }
-            wave = self._run({name: value.contiguous() for name, value in inputs.items()})["wave"]
+        for frames, read in spans(n_frames, chunk_frames, context=context_frames(self.config, self.audio)):
+            wave = self.run(
+                mel[:, :, read.start : read.stop],
+                (lengths - read.start).clamp(0, len(read)),
+                noise=noise[:, :, read.start * per_frame : read.stop * per_frame],
+            )
             hop = wave.size(1) // len(read)
             waves.append(wave[:, (frames.start - read.start) * hop : (frames.stop - read.start) * hop])
         return torch.cat(waves, dim=1)

@@ -10,7 +10,7 @@ from common.data import input_mel_extractor
 from common.errors import InputError
 from common.training import Example, LogStyle, Networks, Objective, Phase, shown
 from waveglow.data_function import WaveGlowBatch
-from waveglow.model import FlowOutput, WaveGlow
+from waveglow.model import FlowOutput
 from waveglow.options import TrainingOptions
 
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
@@ -26,9 +26,8 @@ class WaveGlowObjective(Objective):
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
 
-    def __init__(self, audio: AudioConfig, *, sigma: float = 1.0) -> None:
-        """``sigma`` is the standard deviation of the noise that sound should become."""
-        self._sigma = sigma
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        self._sigma = options.sigma
         self._mel = input_mel_extractor(audio)
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
@@ -44,9 +43,7 @@ class WaveGlowObjective(Objective):
         return {"likelihood_loss": mean * len(batch.names)}
 
     def diagnose(self, networks: Networks) -> None:
-        network = networks["waveglow"]
-        assert isinstance(network, WaveGlow)
-        for flow, value in enumerate(network.log_determinants().tolist()):
+        for flow, value in enumerate(networks["waveglow"].log_determinants().tolist()):
             if math.isnan(value):
                 raise InputError(
                     f"the determinant of flow {flow}'s 1x1 convolution is no longer positive; "
@@ -54,15 +51,13 @@ class WaveGlowObjective(Objective):
                 )
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
-        assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation
-        network = networks["waveglow"]
-        assert isinstance(network, WaveGlow)
+        assert batch.recordings is not None, "those of validation"
         extractor = self._mel.to(batch.audio.device)
         examples = []
         for index in shown(batch):
-            recorded = batch.recordings[index : index + 1, : int(batch.recording_lengths[index])]
+            recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
             mel = extractor(recorded)
-            generated = network.infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
+            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
             mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
             sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
             examples.append(Example(batch.names[index], mels, audio=sounds))
@@ -77,8 +72,3 @@ def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> WaveGlowObjective:
-    """The objective that the options describe."""
-    return WaveGlowObjective(audio, sigma=options.sigma)

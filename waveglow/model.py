@@ -264,24 +264,14 @@ def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights, the same for training and ``inference``.
-
-    Raises:
-        OptionError: groups of samples do not divide a hop.
-    """
+    """A new network with random weights; raises OptionError where groups of samples do not divide a hop."""
     if audio.hop_length % config.n_group:
-        raise OptionError(
-            f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"
-        )
+        raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}
 
 
 def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
-    """Settings of ``WaveGlow.infer``; ``config`` is that of the checkpoint ``where``.
-
-    Raises:
-        OptionError: the checkpoint is not as wide as --wn-channels.
-    """
+    """Settings of ``WaveGlow.infer``; raises OptionError where --wn-channels are not the checkpoint's."""
     if options.wn_channels not in (None, config.wn_channels):
         raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}")
     settings = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}

@@ -51,6 +51,7 @@ class InferenceOptions:
         "standard deviation of the noise that becomes sound",
         least=0,
         most=100,
+        variable="SIGMA",
         published=("-s", "--waveglow-sigma-infer"),
     )
     chunk_frames: int | None = option(

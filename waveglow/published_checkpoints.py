@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, published_state, training_state
+from common.checkpoints import Checkpoint, training_state
 from common.config import AudioConfig
 from common.nn import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
@@ -20,14 +20,12 @@ _REPEATED = ("WN_rev.", "convinv_rev.")
 _UNRECORDED = ("sampling_rate", "filter_length", "win_length", "mel_fmin", "mel_fmax")
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Layout of the original's train.py: config, state_dict, optimizer, epoch, scaler; None for any other.
 
     Where the file holds a network alone, for inference, the configuration comes from the weights' shapes, the
     conditioning of all layers may be one convolution, weight norm may be folded, and numbers may be float16.
     """
-    given = payload.get("state_dict")
-    given = published_state(given) if isinstance(given, dict) else {}
     if "convinv.0.conv.weight" not in given:
         return None
     state = {key: value for key, value in given.items() if not key.startswith(_REPEATED)}

@@ -11,17 +11,12 @@ from waveglow.options import TrainingOptions
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
-
-    Raises:
-        OptionError: a segment is too short for a mel, or the voice has other mels than options or files say.
-    """
-    run, audio = request.run, request.mels(for_voice=options.for_voice)
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
+    audio = request.mels(for_voice=options.for_voice)
     shortest = MelExtractor(audio).min_samples
     if options.segment_length < shortest:
         raise OptionError(f"--segment-length {options.segment_length}: a mel needs at least {shortest} samples")
-    options = replace(options, dataset_path=run.dataset_path, seed=run.seed)
-    rate = run.learning_rate
+    rate = request.run.learning_rate
     optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
     return TrainingSetup(options, audio, text=None, optimization=optimization)
 
@@ -29,11 +24,5 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, for mels as ``audio``'s.
-
-    ``base``, of the checkpoint to resume from, takes the place of the default, so that options need not repeat it.
-
-    Raises:
-        OptionError: two options do not fit together.
-    """
+    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
     return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)

@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, Weights, plain_configs, read_configs
+from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
+from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason
 from common.files import check_file
 from common.text import TextFrontEnd
@@ -18,42 +19,21 @@ from common.text import TextFrontEnd
 Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
 
 
-@dataclass(frozen=True)
-class Signature:
-    """Names and shapes of what a part of a network takes and gives, float32 or int64 where they count."""
-
-    inputs: Mapping[str, Shape]
-    outputs: Mapping[str, Shape]
-
-    def plain(self) -> dict[str, dict[str, list[str | int]]]:
-        """Inputs and outputs as a file's description has them."""
-        return {
-            "inputs": {name: list(shape) for name, shape in self.inputs.items()},
-            "outputs": {name: list(shape) for name, shape in self.outputs.items()},
-        }
+Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count
+WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 
 
-def vocoder_signature(n_mels: int, noise: dict[str, Shape] | None = None) -> Signature:
-    """What a vocoder's exported file takes and gives; ``noise`` is its further input, if it takes its noise."""
-    inputs: dict[str, Shape] = {"mel": ("batch", n_mels, "frames"), **(noise or {}), "lengths": ("batch",)}
-    return Signature(inputs, {"wave": ("batch", "samples")})
-
-
-class Runner(Protocol):
-    """A part of an exported network, ready to run."""
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Outputs by their names."""
+Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 
 
 class OnnxRunner:
     """An ONNX file in onnxruntime, on the CPU, with as many threads as PyTorch has."""
 
-    def __init__(self, path: Path, signature: Signature, session: Any = None) -> None:
-        """``session`` is that of `open_session`, if it is open already."""
+    def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
+        """``outputs`` are their names in order; ``session`` is that of `open_session`, if it is open already."""
         self._path = path
         self._session = open_session(path)[0] if session is None else session
-        self._outputs = list(signature.outputs)
+        self._outputs = list(outputs)
 
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Run the graph on tensors by name, and return its outputs by name.
@@ -108,6 +88,29 @@ METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
 
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
+
+
+def random_examples(
+    inputs: Mapping[str, Shape], made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
+) -> Examples:
+    """Examples of a part's inputs: numbers of the standard normal distribution, of which ``made`` makes those of the
+    inputs that hold others, and ``lengths``. Dimensions are as long as the utterances, or as ``sizes`` says of them.
+    """
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        known = {"batch": n_batch} | {name: size(length) for name, size in sizes.items()}
+
+        def example(name: str, shape: Shape) -> Tensor:
+            if name == "lengths":
+                return torch.tensor([max(1, length - _SHORTER * row) for row in range(n_batch)])
+            size = [known.get(one, length) if isinstance(one, str) else one for one in shape]
+            values = torch.randn(size, generator=generator)
+            return made[name](values) if name in made else values
+
+        return tuple(example(*one) for one in inputs.items())
+
+    return examples
 
 
 @dataclass(frozen=True)
@@ -136,23 +139,14 @@ class Part:
 
     name: str  # "" where the network is one part; else in the file's name
     module: nn.Module
-    signature: Signature
+    inputs: Shapes
+    outputs: Shapes
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
     # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
     onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
     quantization: Quantization | None = None
-
-    @property
-    def inputs(self) -> Mapping[str, Shape]:
-        """The names of the inputs, by the signature."""
-        return self.signature.inputs
-
-    @property
-    def outputs(self) -> Mapping[str, Shape]:
-        """The names of the outputs, by the signature."""
-        return self.signature.outputs
 
 
 @dataclass(frozen=True)
@@ -196,7 +190,8 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
     return {
         "part": part.name,
         "parts": [one.name for one in exports.parts],
-        **part.signature.plain(),
+        "inputs": part.inputs,
+        "outputs": part.outputs,
         **exports.description,
     }
 
@@ -215,25 +210,17 @@ class ExportedFile:
         Raises:
             CheckpointError: one is missing, or of another checkpoint.
         """
-        own = self.description["part"]
-        if not own:
-            return {own: self}
-        stem, _, suffix = self.path.name.rpartition(f".{own}")
-        if not stem:
-            wanted = f"its name must have .{own}, as export_model.sh has it, for the other parts to be found beside it"
-            raise CheckpointError(f"{self.path}: the {own} of a {self.description['model']}; {wanted}")
-        return {
-            name: self if name == own else self._other_part(self.path.with_name(f"{stem}.{name}{suffix}"), name)
-            for name in self.description["parts"]
-        }
-
-    def _other_part(self, path: Path, name: str) -> "ExportedFile":
-        check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
-        other, _ = open_exported(path)
-        wanted = self.description | {"part": name}
-        if any(other.description[key] != wanted[key] for key in ("part", "fingerprint")):
-            raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; give parts of one export")
-        return other
+        own, suffix = self.description["part"], self.path.suffix
+        files = {own: self}
+        for name in self.description["parts"]:
+            if name != own:
+                path = self.path.with_name(f"{self.path.name.removesuffix(f'.{own}{suffix}')}.{name}{suffix}")
+                check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
+                files[name] = open_exported(path)[0]
+                wanted = self.description | {"part": name}
+                if any(files[name].description[key] != wanted[key] for key in ("part", "fingerprint")):
+                    raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; export both again")
+        return files
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
@@ -244,7 +231,9 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
     """
     session, metadata = open_session(path)
     description = read_description(metadata, where=path)
-    return ExportedFile(path, description, session), checkpoint_of(description, networks={}, where=path)
+    return ExportedFile(path, description, session), read_own(
+        payload_of(description, {}), training=False, where=str(path)
+    )
 
 
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
@@ -262,7 +251,26 @@ def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, A
     return description
 
 
-def checkpoint_of(description: dict[str, Any], *, networks: Weights, where: Path) -> Checkpoint:
-    """The checkpoint that a description is of."""
-    stripped = Stripped(dtype="float32", ema=description["ema"])
-    return read_configs(description, networks=networks, stripped=stripped, where=str(where))
+def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]:
+    """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
+    parts = {"networks": networks, "ema": None, "training": None}
+    return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}
+
+
+class ExportedVocoder:
+    """An exported vocoder, which makes the sound that the network does."""
+
+    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self.config, self.description = run, config, description
+        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
+
+    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
+        return self.run(mel, lengths)
+
+    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
+        """`infer` with the file's further ``inputs``."""
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        given = {"mel": mel.float(), **inputs, "lengths": lengths}
+        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

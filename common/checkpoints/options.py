@@ -14,6 +14,7 @@ class EmaOptions:
         None,
         "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the EMA "
         "weights of each checkpoint that has them",
+        variable="EMA",
     )
 
 

@@ -1,6 +1,12 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
-from .batch import Batch as Batch, Dataset as Dataset, ErrorsAsItems as ErrorsAsItems, pad_rows as pad_rows
+from .batch import (
+    Batch as Batch,
+    Dataset as Dataset,
+    ErrorsAsItems as ErrorsAsItems,
+    pad_fields as pad_fields,
+    pad_rows as pad_rows,
+)
 from .buckets import BucketedDataset as BucketedDataset, bucketed as bucketed
 from .features import (
     check_made_with as check_made_with,

@@ -70,6 +70,12 @@ def pad_rows(rows: Sequence[Tensor]) -> Tensor:
     return _filled(rows, [len(rows), *sizes])
 
 
+def pad_fields(items: Sequence[Any], *names: str) -> dict[str, Any]:
+    """Fields of utterances as batches of `pad_rows`, by name; None for those that the utterances do not have."""
+    rows = {name: [getattr(item, name) for item in items] for name in names}
+    return {name: None if found[0] is None else pad_rows(found) for name, found in rows.items()}
+
+
 def _filled(rows: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
     """Zeros of a ``shape`` with ``rows`` at the beginning of the first; one row may be the batch itself.
 

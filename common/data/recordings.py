@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch.nn.functional as F
@@ -23,9 +24,12 @@ class RecordingDataset(ListedDataset):
         InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
     """
 
-    def __init__(self, dataset_path: Path, filelists: Filelists, *, audio: AudioConfig, seed: int) -> None:
-        self.folder = dataset_path
-        self._seed = seed
+    def __init__(
+        self, options: Any, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
+    ) -> None:
+        """``options`` of a package are read for ``dataset_path`` and ``seed``; lists of all kinds are read alike."""
+        self.folder: Path = options.dataset_path
+        self.options, self._seed = options, options.seed
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
         self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]

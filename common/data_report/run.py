@@ -70,8 +70,8 @@ def analyze(corpus: ExtractionOptions, audio: AudioOptions, limits: Limits) -> D
     done = map_in_processes(functools.partial(measure, dataset=dataset, text=text), utterances, n_workers=n_workers)
     clips = tuple(progress(done, total=len(utterances), desc="measuring", unit="clips"))
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    if rates and not audio.sampling_rate and audio.of_corpus(dataset) is None:
-        audio = replace(audio, sampling_rate=rates.most_common(1)[0][0])
+    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:
+        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
     mels = mel_settings(audio, corpus=dataset)
     findings = find_issues(clips, audio=mels, limits=limits, max_wav_value=corpus.max_wav_value)
     return DataReport(dataset, lists, mels, text, limits, clips, tuple(findings))

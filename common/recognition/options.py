@@ -38,7 +38,7 @@ class TranscribingOptions(EmaOptions):
         "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
         f"the log, {LOG}, and both may be given",
         names=("-o",),
-        published=("--save-predictions", "--output-dir"),
+        published=("--save-predictions", "--output-dir", "PREDICTION_FILE"),
         metavar="PATH",
         writes=True,
         adds_up=True,
@@ -48,19 +48,26 @@ class TranscribingOptions(EmaOptions):
         "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load",
         metavar="FILE",
         writes=True,
+        variable="LOGITS_FILE",
     )
     quiet: bool = option(False, "print the figures alone")
-    log_file: Path | None = option(None, "JSON log of the figures", writes=True)
-    max_duration: float | None = option(None, "leave out recordings of more seconds", above=0)
-    batch_size: int = _measuring(16, "recordings at once", names=("-bs",), least=1)
+    log_file: Path | None = option(None, "JSON log of the figures", writes=True, variable="LOG_FILE")
+    max_duration: float | None = option(None, "leave out recordings of more seconds", above=0, variable="MAX_DURATION")
+    batch_size: int = _measuring(
+        16, "recordings at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
+    )
     iterations: int = _measuring(
         0,
         "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once",
         least=0,
         published=("--steps",),
     )
-    warmup_steps: int = _measuring(0, "batches before measuring begins", least=0)
-    pad_to_max_duration: bool = _measuring(False, "pad all batches to the length of --max-duration")
+    warmup_steps: int = _measuring(
+        0, "batches before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
+    pad_to_max_duration: bool = _measuring(
+        False, "pad all batches to the length of --max-duration", variable="PAD_TO_MAX_DURATION"
+    )
 
     @property
     def transcripts(self) -> Path | None:

@@ -6,17 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import InputError, shown
+from common.errors import shown
 from common.recognition import Recognizer
 from common.serving.errors import ApiError
 from common.synthesis import Speech, Voice
+from common.synthesis.engine import typical_inputs
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
 # the speaker that a request without a voice has.
 VOICE_MODELS = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 RECOGNIZERS = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-transcribe")
 VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
-_WARM_UP_TEXTS = ("One, two, three.", "a")  # the second for voices of few symbols
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,13 @@ class ServedModels:
         voice = self.voice
         if seed is not None:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
-        if vocoder_pitch == "voice" and not voice.can_tell_pitch:
-            raise InputError(f"vocoder_pitch: {self.voice_name} and its vocoder share no pitch; leave it out")
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
-    def warm_up(self) -> Speech | None:
-        """Run every network once, as the first time takes longer; returns what was spoken, None if nothing could be."""
+    def warm_up(self) -> Speech:
+        """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
-        for text in _WARM_UP_TEXTS:
-            try:
-                return self.voice.speak_inputs(self.voice.plan(text))
-            except InputError:  # the voice's alphabet lacks these letters
-                continue
-        return None
+        return self.voice.speak_inputs(typical_inputs(self.voice)[:1])
 
 
 def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> None:

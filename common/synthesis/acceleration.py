@@ -114,45 +114,44 @@ class RecordedInference:
 
     def __init__(self, infer: Infer, *, record: Recorder) -> None:
         self._infer = infer
-        self._record = record
-        self._recorded: dict[torch.Size, tuple[Any, Tensor, Tensor, Tensor]] = {}  # with mel, lengths and wave
+        self._record: Recorder | None = record  # None: recording has failed
+        # By shapes, recorded work with the mel and lengths that it reads and the wave that it writes, or None
+        self._works: dict[torch.Size, tuple[Any, Tensor, Tensor, Tensor] | None] = {}
         self._warned: set[str] = set()
-        self._failed = False
 
-    def __call__(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+    def __call__(self, mel: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), which the next call leaves alone."""
-        if lengths is None or not self._is_recorded(mel, lengths):
+        if mel.shape not in self._works:
+            self._works[mel.shape] = self._recorded(mel.clone(), lengths.clone())
+        if (work := self._works[mel.shape]) is None:
             return self._infer(mel, lengths)
-        graph, own_mel, own_lengths, wave = self._recorded[mel.shape]
+        graph, own_mel, own_lengths, wave = work
         own_mel.copy_(mel)
         own_lengths.copy_(lengths)
         graph.replay()
         return wave.clone()
 
-    def _is_recorded(self, mel: Tensor, lengths: Tensor) -> bool:
-        """Whether there is recorded work for a shape, which is recorded when it is first met."""
-        if self._failed or mel.shape in self._recorded:
-            return not self._failed
+    def _recorded(self, mel: Tensor, lengths: Tensor) -> tuple[Any, Tensor, Tensor, Tensor] | None:
+        """The recorded work for the shape of ``mel``, which is its own; None where there is to be none."""
         if mel.size(2) > LONGEST_FRAMES or mel.size(0) > LARGEST_BATCH:
             limits = f"batches of more than {LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames"
-            return self._warn(f"{limits} run without graphs, which would not make them faster")
-        if len(self._recorded) == MAX_GRAPHS:
-            return self._warn(f"{MAX_GRAPHS} sizes are recorded; other sizes run without graphs")
-        own_mel, own_lengths = mel.clone(), lengths.clone()
-        try:
-            graph, wave = self._record(lambda: self._infer(own_mel, own_lengths))
-        except RuntimeError as error:
-            self._failed = True
-            reason = str(error).strip().split("\n")[0]
-            return self._warn(f"the work cannot be recorded and runs without graphs ({reason})")
-        self._recorded[mel.shape] = graph, own_mel, own_lengths, wave
-        return True
+            self._warn(f"{limits} run without graphs, which would not make them faster")
+        elif len([one for one in self._works.values() if one is not None]) == MAX_GRAPHS:
+            self._warn(f"{MAX_GRAPHS} sizes are recorded; other sizes run without graphs")
+        elif self._record is not None:
+            try:
+                graph, wave = self._record(lambda: self._infer(mel, lengths))
+                return graph, mel, lengths, wave
+            except RuntimeError as error:
+                self._record = None
+                reason = str(error).strip().split("\n")[0]
+                self._warn(f"the work cannot be recorded and runs without graphs ({reason})")
+        return None
 
-    def _warn(self, line: str) -> bool:
+    def _warn(self, line: str) -> None:
         if line not in self._warned:
             self._warned.add(line)
             print(f"warning: --cuda-graphs: {line}", file=sys.stderr)
-        return False
 
 
 class CompiledNetwork:

@@ -37,7 +37,7 @@ def load_in_engine(
     they are.
 
     Raises:
-        OptionError: "onnx" for a model that has no ONNX form to speak with, or for a GPU or other numbers than float32.
+        OptionError: "onnx" for a GPU, or for other numbers than float32.
     """
     if engine == "pytorch":
         return load(generator, vocoder)
@@ -49,17 +49,38 @@ def load_in_engine(
     with TemporaryDirectory(prefix="engine_") as folder:
         if engine == "auto":
             return _fastest(generator, vocoder, Path(folder), load)
-        given = [one for one in (generator, vocoder) if one is not None]
-        for one in given:
-            if one.exported is None and not _has_onnx(one):
-                raise OptionError(f"--engine onnx: {one.spec.name} has no ONNX form to speak with; use pytorch or auto")
-        made = [one if one.exported else _in_onnxruntime(one, _exports(one), Path(folder), write_onnx) for one in given]
-        return load(made[0], made[1] if vocoder is not None else None)
+        made = [None if one is None else _forms(one, Path(folder))[-1].loaded for one in (generator, vocoder)]
+        return load(made[0] or generator, made[1])
 
 
-def _has_onnx(loaded: LoadedCheckpoint) -> bool:
-    """Whether an ONNX file can be made of it, that speaks."""
-    return loaded.exported is None and loaded.spec.exports is not None and loaded.spec.from_exported is not None
+@dataclass(frozen=True)
+class _Form:
+    """A network as one engine computes it."""
+
+    engine: str
+    loaded: LoadedCheckpoint
+    distance: float = 0.0  # of the mels that it speaks from PyTorch's
+
+
+def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor] | None = None) -> list[_Form]:
+    """The forms of a network: that of the file, one in ONNX files in ``folder``, and, with ``mels`` that show a vocoder
+    what it will speak, one of 8-bit integers.
+    """
+    if loaded.exported is not None or loaded.spec.exports is None or loaded.spec.from_exported is None:
+        return [_Form("the file's engine", loaded)]
+    network, config = load_for_inference(loaded, device=torch.device("cpu"))
+    exports = loaded.spec.exports(network, config, loaded.checkpoint.audio)
+    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, exports, folder, write_onnx))]
+    if mels is not None and all(part.quantization for part in exports.parts):
+        (folder / "int8").mkdir(exist_ok=True)
+        distances: list[float] = []
+
+        def write(*given: Any) -> None:
+            distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
+
+        made = _in_onnxruntime(loaded, exports, folder / "int8", write)
+        forms.append(_Form("int8", made, max(distances)))
+    return forms
 
 
 def _in_onnxruntime(
@@ -77,43 +98,10 @@ def _in_onnxruntime(
     return replace(loaded, exported=exported)
 
 
-def _exports(loaded: LoadedCheckpoint) -> Exports:
-    assert loaded.spec.exports is not None
-    network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    return loaded.spec.exports(network, config, loaded.checkpoint.audio)
-
-
-@dataclass(frozen=True)
-class _Form:
-    """A network as one engine computes it."""
-
-    engine: str
-    loaded: LoadedCheckpoint
-    distance: float = 0.0  # of the mels that it speaks from PyTorch's
-
-
-def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> list[_Form]:
-    """All forms of a network, that of the file first; ``mels`` show a vocoder what it will speak."""
-    if not _has_onnx(loaded):
-        return [_Form("the file's engine", loaded)]
-    exports = _exports(loaded)
-    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, exports, folder, write_onnx))]
-    if all(part.quantization for part in exports.parts):
-        (folder / "int8").mkdir(exist_ok=True)
-        distances: list[float] = []
-
-        def write(*given: Any) -> None:
-            distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
-
-        made = _in_onnxruntime(loaded, exports, folder / "int8", write)
-        forms.append(_Form("int8", made, max(distances)))
-    return forms
-
-
 def _fastest(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, folder: Path, load: Load) -> Voice:
     """The fastest form of either network, and a line that says which; 8 bits only where the sound stays close."""
     voices = [load(generator, vocoder)]
-    items = _typical(voices[0])
+    items = typical_inputs(voices[0])
     mels = [spoken.mel[:, :_CALIBRATION_FRAMES].cpu() for spoken in voices[0].generate(items)]
     forms = [_forms(one, folder, mels) for one in (generator, vocoder) if one is not None]
     for place in range(1, max(map(len, forms))):
@@ -148,7 +136,7 @@ def measure(ways: Sequence[Callable[[], object]]) -> list[float]:
     return [min(column) for column in zip(*take_turns(ways, _TURNS)[1:])]
 
 
-def _typical(voice: Voice) -> list[SynthesisInput]:
+def typical_inputs(voice: Voice) -> list[SynthesisInput]:
     """Two sentences' utterances to measure by; of a voice whose alphabet lacks their letters, some of its symbols."""
     try:
         return [item for text in _TEXTS for item in voice.plan(text)[:1]]

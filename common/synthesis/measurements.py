@@ -12,8 +12,7 @@ from common.logger import Logger
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
 
-# Figures that the published recipes of FastPitch and HiFi-GAN call by different names; the JSON stream has both.
-OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
+_OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's published recipe; the JSON stream has both
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,7 @@ class BatchTimes:
 class Measurements:
     """The times of a run's batches, and the figures that are logged of them.
 
-    docs/INFERENCE.md (Figures) says what each figure of the run means. Of each batch there are ``generator_frames/s``,
-    ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``, ``<vocoder>_latency`` and ``latency``.
+    docs/INFERENCE.md (Figures) says what each figure of the run means; those of a batch have no ``avg_``.
     """
 
     sampling_rate: int  # Hz
@@ -73,23 +71,26 @@ class Measurements:
     batches: list[BatchTimes] = field(default_factory=list)
     first_sound: FirstSound | None = None
 
-    def figures_of(self, batch: BatchTimes) -> dict[str, float]:
-        """One batch's figures."""
+    def figures_of(self, batches: Sequence[BatchTimes]) -> dict[str, float]:
+        """Throughput and mean latency of each stage, and of both together."""
         figures: dict[str, float] = {}
-        for stage, (seconds,), counts in self._stages([batch]):
-            if stage:
-                figures |= {name: count / seconds for name, count in counts.items() if not name.endswith("tokens/s")}
-            figures[f"{stage}latency"] = seconds
-            figures |= _under_other_names(figures)
+        for stage, seconds, counts in self._stages(batches):
+            figures |= {name: count / sum(seconds) for name, count in counts.items()}
+            figures[f"{stage}latency"] = statistics.fmean(seconds)
+        if "generator_frames/s" in figures:
+            figures[_OTHER_NAME] = figures["generator_frames/s"]
         return figures
 
     def summary(self) -> dict[str, float]:
         """The run's figures: of each stage, and of both together; empty without batches."""
-        figures: dict[str, float] = {}
-        for stage, seconds, counts in self._stages(self.batches):
-            figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
-            figures |= self._latencies(stage, seconds)
-            figures |= _under_other_names(figures)
+        figures = {f"avg_{name}": value for name, value in self.figures_of(self.batches).items()}
+        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
+        utterances = sum(batch.n_utterances for batch in self.batches)
+        for stage, seconds, _ in self._stages(self.batches):
+            mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
+            figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
+            figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
+            figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
         if self.first_sound is not None:
             figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
         return figures
@@ -120,42 +121,15 @@ class Measurements:
             f"{speech / work:.2f} x real time"
         )
 
-    def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
-        """Log one batch's figures, in one line."""
-        figures = self.figures_of(batch)
-        for name in figures:
-            if name not in logger.metrics:
-                _describe(name, logger, title=name.replace("_", " "), width="")
-        logger.log((), figures)
-
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
             # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
             title = name.replace("_", " ").replace("RTF", "speed in real time")
-            _describe(name, logger, title=f"{title: <26}", width=">10")
-            logger.log((), {name: value}, stdout=name not in OTHER_NAMES)
-
-    def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:
-        """Mean, intervals and real-time factors of one stage's batch times; ``stage`` ends with ``_`` or is empty."""
-        mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
-        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
-        utterances = sum(batch.n_utterances for batch in self.batches)
-        figures = {f"avg_{stage}latency": mean}
-        figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
-        figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
-        figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
-        return figures
-
-
-def _under_other_names(figures: dict[str, float]) -> dict[str, float]:
-    return {other: figures[name] for other, name in OTHER_NAMES.items() if name in figures}
-
-
-def _describe(figure: str, logger: Logger, *, title: str, width: str) -> None:
-    form, unit = unit_of(figure)
-    form = form.replace(">10", width)
-    logger.metadata(figure, name=title, format=form, unit=unit, shown=figure not in OTHER_NAMES)
+            form, unit = unit_of(name)
+            is_shown = not name.endswith(_OTHER_NAME)
+            logger.metadata(name, name=f"{title: <26}", format=form, unit=unit, shown=is_shown)
+            logger.log((), {name: value}, stdout=is_shown)
 
 
 def unit_of(figure: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from common.data.filelist import SPEAKER_NUMBER
-from common.errors import InputError, OptionError, check_choice, shown
+from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import MAX_FRAMES, VOCODER_PITCHES
 from common.synthesis.phrases import Phrase
@@ -54,7 +54,7 @@ class Voice(Synthesizer):
         check_choice("vocoder_pitch", self.vocoder_pitch, VOCODER_PITCHES)
         if self.vocoder_pitch == "voice" and self.vocoder is not None and not self.can_tell_pitch:
             why = f"{self.vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
-            raise OptionError(f"--vocoder-pitch voice: {why} pitch; leave it out")
+            raise InputError(f"vocoder_pitch: {why} pitch, so it cannot be the voice's")
 
     @property
     def sampling_rate(self) -> int:

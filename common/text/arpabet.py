@@ -25,7 +25,8 @@ ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
 _PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
 
-_BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
+# Phones; an "s" that ends letters that are spelled ("t.v.s", "g.p.u.'s") and is none of them ("u.s."); a word.
+_PIECE = re.compile(r"\{[^}]*\}|(?:(?<=\.)|(?<=\.'))(s)(?!\.|'?[^\W\d_])|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
 
 
@@ -159,12 +160,12 @@ class Pronouncer:
         parts: list[str] = []
         end = 0  # of what parts hold
         spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
-        for match in _BRACES_OR_WORD.finditer(text):
+        for match in _PIECE.finditer(text):
             word = match.group()
             if word[0] == "{":
                 continue
             drawn = chance is None or chance() < self._config.p_arpabet
-            if _is_plural_of_letters(text, match.start(), match.end()):
+            if match[1]:
                 # "f.b.i.'s": alone, "s" would be read as the letter's name.
                 phones = _PLURAL if spelled >= 0 and text[spelled : match.start()] in (".", ".'") else None
             else:
@@ -174,9 +175,3 @@ class Pronouncer:
                 end = match.end()
                 spelled = end if len(word) == 1 else -1
         return "".join([*parts, text[end:]])
-
-
-def _is_plural_of_letters(text: str, start: int, end: int) -> bool:
-    """Whether an "s" ends letters that are spelled ("t.v.s", "g.p.u.'s") and is none of them ("u.s.")."""
-    before = text[max(start - 2, 0) : start].removesuffix("'")
-    return text[start:end] == "s" and before.endswith(".") and text[end : end + 1] != "."

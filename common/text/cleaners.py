@@ -36,17 +36,17 @@ def basic_cleaners(text: str) -> str:
     return collapse_spaces(text.lower())
 
 
-def transliteration_cleaners(text: str, *, ascii_by: ToAscii = unidecode) -> str:
+def transliteration_cleaners(text: str, *, ascii_by: ToAscii) -> str:
     """ASCII, lower case, single spaces (published)."""
     return collapse_spaces(ascii_by(text).lower())
 
 
-def english_cleaners(text: str, *, ascii_by: ToAscii = unidecode) -> str:
+def english_cleaners(text: str, *, ascii_by: ToAscii) -> str:
     """Numbers and abbreviations written out after lower-casing (published, exactly, faults included)."""
     return collapse_spaces(expand_abbreviations(expand_numbers(ascii_by(text).lower())))
 
 
-def english_cleaners_v2(text: str, *, ascii_by: ToAscii = unidecode) -> str:
+def english_cleaners_v2(text: str, *, ascii_by: ToAscii) -> str:
     """Numbers, abbreviations, times, units, letters with digits, and acronyms written out (published, exactly)."""
     text = expand_letters_and_numbers(expand_times(ascii_by(text)))
     text = expand_abbreviations(expand_numbers(text))
@@ -54,27 +54,17 @@ def english_cleaners_v2(text: str, *, ascii_by: ToAscii = unidecode) -> str:
 
 
 def english_cleaners_tacotron2(text: str) -> str:
-    """Numbers and titles written out as in the original Tacotron 2 (published, exactly)."""
+    """Numbers and titles written out as in the original Tacotron 2, which has FastPitch 1.1's table (published)."""
     return collapse_spaces(expand_titles(expand_numbers_of_tacotron2(to_ascii(text).lower())))
 
 
-_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
-_TO_ASCII_1_1 = {
-    f"{cleaner.__name__}{_RELEASE_1_1}": partial(cleaner, ascii_by=to_ascii)
-    for cleaner in (english_cleaners, english_cleaners_v2, transliteration_cleaners)
-}
 TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
-_BY_TABLE: dict[str, Callable[[str], str]] = {
-    **_TO_ASCII_1_1,
-    TACOTRON2: english_cleaners_tacotron2,  # the original Tacotron 2 has the same table
-}
+_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
 PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
-    "english_cleaners": english_cleaners,
-    "english_cleaners_v2": english_cleaners_v2,
-    "basic_cleaners": basic_cleaners,
-    "transliteration_cleaners": transliteration_cleaners,
-    **_BY_TABLE,
-}
+    f"{cleaner.__name__}{release}": partial(cleaner, ascii_by=ascii_by)
+    for release, ascii_by in (("", unidecode), (_RELEASE_1_1, to_ascii))
+    for cleaner in (english_cleaners, english_cleaners_v2, transliteration_cleaners)
+} | {"basic_cleaners": basic_cleaners, TACOTRON2: english_cleaners_tacotron2}
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
 CLEANERS = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
 
@@ -99,8 +89,10 @@ def unread_by(names: Sequence[str], text: str) -> list[str]:
         return []
     if ENGLISH_V3 in names:
         return unread_characters(text)
-    if not _BY_TABLE.keys().isdisjoint(names):
+    if not set(names) - {"basic_cleaners"}:
+        return []
+    lost: set[str] = set()
+    if any(name == TACOTRON2 or name.endswith(_RELEASE_1_1) for name in names):
         text = text if TACOTRON2 in names else expand_currency(text)
         lost = set(left_out(text))
-        return [one for one in text if one in lost or is_lost(one)]
-    return [one for one in text if is_lost(one)] if set(names) - {"basic_cleaners"} else []
+    return [one for one in text if one in lost or is_lost(one)]

@@ -61,6 +61,11 @@ class EspeakSpeech:
     def duration_s(self) -> float:
         return len(self.samples) / self.sampling_rate
 
+    @property
+    def wave(self) -> np.ndarray:
+        """The samples as float32 in [-1, 1), (T,)."""
+        return self.samples.astype(np.float32) / 32768
+
 
 class Clause(NamedTuple):
     """What eSpeak reads in one breath: its text, and each word's phones by their names, stress and length included.

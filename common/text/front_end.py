@@ -42,7 +42,7 @@ from common.text.words import (
 
 _BRACES = re.compile(r"\{[^}]*\}")
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
-_ARPABET = re.compile(r"\{(.+?)\}")
+_ARPABET_OR_TEXT = re.compile(r"\{(.+?)\}|[^{]+|\{")
 
 
 class EmptyTextError(InputError):
@@ -94,7 +94,8 @@ class TextFrontEnd:
         self._pronouncer = Pronouncer(config)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
-        self._between = BETWEEN if table.name in G2P_SETS else frozenset(SILENCES)
+        others = SILENCES if self._phones else (*PUNCTUATION, " ")
+        self._between = BETWEEN if table.name in G2P_SETS else frozenset(others)  # symbols of no word
         by_length = sorted((s for s in table.symbols if s != PADDING), key=len, reverse=True)
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
@@ -115,14 +116,20 @@ class TextFrontEnd:
         "five pm" there. ``english_cleaners_v3`` reads all of the text, Tacotron 2's cleaners all of it but curly
         braces. With ``g2p`` a text becomes phones here.
         """
-        if self.config.g2p is not None:
-            return " ".join(sound.symbol for sound in self._say(self._written_out(text)))
-        if self._phones:
+        written = self._written_out(text)
+        return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
+
+    def _written_out(self, text: str) -> str:
+        """What is read of a text, before it becomes phones."""
+        if self._given_phones:
             return " ".join(canonical_phone(text).split())
-        if not self._per_word:
-            return self._written_out(text) if self._published else self._apply_cleaners(text).strip()
-        words = _BRACES_OR_WORD.findall(expand_currency(text))
-        return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
+        if self.config.g2p is None and self._per_word:
+            words = _BRACES_OR_WORD.findall(expand_currency(text))
+            return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
+        if self.config.g2p is None and not self._published:
+            return self._apply_cleaners(text).strip()
+        parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
+        return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
     def read(self, text: str, *, where: str = "") -> str:
         """What ``clean`` gives of a text that may be spoken; ``where`` names its source in errors.
@@ -146,11 +153,6 @@ class TextFrontEnd:
         self.dropped.update(lost)
         # Published cleaners write them in Latin letters, as published.
         return {} if self._published else dict.fromkeys(map(ord, lost))
-
-    def _written_out(self, text: str) -> str:
-        """The text by the cleaners, except for phones in curly braces."""
-        parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
-        return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
@@ -203,9 +205,9 @@ class TextFrontEnd:
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
-        spoken = self._spoken(self._in_words(text.translate(lost)), draw)
+        spoken = self._spoken(self._written_out(text.translate(lost)), draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
-        alone = [self._tokens(self._in_words(word.reading.translate(lost))) for word in written]
+        alone = [self._tokens(self._written_out(word.reading.translate(lost))) for word in written]
         owners = composed(spoken.owners, owners_of_tokens(alone, spoken.tokens))
         known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
         return EncodedText(tuple(ids), words_of_symbols(written, [None] * self.config.prepend_space + known))
@@ -229,60 +231,45 @@ class TextFrontEnd:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
 
-    def _in_words(self, text: str) -> str:
-        """What is read of a text, before it becomes phones."""
-        return self.clean(text) if self.config.g2p is None else self._written_out(text)
-
     def _tokens(self, text: str) -> list[str]:
         return text.split() if self._given_phones else TOKEN.findall(text)
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
         """The symbols of a text in words."""
+        pieces: list[tuple[str, Owner | None]]
+        reading, tokens = text, self._tokens(text)
         if self.config.g2p is not None:
             sounds = self._say(text)
             tokens, owners = owners_of_sounds(sounds, text, self._say_alone)
             pieces = [(sound.symbol, owner) for sound, owner in zip(sounds, owners)]
             reading = " ".join(sound.symbol for sound in sounds)
         elif self._phones:
-            tokens = text.split()
             pieces = [(token, (index, index)) for index, token in enumerate(tokens)]
-            reading = text
         else:
-            return self._spoken_characters(text, draw)
+            if self.config.p_arpabet > 0:
+                reading = self._pronouncer.pronounce(text, draw=draw)
+            starts = [match.start() for match in TOKEN.finditer(reading)]
+            places = self._split_characters(reading)
+            indices = [min(bisect_right(starts, place), len(tokens)) - 1 for _, place in places]
+            pieces = [(symbol, (index, index)) for (symbol, _), index in zip(places, indices)]
         symbols = [
             (symbol, None if piece in self._between else owner)
             for piece, owner in pieces
-            for symbol in self._split_phones(piece)
+            for symbol in (self._split_phones(piece) if self._phones else [piece])
         ]
         return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
 
     def _say(self, text: str) -> list[SpokenSymbol]:
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
-    def _spoken_characters(self, text: str, draw: RandomNumbers | None) -> Spoken:
-        tokens = TOKEN.findall(text)
-        if self.config.p_arpabet > 0:
-            text = self._pronouncer.pronounce(text, draw=draw)
-        starts = [match.start() for match in TOKEN.finditer(text)]
-        symbols = self._split_characters(text)
-        owners: list[Owner | None] = []
-        for symbol, place in symbols:
-            token = min(bisect_right(starts, place), len(tokens)) - 1
-            between = symbol.isspace() or symbol in PUNCTUATION or token < 0
-            owners.append(None if between else (token, token))
-        return Spoken(text, tokens, [symbol for symbol, _ in symbols], owners)
-
     def _split_characters(self, text: str) -> list[tuple[str, int]]:
         """Single characters, and "@HH" for each ARPAbet phone in curly braces, with their places in the text."""
         symbols: list[tuple[str, int]] = []
-        place = 0
-        for index, part in enumerate(_ARPABET.split(text)):  # odd parts stood in braces
-            if index % 2:
-                symbols += [("@" + phone, place) for phone in part.split()]
-                place += len(part) + 2
+        for match in _ARPABET_OR_TEXT.finditer(text):
+            if match[1]:
+                symbols += [("@" + phone, match.start()) for phone in match[1].split()]
             else:
-                symbols += [(character, place + i) for i, character in enumerate(part)]
-                place += len(part)
+                symbols += [(character, place) for place, character in enumerate(match[0], match.start())]
         return symbols
 
     def _split_phones(self, text: str) -> list[str]:

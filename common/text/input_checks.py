@@ -2,18 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 
 from common.config import TextConfig
 from common.errors import InputError, at
 from common.text.normalization.english.characters import script_of
-from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, name_symbol
+from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
 
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
 MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
 
 _LONGEST_QUOTE = 40  # characters of a transcript shown in an error
-_MOST_NAMED = 5  # characters
 
 # A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
 _MARKUP = re.compile(
@@ -30,13 +28,6 @@ def quote(text: str, *, around: str = "") -> str:
     start = max(0, text.find(around) - _LONGEST_QUOTE // 2) if around else 0
     part = text[start : start + _LONGEST_QUOTE - 6]
     return repr(f"{'...' if start else ''}{part}{'...' if start + len(part) < len(text) else ''}")
-
-
-def named(symbols: Iterable[str]) -> str:
-    """The first of different symbols with their code points, and how many more there are."""
-    different = list(dict.fromkeys(symbols))
-    more = len(different) - _MOST_NAMED
-    return ", ".join(map(name_symbol, different[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def check_length(text: str, *, where: str) -> None:
@@ -94,7 +85,9 @@ def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, wher
     advice = "leave out what is not said, or write it in words"
     if scripts:
         advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
-    what = f"{of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}{at(where)}"
+    what = (
+        f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {' '.join(config.cleaners)}{at(where)}"
+    )
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
 
@@ -103,12 +96,9 @@ def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: S
     symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
-    words = text.split()
     advice = "use --unknown-symbols drop or other --text-cleaners"
     if table.phones:
         other = "a table that lists them" if table.name == FEATURE_TABLE else "another --symbol-set"
         advice = f"use --unknown-symbols drop or {other}"
-    elif len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words):
-        advice = "if these are phones, use --input-type phone"
-    what = f"{named(symbols)}{of_reading} not in symbol set {table.name}"
+    what = f"{first_few([*map(name_symbol, symbols)])}{of_reading} not in symbol set {table.name}"
     return f"{quote(text, around=symbols[0])}: {what}{at(where)}; {advice}"

@@ -127,6 +127,7 @@ class TextOverrides:
         least=0,
         most=1,
         words={"true": 1.0, "false": 0.0},
+        variable="PHONE",
     )
     cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
     heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")

@@ -73,7 +73,6 @@ PROSODY = {
     "range": _Attribute("pitch_range", PITCH_RANGES, ("%",), _PERCENTAGE),
     "volume": _Attribute("volume", VOLUMES, ("%", "db"), f"decibels (+6dB, -6dB), {_PERCENTAGE}"),
 }
-UNSUPPORTED = {"contour": "use pitch and range on parts of the text", "duration": "use rate"}
 _AMOUNT = re.compile(
     r"([+-]?)([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})\s?(%|st|hz|db|ms|s|)", re.IGNORECASE | re.ASCII
 )
@@ -107,8 +106,6 @@ def with_prosody(style: Style, attributes: Mapping[str, str]) -> Style:
         raise ValueError(f"<prosody>: expected one of {', '.join(PROSODY)}, got no attribute")
     for name, value in attributes.items():
         tag = f"<prosody {name}={value!r}>"
-        if name in UNSUPPORTED:
-            raise ValueError(f"{tag}: {name} is not supported; {UNSUPPORTED[name]}")
         style = _limited(_changed(style, PROSODY[name], value.strip(), tag=tag), tag)
     return style
 

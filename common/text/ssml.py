@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from xml.parsers import expat
 
 from common.errors import InputError
-from common.text.prosody import NEUTRAL, PROSODY, UNSUPPORTED, Style, emphasized, pause_seconds, with_prosody
+from common.text.prosody import NEUTRAL, PROSODY, Style, emphasized, pause_seconds, with_prosody
 from common.text.say_as import read_as
 
 
@@ -58,7 +58,7 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {  # what begins with "xml" or "xsi" m
     "s": (),
     "lang": ("xml:lang",),
     "voice": ("name",),
-    "prosody": (*PROSODY, *UNSUPPORTED),
+    "prosody": tuple(PROSODY),
     "emphasis": ("level",),
     "break": ("time", "strength"),
     "mark": ("name",),
@@ -68,10 +68,9 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {  # what begins with "xml" or "xsi" m
 }
 _REQUIRED = ("lang", "voice", "mark", "sub", "say-as", "phoneme")  # must have the first of their attributes
 _REPLACED = ("sub", "say-as", "phoneme")  # what is written in them is not what is said
-_REFUSED = ("audio", "lexicon", "lookup", "meta", "metadata", "desc", "token", "w")  # of SSML too
-_NAMES = "|".join(sorted((name for name in (*_ATTRIBUTES, *_REFUSED) if len(name) > 1), key=len, reverse=True))
+_NAMES = "|".join(sorted((name for name in _ATTRIBUTES if len(name) > 1), key=len, reverse=True))
 # After a name of one letter stands ">" or an attribute: "x <p and q> y" is text.
-_TAG = re.compile(rf"</?(?:{_NAMES})(?=[\s/>]|\Z)|</?[psw](?:\s*/?>|\s+[\w:.-]+\s*=)")
+_TAG = re.compile(rf"</?(?:{_NAMES})(?=[\s/>]|\Z)|</?[ps](?:\s*/?>|\s+[\w:.-]+\s*=)")
 _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
@@ -174,8 +173,6 @@ class _Reader:
     def _check(self, element: _Element, outer: _Element) -> None:
         """Refuse an element that is not supported, or cannot stand here, and its attributes; raises ValueError."""
         name, attributes = element.name, element.attributes
-        if name in _REFUSED:
-            raise ValueError(f"<{name}> is not supported; leave it out")
         if name not in _ATTRIBUTES:
             raise ValueError(f"<{name}>: expected an element of SSML ({', '.join(_ATTRIBUTES)})")
         if outer.name in _REPLACED:

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.nn import MultiScaleDiscriminator
 from common.training.objective import Networks, Objective, Phase
 
 FEATURE_WEIGHT = 2.0
@@ -54,9 +53,7 @@ class AdversarialObjective(Objective):
 
     def begin_step(self, networks: Networks) -> None:
         if self._adversarial:
-            msd = networks["msd"]
-            assert isinstance(msd, MultiScaleDiscriminator)
-            msd.advance_spectral_norm()
+            networks["msd"].advance_spectral_norm()
         self._kept = None
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:

@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import Batch
 
-Networks = dict[str, nn.Module]
+Networks = dict[str, Any]  # modules of the classes that the model's package builds
 _N_EXAMPLES = 2
 
 

@@ -252,8 +252,9 @@ def build_training_parser(
     )
     add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
     add_options(parser, precision.ComputingOptions, title="computing")
-    about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
-    add_options(parser, AudioOptions, title=f"audio: {about}")
+    if spec.role != "recognizer":  # which have features of their own
+        about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
+        add_options(parser, AudioOptions, title=f"audio: {about}")
     add_options(parser, spec.training.options, defaults=defaults, title=spec.name)
     parser.answer_published(REMOVED)
     return parser

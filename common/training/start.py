@@ -27,7 +27,7 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
 from common.logger import Logger
-from common.options import read_options
+from common.options import declared, read_options
 from common.precision import ComputingOptions
 from common.progress import print_line
 from common.registry import ModelSpec
@@ -70,7 +70,9 @@ def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], Non
     if run.num_workers is None:
         run = replace(run, num_workers=4 * computing.cuda)
     request = TrainingRequest(run, computing, read_options(args, AudioOptions), resumed=resumed, initial=initial)
-    options = read_options(args, spec.training.options)
+    kind = spec.training.options
+    of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
+    options = read_options(args, kind, **of_run)
     return Command(spec, options, request, values=vars(args), read=parser.files_of(args)[1])
 
 

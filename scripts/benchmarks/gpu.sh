@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Tests and measures this toolkit on one GPU within nine minutes, and leaves a table and JSON: OUT/gpu.md, OUT/gpu.json.
+# Tests and measures this toolkit on one GPU within nine minutes, and leaves a table in OUT/gpu.md.
 #   bash scripts/benchmarks/gpu.sh OUT
-#   bash scripts/benchmarks/gpu.sh OUT --seconds 300 --only training decoder  # some of it, in less time
-#   bash scripts/benchmarks/gpu.sh OUT --cpu  # tiny networks on the CPU, as where there is no GPU: to see that all of it runs
-# A machine without a network and without .venv needs a python3 that has PyTorch; what else is missing there is named
-# together with the command that brings it. Arguments go to scripts/benchmarks/gpu.py.
+#   bash scripts/benchmarks/gpu.sh OUT --only training inference  # some of it, in less time
+#   bash scripts/benchmarks/gpu.sh OUT --cpu  # small work on the CPU, to see that all of it runs
+# A machine without .venv needs a python3 that has what requirements.txt lists. Arguments go to scripts/benchmarks/gpu.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 if [ -z "${PYTHON:-}" ] && [ ! -x "$VENV/bin/python" ] && python3 -c 'import torch' 2>/dev/null; then

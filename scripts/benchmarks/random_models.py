@@ -5,12 +5,13 @@
 
 writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``random_mels.tsv``; for Jasper
 ``Jasper_random.pt``, recordings ``wav/*.wav`` with made-up transcripts, and their list ``list.txt``; for FastPitch
-``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech.
+``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech, and for Tacotron 2
+``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,24 +23,22 @@ from common.audio import save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import OptionError
 from common.files import write_json, write_text
 from common.options import add_options, option, read_options
 from common.registry import get_model
 from common.torch_file import save_tensor
 from common.training.start import read_command
 
-# The option of train.py that chooses a vocoder's kind, and the published ones.
-KINDS = {
-    "HiFi-GAN": ("--preset", ("v1", "v2", "v3")),
-    "WaveGlow": ("--wn-channels", ("256", "512")),
-    "Harmonic": ("--channels", ("256",)),
+KINDS = {"HiFi-GAN": "--preset", "WaveGlow": "--wn-channels", "Harmonic": "--channels"}  # options of train.py
+# Weights that decide how long speech is: predictions of log(1 + frames) of a letter, and of the end of an utterance.
+VOICES = {
+    "FastPitch": {"duration_predictor.fc.weight": 0.0, "duration_predictor.fc.bias": math.log1p(6)},
+    "Tacotron2": {"decoder.gate_layer.linear_layer.bias": -20.0},
 }
-RECOGNIZER, VOICE = "Jasper", "FastPitch"
+RECOGNIZER = "Jasper"
 LIST = "list.txt"
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
-_FRAMES_A_LETTER = 6
 _SHORTEST = 1.4  # s, of LibriSpeech's utterances
 _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
 
@@ -48,8 +47,8 @@ _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of
 class RandomOptions:
     """What is made."""
 
-    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, VOICE, RECOGNIZER))
-    kind: str | None = option(None, "HiFi-GAN (v1, v2, v3), or channels: WaveGlow (256, 512), Harmonic (256)")
+    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, *VOICES, RECOGNIZER))
+    kind: str | None = option(None, "preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
     count: int = option(8, "mels or recordings", least=1)
     model_config: str | None = option(None, "YAML file of Jasper and its features; as published if not given")
     max_duration: float = option(16.7, "s, of the longest recording", above=0)
@@ -84,49 +83,38 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
     generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
-        letters = (torch.randint(26, (n_letters,), generator=generator) + ord("a")).tolist()
-        letters[5:-1:6] = [ord(" ")] * len(letters[5:-1:6])  # words of five
+        letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
+        letters[5:-1:6] = ord(" ")  # words of five
         fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
-        tensors = {}
-        if "wav" in columns:
+        n_pitches = n_letters if "durations" in columns else n_frames
+        tensors = {
+            "mel": torch.randn(audio.n_mels, n_frames, generator=generator) - 5,
+            "durations": torch.linspace(0, n_frames, n_letters + 1).round().long().diff(),
+            "pitch": 100 + 100 * torch.rand(n_pitches, generator=generator),
+        }
+        for column in tensors.keys() & fields.keys():
+            save_tensor(folder / fields[column], tensors[column], durable=False)
+        if "wav" in fields:
             wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
             save_wav(folder / fields["wav"], wave, sampling_rate=sampling_rate, durable=False)
-        if "mel" in columns:
-            tensors["mel"] = torch.randn(audio.n_mels, n_frames, generator=generator) - 5
-        if "durations" in columns:
-            tensors["durations"] = torch.linspace(0, n_frames, n_letters + 1).round().long().diff()
-        if "pitch" in columns and "durations" in columns:
-            tensors["pitch"] = torch.randn(n_letters, generator=generator)
-        elif "pitch" in columns:
-            tensors["pitch"] = 100 + 100 * torch.rand(n_frames, generator=generator)
-        for column, tensor in tensors.items():
-            save_tensor(folder / fields[column], tensor, durable=False)
-        if "text" in columns:
-            fields["text"] = bytes(letters).decode()
+        if "text" in fields:
+            fields["text"] = bytes(letters.tolist()).decode()
         lines.append("|".join(fields.values()) + "\n")
     if "pitch" in columns:
-        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
+        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 150.0, "std": 30.0})
     write_text(folder / LIST, "".join(lines))
 
 
 def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> Path:
-    """Write the checkpoint, ``count`` mels and their list, the same every time; returns the checkpoint's path.
-
-    Raises:
-        OptionError: the model has no such kind.
-    """
-    name, known = KINDS[model]
-    if kind not in known:
-        raise OptionError(f"{model} {kind!r}: expected one of {', '.join(known)}")
-    config, audio = configure(model, [name, kind])
-    path = save_random(folder / f"{model}_{kind}.pt", model, config, audio, assumed=_UNRECORDED)
+    """Write the checkpoint, ``count`` mels and their list, the same every time; returns the checkpoint's path."""
+    config, audio = configure(model, [KINDS[model], kind] if kind else [])
+    path = save_random(folder / f"{model}_{kind or 'random'}.pt", model, config, audio, assumed=_UNRECORDED)
     mels = folder / "random_mels"
     for place in range(count):
         save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
     write_json(mels / "audio.json", to_plain(audio))
     lines = ["mel\toutput", *(f"{mels / str(place)}.pt\t{place}.wav" for place in range(count))]
     write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
-    print(f"{path} has random weights: it measures speed alone")
     return path
 
 
@@ -138,16 +126,6 @@ def make_recognizer(folder: Path, options: RandomOptions) -> None:
     make_corpus(folder, [round(rate * value) for value in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
     if not options.no_checkpoint:
         save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
-
-
-def make_voice(folder: Path, audio: AudioConfig | None = None) -> Path:
-    """Write the checkpoint of a voice of full size that reads letters; returns its path."""
-    audio = audio or AudioConfig()
-    last = "duration_predictor.fc"  # predicts log(1 + frames)
-    fixed = {f"{last}.weight": 0.0, f"{last}.bias": math.log1p(_FRAMES_A_LETTER)}
-    config = replace(get_model(VOICE).config(), n_mel_channels=audio.n_mels)
-    text = TextConfig(cleaners=("basic_cleaners",))
-    return save_random(folder / f"{VOICE}_random.pt", VOICE, config, audio, text=text, fixed=fixed)
 
 
 def save_random(
@@ -182,8 +160,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = read_options(args, RandomOptions)
     if options.model == RECOGNIZER:
         make_recognizer(args.folder, options)
-    elif options.model == VOICE:
-        make_voice(args.folder)
+    elif options.model in VOICES:
+        path, text = args.folder / f"{options.model}_random.pt", TextConfig(cleaners=("basic_cleaners",))
+        config = get_model(options.model).config()
+        save_random(path, options.model, config, AudioConfig(), text=text, fixed=VOICES[options.model])
     else:
         make_vocoder(args.folder, options.model, options.kind, count=options.count)
 

@@ -1,14 +1,12 @@
 """Prints the figures of runs as one table in Markdown, a line for each run.
 
     python -m scripts.benchmarks.table training 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
-    python -m scripts.benchmarks.table sequences 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
     python -m scripts.benchmarks.table inference output/nvlog_infer_*.json
     python -m scripts.benchmarks.table recognition output/nvlog_*.json
 
-``training`` gives frames/s, the mean over a run's epochs without the first, which holds the allocations and choices
-that are made once. ``sequences`` gives sequences/s in the steady state: all updates but those of the first epoch or, in
-a run of one epoch, its first tenth. Both take each run as its number of processes and its log; scaling is relative to
-the run with the fewest processes. Latency of ``inference`` is from the symbols to the sound; to the mels in a run that
+``training`` leaves out a run's first epoch where there are several: it holds the allocations and choices that are made
+once. It takes each run as its number of processes and its log; scaling is relative to the run with the fewest processes
+among those of the same batch size. Latency of ``inference`` is from the symbols to the sound; to the mels in a run that
 made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a batch, from samples in
 memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
@@ -20,33 +18,31 @@ from statistics import fmean
 from typing import Any
 
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.logger import read_last_run, read_log
 from common.recognition.command import PERCENTILES
 from scripts.benchmarks.measuring import Row, cell, markdown
 
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
 SPEED_UP = ("Speed-up with mixed precision", "speed_up", ".2f")
-_TRAINING = (
-    ("Batch size / process", "batch_size", ""),
-    ("Grad accumulation", "gradient_accumulation_steps", ""),
-    ("Processes", "processes", ""),
-    ("Precision", "numbers", ""),
-)
 # Title, name in a run and format of each column.
 COLUMNS = {
     "training": (
-        *_TRAINING,
+        ("Batch size / process", "batch_size", ""),
+        ("Grad accumulation", "gradient_accumulation_steps", ""),
+        ("Processes", "processes", ""),
+        ("Precision", "numbers", ""),
         ("Frames/s", "speed", ",.0f"),
+        ("Sequences/s", "sequences", ",.2f"),
         ("Seconds/epoch", "took", ".2f"),
         SPEED_UP,
-        ("Strong scaling", "scaling", ".2f"),
+        ("Scaling", "scaling", ".2f"),
     ),
-    "sequences": (*_TRAINING, ("Sequences/s", "speed", ",.2f"), SPEED_UP, ("Weak scaling", "scaling", ".2f")),
     "inference": (
         ("Batch size", "batch_size", ""),
         ("Precision", "precision", ""),
         ("Avg latency (s)", "avg_latency", ".3f"),
+        ("First sound (s)", "first_sound", ".3f"),
         *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".3f") for percent in PERCENTILES),
         ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
         ("Throughput (samples/s)", "avg_samples/s", ",.0f"),
@@ -71,31 +67,30 @@ COLUMNS = {
 _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration")  # in runs that speed-up compares
 
 
-def read_training(path: Path, kind: str, processes: int) -> Run:
+def read_training(path: Path, processes: int) -> Run:
     """The last run that a log holds; raises InputError if it was cut short."""
     options: dict[str, Any] = {}
-    records: list[tuple[Any, dict[str, float]]] = []  # steps and their figures
+    epochs: list[dict[str, float]] = []
+    updates: list[tuple[int, float]] = []  # epoch and seconds
     for record in read_log(path):
-        if record["type"] == "LOG" and record["step"] == "PARAMETER":
-            options, records = record["data"], []
-        elif record["type"] == "LOG":
-            records.append((record["step"], record["data"]))
-    epochs = [data for _, data in records if "avg_train_frames/s" in data]
-    updates = [(step[0], data["train_took"]) for step, data in records if "train_took" in data]
-    if not (epochs if kind == "training" else updates):
-        wanted = "finished epoch" if kind == "training" else "updates"
-        raise InputError(f"{path}: no {wanted} of training; was the run cut short?")
-    mixed = f"mixed ({options['amp_dtype']})" if kind == "training" else "mixed"
-    found = options | {"processes": processes, "numbers": mixed if options["amp"] else "full"}
-    if kind == "training":
-        speed, took = (
-            fmean(epoch[f"avg_train_{name}"] for epoch in epochs[1:] or epochs) for name in ("frames/s", "took")
-        )
-        return found | {"speed": speed, "took": took}
-    steady = [seconds for epoch, seconds in updates if epoch > updates[0][0]]
-    steady = steady or [seconds for _, seconds in updates[-(-len(updates) // 10) :]] or [updates[0][1]]
+        data = record.get("data", {})
+        if record.get("step") == "PARAMETER":
+            options, epochs, updates = data, [], []
+        elif "avg_train_frames/s" in data:
+            epochs.append(data)
+        elif "train_took" in data:
+            updates.append((record["step"][0], data["train_took"]))
+    if not epochs:
+        raise InputError(f"{path}: no finished epoch of training; was the run cut short?")
+    steady = [seconds for epoch, seconds in updates if epoch > 1 or len(epochs) == 1]
     global_batch = processes * options["batch_size"] * options["gradient_accumulation_steps"]
-    return found | {"speed": global_batch * len(steady) / sum(steady)}
+    return options | {
+        "processes": processes,
+        "numbers": "mixed" if options["amp"] else "full",
+        "speed": fmean(epoch["avg_train_frames/s"] for epoch in epochs[1:] or epochs),
+        "sequences": global_batch / fmean(steady) if steady else None,
+        "took": fmean(epoch["avg_train_took"] for epoch in epochs[1:] or epochs),
+    }
 
 
 def read_inference(path: Path) -> Run:
@@ -118,28 +113,21 @@ def rows(kind: str, logs: Sequence[str]) -> list[Row]:
 
     Raises:
         InputError: a log cannot be read, or its run was cut short.
-        OptionError: it is not given so.
     """
-    runs = [_read(kind, log) for log in logs]
+    if kind == "training":
+        parts = [log.partition("=") for log in logs]
+        runs = [read_training(Path(path), int(processes)) for processes, _, path in parts]
+    else:
+        runs = [read_inference(Path(log)) for log in logs]
     for one in runs:
         full = [other for other in runs if not other["amp"] and all(other.get(n) == one.get(n) for n in _SAME)]
         if one["amp"] and full:
             one["speed_up"] = one["speed"] / full[-1]["speed"]
             if "avg_vocoder_frames/s" in one:
                 one["vocoder_speed_up"] = one["avg_vocoder_frames/s"] / full[-1]["avg_vocoder_frames/s"]
-        same = ("amp", *_SAME[:2]) if kind == "sequences" else ("amp",)
-        alike = [other for other in runs if all(other.get(name) == one.get(name) for name in same)]
+        alike = [other for other in runs if (other["amp"], other["batch_size"]) == (one["amp"], one["batch_size"])]
         one["scaling"] = one["speed"] / min(alike, key=lambda other: other.get("processes", 1))["speed"]
     return [{title: cell(one.get(name), form) for title, name, form in COLUMNS[kind]} for one in runs]
-
-
-def _read(kind: str, log: str) -> Run:
-    if kind not in ("training", "sequences"):
-        return read_inference(Path(log))
-    processes, equals, path = log.partition("=")
-    if not equals or not processes.isdecimal() or int(processes) < 1:
-        raise OptionError(f"{log}: expected processes=log, such as 8=output/nvlog.json")
-    return read_training(Path(path), kind, int(processes))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

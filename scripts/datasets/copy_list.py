@@ -11,7 +11,7 @@ from pathlib import Path
 from common.cli import ArgumentParser, run
 from common.files import write_text
 from common.options import add_options, option
-from scripts.datasets.make_filelists import find_recordings, recording
+from scripts.datasets.make_filelists import find_recordings
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,9 @@ def main() -> int:
     parser.add_argument("list", type=Path, help="file to write, of columns output and wav")
     add_options(parser, CopyOptions)
     args = parser.parse_args()
-    folder = args.corpus.resolve()
-    clips = {clip: folder / recording(folder, clip) for clip in find_recordings(folder)[: args.n_clips or None]}
-    rows = ["output\twav", *(f"{name}.wav\t{path}" for name, path in clips.items())]
-    write_text(args.list, "".join(f"{row}\n" for row in rows))
+    clips = list(find_recordings(args.corpus).items())[: args.n_clips or None]
+    rows = [f"{name}.wav\t{args.corpus.resolve() / path}\n" for name, path in clips]
+    write_text(args.list, "".join(["output\twav\n", *rows]))
     print(f"{args.list}: {len(clips)} recordings")
     return 0
 

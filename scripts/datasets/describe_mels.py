@@ -8,6 +8,7 @@ otherwise; `extract_mels.py` has the same ones, and its other options are ignore
 """
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from common.audio import MelExtractor, check_wav
@@ -19,7 +20,7 @@ from common.errors import AudioError, InputError
 from common.extraction.arguments import add_mel_options
 from common.files import read_json, write_json, writing
 from common.options import read_options
-from scripts.datasets.make_filelists import find_recordings, recording
+from scripts.datasets.make_filelists import find_recordings
 
 
 def usual_rate(folder: Path) -> int:
@@ -28,25 +29,19 @@ def usual_rate(folder: Path) -> int:
     Raises:
         InputError: there are no recordings, or none can be read.
     """
+    examples: dict[int, str] = {}
     rates: Counter[int] = Counter()
-    examples: dict[int, Path] = {}
-    problem = ""
-    for clip in find_recordings(folder):
-        path = folder / recording(folder, clip)
-        try:
-            rate = check_wav(path, sampling_rate=None).sampling_rate
-        except AudioError as error:  # what reads the recording later names it with its line
-            problem = str(error)
-            continue
-        rates[rate] += 1
-        examples.setdefault(rate, path)
+    for path in find_recordings(folder).values():
+        with suppress(AudioError):  # what reads the recording later names it with its line
+            rate = check_wav(folder / path, sampling_rate=None).sampling_rate
+            examples.setdefault(rate, path)
+            rates[rate] += 1
     if not rates:
-        raise InputError(f"{folder / 'wavs'}: no recording can be read; the last one: {problem}")
+        raise InputError(f"{folder / 'wavs'}: no recording can be read")
     (usual, _), *others = rates.most_common()
     for rate, count in others:
-        print(
-            f"note: {count} of {rates.total()} recordings have {rate} Hz, not {usual}: {examples[rate]}; resample them"
-        )
+        note = f"{count} of {rates.total()} recordings have {rate} Hz, not {usual}: {folder / examples[rate]}"
+        print(f"note: {note}; resample them")
     return usual
 
 
@@ -63,7 +58,7 @@ def main() -> int:
     if args.like is not None:
         base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
     elif options.audio_config is None:
-        base = audio_preset(options.sampling_rate or usual_rate(args.dataset_path))
+        base = audio_preset(options.values.get("sampling_rate") or usual_rate(args.dataset_path))
     audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():  # another file is not lost by a slip

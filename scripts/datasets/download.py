@@ -1,6 +1,8 @@
-"""Fetches one file from a URL or a local path: interrupted downloads resume, and the checksum is verified.
+"""Brings an archive from a URL or a local path and unpacks it: interrupted downloads resume, checksums are verified.
 
-python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
+    python -m scripts.datasets.download https://example.org/a.tar.bz2 -o corpus --member metadata.csv --sha256 be1a...
+
+makes ``corpus`` the folder in the archive that holds ``metadata.csv``.
 """
 
 import http.client
@@ -8,19 +10,22 @@ import shutil
 import sys
 import tarfile
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OutputError
-from common.files import check_file, check_output_file, writing
+from common.files import check_file, check_output_file, make_folder, writing
 from common.progress import progress
 
 BLOCK = 1 << 20  # bytes
 TIMEOUT = 60  # s without any data
+_ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes)
 
 
 def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
@@ -84,12 +89,6 @@ def _verify(path: Path, sha256: str | None) -> None:
         raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}; delete the file and try again")
 
 
-def is_archive(name: str) -> bool:
-    """Whether a file's name says that `unpack` can unpack it."""
-    suffixes = [suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes]
-    return name.lower().endswith(tuple(suffixes))
-
-
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip or a tar into ``folder``, outside of which nothing is written.
 
@@ -109,17 +108,58 @@ def unpack(archive: Path, folder: Path) -> None:
         raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
 
 
+def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None, name: str = "") -> None:
+    """Put what a source holds into ``folder``: a file, or all of a folder or an archive.
+
+    ``name`` is the file's where its address does not end in it. What has arrived is kept in ``parts`` until all has.
+    Raises as `fetch` and `unpack`.
+    """
+    if Path(source).is_dir():
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        return
+    is_url = "://" in source
+    name = name or Path(urllib.parse.unquote(urllib.parse.urlparse(source).path) if is_url else source).name
+    target = parts / name
+    try:
+        fetch(source, target, sha256=sha256)
+        if name.lower().endswith(_ARCHIVES):
+            unpack(target, folder)
+        else:
+            make_folder(folder)
+            shutil.move(target, folder / name)
+    finally:
+        target.unlink(missing_ok=True)  # a broken archive would never unpack
+        with suppress(OSError):  # what resumes is in it
+            parts.rmdir()
+
+
+def bring_member(source: str, output: Path, *, member: str, sha256: str | None = None) -> None:
+    """Make ``output`` the one folder called ``member`` in an archive, or the folder of the file called so.
+
+    Raises InputError where there is no such member, and as `bring`.
+    """
+    unpacked, parts = (output.with_name(f".{output.name}.{end}") for end in ("unpacked", "download"))
+    shutil.rmtree(unpacked, ignore_errors=True)
+    try:
+        bring(source, unpacked, parts=parts, sha256=sha256)
+        found = [*unpacked.glob(member), *unpacked.glob(f"*/{member}")]
+        if len(found) != 1:
+            raise InputError(f"{source}: expected one {member} in it, found {len(found)}")
+        with writing(output):
+            (found[0] if found[0].is_dir() else found[0].parent).replace(output)
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+
+
 def main() -> int:
-    """Fetch one file, and unpack it if asked."""
-    parser = ArgumentParser(description="fetch a file from a URL or a local path")
-    parser.add_argument("source", help="URL or path")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="where the file shall stand")
-    parser.add_argument("--sha256", help="its checksum, in hexadecimal")
-    parser.add_argument("--unpack", type=Path, metavar="FOLDER", help="unpack the file, a tar or zip, into this folder")
+    """Bring one archive."""
+    parser = ArgumentParser(description="download and unpack an archive")
+    parser.add_argument("source", help="URL or path of a tar or zip")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder to make")
+    parser.add_argument("--member", required=True, help="folder in the archive to take, or a file in that folder")
+    parser.add_argument("--sha256", help="the archive's checksum, in hexadecimal")
     args = parser.parse_args()
-    fetch(args.source, args.output, sha256=args.sha256)
-    if args.unpack is not None:
-        unpack(args.output, args.unpack)
+    bring_member(args.source, args.output, member=args.member, sha256=args.sha256)
     return 0
 
 

@@ -7,20 +7,20 @@ filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. Wi
 voices, each with its own pitch, read all sentences, and the lists have a column of their names.
 """
 
-import io
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import soundfile
 import tgt
+import torch
 
+from common.audio import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import read_lines, write_atomically, write_text
 from common.options import add_options, option
 from common.progress import progress
-from common.text import EspeakSpeech, Speaker, check_length, check_markup, get_cleaner
+from common.text import EspeakSpeech, Speaker, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -40,17 +40,12 @@ def is_complete(folder: Path, sentences: list[str]) -> bool:
 def read_sentences(path: Path) -> list[str]:
     """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
 
-    Raises InputError for a missing or empty file, and for a line with markup or ``|``, which separates columns of a
-    filelist.
+    Raises InputError for a missing or empty file, and for ``|``, which separates columns of a filelist.
     """
-    sentences = []
-    for number, line in enumerate(read_lines(path), start=1):
-        if "|" in line:
-            raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
-        check_length(line, where=f"{path}:{number}")
-        check_markup(line, where=f"{path}:{number}")
-        if line.strip() and not line.startswith("#"):
-            sentences.append(line.strip())
+    lines = [line.strip() for line in read_lines(path)]
+    if "|" in "".join(lines):
+        raise InputError(f"{path}: a sentence with |, which separates the columns of a filelist")
+    sentences = [line for line in lines if line and not line.startswith("#")]
     if not sentences:
         raise InputError(f"{path}: no sentences")
     return sentences
@@ -103,9 +98,8 @@ def _metadata(sentences: list[str], voice: str = "") -> str:
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
     """``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
-    wav = io.BytesIO()
-    soundfile.write(wav, speech.samples, speech.sampling_rate, format="WAV", subtype="PCM_16")
-    write_atomically(folder / "wavs" / f"{name}.wav", lambda file: file.write(wav.getbuffer()), durable=False)
+    wave = torch.from_numpy(speech.wave)
+    save_wav(folder / "wavs" / f"{name}.wav", wave, sampling_rate=speech.sampling_rate, durable=False)
     grid = tgt.TextGrid()
     for tier, intervals in (("words", speech.words), ("phones", speech.phones)):
         objects = [tgt.Interval(one.start_s, one.end_s, one.label) for one in intervals]

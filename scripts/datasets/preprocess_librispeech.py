@@ -8,8 +8,9 @@ other speeds are made of training subsets alone.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from common.audio import check_wav, load_wav, save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.extraction import map_in_processes
-from common.files import write_atomically
+from common.files import read_lines, write_text
 from common.options import add_options, option
 from common.progress import progress
 from jasper.manifest import manifest_bytes
@@ -33,68 +34,53 @@ SUBSETS = (
 class Job:
     """One utterance to convert."""
 
-    folder: Path  # of all subsets, which paths in the manifest are relative to
     source: Path  # FLAC
-    target: Path  # wav of natural speed
+    targets: dict[float, Path]  # wav of each speed, of which 1 is the first
     transcript: str
     where: str  # "103-1240.trans.txt:1"
-    speeds: tuple[float, ...]
-    sampling_rate: int  # Hz
-
-    def files(self) -> list[tuple[float, Path]]:
-        """Speed and path of each wav."""
-        stem = self.target.stem
-        copies = [(speed, self.target.with_name(f"{stem}-{speed:g}.wav")) for speed in self.speeds]
-        return [(1.0, self.target), *copies]
 
 
-def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_rate: int) -> list[Job]:
-    """Every utterance of a subset, in order; raises InputError where a transcript or its recording is missing."""
-    root = folder / subset
-    jobs = []
-    copies = tuple(speed for speed in speeds if speed != 1) if subset.startswith("train") else ()
+def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job]:
+    """Every utterance of a subset, in order.
+
+    Raises:
+        InputError: there is none, or a line or the recording of one is missing.
+    """
+    root, jobs = folder / subset, []
+    copies = [speed for speed in speeds if speed != 1] if subset.startswith("train") else []
     for path in sorted(root.rglob("*.trans.txt")):
-        for name, transcript, where in _transcripts(path):
-            source = path.with_name(f"{name}.flac")
-            if not source.is_file():
-                raise InputError(f"{source}: no such file ({where}); is the download complete?")
+        for number, line in enumerate(read_lines(path), 1):
+            name, _, transcript = line.strip().partition(" ")
+            source, where = path.with_name(f"{name}.flac"), f"{path}:{number}"
+            if not transcript.strip() or not source.is_file():
+                raise InputError(f"{where}: expected the name of a FLAC file here and its text, got {line!r}")
             target = (folder / f"{subset}-wav" / source.relative_to(root)).with_suffix(".wav")
-            jobs.append(Job(folder, source, target, transcript, where, copies, sampling_rate))
+            targets = {speed: target.with_name(f"{target.stem}-{speed:g}.wav") for speed in copies}
+            jobs.append(Job(source, {1.0: target, **targets}, transcript.strip().lower(), where))
     if not jobs:
         raise InputError(f"{root}: holds no transcripts (*.trans.txt); scripts/download_librispeech.sh brings them")
     return jobs
 
 
-def _transcripts(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Name, text in lower case, and place of each line."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        name, _, text = line.strip().partition(" ")
-        if not text.strip():
-            raise InputError(f"{path}:{number}: expected an utterance's name and its text, got {line!r}")
-        yield name, text.strip().lower(), f"{path}:{number}"
+def convert(job: Job, *, folder: Path, sampling_rate: int) -> dict[str, Any]:
+    """Write what is missing of an utterance's wav files, each completely or not at all.
 
-
-def convert(job: Job) -> dict[str, Any]:
-    """Write what is missing of an utterance's wav files, each completely or not at all; its entry of the manifest."""
-    if not all(path.is_file() for _, path in job.files()):
+    Returns its entry of the manifest, whose paths are relative to ``folder``.
+    """
+    missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
+    if missing:
         own_rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
         recorded = load_wav(job.source, sampling_rate=own_rate, where=job.where)
-        wave = resample(recorded, ratio=job.sampling_rate / own_rate)
-        for speed, path in job.files():
-            if not path.is_file():
-                save_wav(path, change_speed(wave, speed), sampling_rate=job.sampling_rate, durable=False)
-    return _entry(job)
-
-
-def _entry(job: Job) -> dict[str, Any]:
+        wave = resample(recorded, ratio=sampling_rate / own_rate)
+        for speed, path in missing.items():
+            save_wav(path, change_speed(wave, speed), sampling_rate=sampling_rate, durable=False)
     files = []
-    for speed, path in job.files():
-        info = check_wav(path, sampling_rate=job.sampling_rate, where=job.where)
-        file = {"fname": path.relative_to(job.folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
+    for speed, path in job.targets.items():
+        info = check_wav(path, sampling_rate=sampling_rate, where=job.where)
+        file = {"fname": path.relative_to(folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
         file |= {"sample_rate": info.sampling_rate, "num_samples": info.n_samples}
         files.append(file | {"duration": info.n_samples / info.sampling_rate})
-    original = files[0]
-    sizes = {"original_duration": original["duration"], "original_num_samples": original["num_samples"]}
+    sizes = {"original_duration": files[0]["duration"], "original_num_samples": files[0]["num_samples"]}
     return {"transcript": job.transcript, "files": files} | sizes
 
 
@@ -118,12 +104,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not subsets:
         raise InputError(f"{args.folder}: holds none of {', '.join(SUBSETS)}; scripts/download_librispeech.sh does")
     for subset in subsets:
-        jobs = find_jobs(args.folder, subset, speeds=args.speeds, sampling_rate=args.sampling_rate)
-        done = map_in_processes(convert, jobs, n_workers=min(args.n_workers, len(jobs)))
+        jobs = find_jobs(args.folder, subset, speeds=args.speeds)
+        work = partial(convert, folder=args.folder, sampling_rate=args.sampling_rate)
+        done = map_in_processes(work, jobs, n_workers=min(args.n_workers, len(jobs)))
         entries = list(progress(done, total=len(jobs), desc=subset))
         manifest = args.folder / f"librispeech-{subset}-wav.json"
-        data = manifest_bytes(entries)
-        write_atomically(manifest, lambda file, data=data: file.write(data))
+        write_text(manifest, manifest_bytes(entries).decode())
         hours = sum(entry["original_duration"] for entry in entries) / 3600
         print(f"{manifest}: {len(entries)} utterances, {hours:.1f} h")
     return 0

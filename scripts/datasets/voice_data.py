@@ -79,7 +79,7 @@ def read_text(path: Path, text: str, speaker: Speaker, change: tuple[float, floa
     if path.exists():
         return
     speech = speaker.speak(normalize(text))
-    samples, rate = speech.samples / 32768, speech.sampling_rate
+    samples, rate = speech.wave, speech.sampling_rate
     if change is not None:
         samples = change_voice(samples, sampling_rate=rate, formants=change[0], pitch=change[1])
     save_wav(path, torch.from_numpy(samples), sampling_rate=rate, durable=False)

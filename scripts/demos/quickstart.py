@@ -8,8 +8,6 @@ sentences that are not in the corpus. Run again after a stop, it resumes.
 
 import resource
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -26,13 +24,11 @@ from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.errors import InputError
 from common.evaluation.metrics import Figures, compare_speech
-from common.files import read_json, write_json
 from common.options import add_options, option, read_options
-from common.signals import STOPS, handled_signals
-from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
+from common.synthesis import AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
+from scripts.launch import ROOT, given, run_or_print
 
-ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
 
 EPOCHS = 20  # of 66 steps
@@ -54,13 +50,13 @@ OPTIMIZATION = {
     "grad-clip-thresh": 5,
     "ema-decay": 0.98,
     "batch-size": 4,  # twice the updates of batches of 8, of which each learns as much
+    "epochs-per-checkpoint": 10,
+    "validation-interval": 10,
 }
 
 # The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
 TEXT = {"input-type": "phone", "symbol-set": "ipa", "g2p": "espeak", "g2p-language": READER.voice}
 TEXT |= {"transcript-type": "phones"}
-INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
-SETTINGS = "settings.json"
 
 
 @dataclass(frozen=True)
@@ -74,26 +70,9 @@ class QuickstartOptions:
     max_distortion: float = option(MAX_DISTORTION_DB, "dB; fail when the mean is above it", above=0)
     sentences: Path = option(SENTENCES, "what the corpus says, one sentence a line")
     phrases: Path = option(ROOT / "phrases" / "devset10.tsv", "what to speak then")
-    precision: str = option(
-        "float32", "of training; bfloat16 takes longer for a network as small as this", choices=("float32", "bfloat16")
-    )
     hifigan: Path | None = option(
         None, "checkpoint of a HiFi-GAN to speak through; without it: that in voices/, if any, else Griffin-Lim"
     )
-    accept_audio_differences: tuple[str, ...] = option(
-        (),
-        "let it speak mels that differ in these from what it was trained on; fine-tuning it is better",
-        choices=ACCEPTABLE_DIFFERENCES,
-    )
-
-    def vocoder(self) -> list[str]:
-        """Options of inference.py for a given vocoder; raises InputError unless it fits the voice's mels."""
-        if self.hifigan is None:
-            return []
-        path, accepted = self.hifigan.resolve(), self.accept_audio_differences
-        checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
-        AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
-        return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
 
 
 @contextmanager
@@ -112,42 +91,10 @@ def cpu_seconds() -> float:
 
 
 def call(script: str, *words: object, **options: object) -> None:
-    """Run one of the toolkit's commands as a user would, and show how; exit with its status if it fails.
-
-    Ctrl-C reaches the command too: it is left to end by itself, as training saves a checkpoint first.
-    """
-    command = [script, *map(str, words)]
-    for name, value in options.items():
-        command += ["--" + name.replace("_", "-"), str(value)]
-    print("$ python " + " ".join(command), flush=True)
-    with subprocess.Popen([sys.executable, *command], cwd=ROOT) as process:
-        before = {
-            number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in handled_signals()
-        }
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            status = process.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-    status = status if status >= 0 else 128 - status
-    if status - 128 in STOPS:
-        print("stopped; start it again to resume" if "--resume" in words else "stopped")
-    if status != 0:
-        sys.exit(status)
-
-
-def check_settings(output: Path, settings: dict[str, object]) -> None:
-    """Refuse to resume a run that was started with other settings; remember this one's."""
-    path = output / SETTINGS
-    if path.is_file():
-        found = read_json(path)
-        if changed := [name for name, value in settings.items() if found.get(name) != value]:
-            raise InputError(
-                f"{output}: made with another {' and '.join(changed)}; add --fresh to start anew, or choose "
-                "another --output"
-            )
-    write_json(path, settings)
+    """Run one of the toolkit's commands as a user would, and show how; ends with its status if it fails."""
+    following = [str(word) for word in (*words, *given(**options))]
+    print(f"$ python {script} {' '.join(following)}", flush=True)
+    run_or_print([sys.executable, ROOT / script, *following])
 
 
 def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
@@ -163,13 +110,11 @@ def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
 
 def report(phrases: list[Phrase], distances: list[Figures]) -> float:
     """Print the distance of each phrase and their means; returns the mean mel-cepstral distortion in dB."""
+    rows = [[d["mcd_db"], d["f0_rmse_hz"], d["f0_rmse_cents"], 100 * d["voicing_error"]] for d in distances]
+    means = np.nanmean(rows, axis=0)  # a phrase may have no pitch to compare
     print("phrase              distortion      F0 error            voicing error")
-    names = ("mcd_db", "f0_rmse_hz", "f0_rmse_cents", "voicing_error")
-    rows = [(phrase.output.name, *map(found.get, names)) for phrase, found in zip(phrases, distances)]
-    columns = np.ma.masked_invalid([row[1:] for row in rows])  # a phrase may have no pitch to compare
-    means = columns.mean(axis=0).filled(np.nan)
-    for name, mcd, hz, cents, voicing in (*rows, ("mean", *means)):
-        print(f"{name:<18}  {mcd:7.2f} dB  {hz:6.1f} Hz ({cents:4.0f} cents)  {100 * voicing:6.1f} %")
+    for name, (mcd, hz, cents, voicing) in zip([*(phrase.output.name for phrase in phrases), "mean"], [*rows, means]):
+        print(f"{name:<18}  {mcd:7.2f} dB  {hz:6.1f} Hz ({cents:4.0f} cents)  {voicing:6.1f} %")
     return float(means[0])
 
 
@@ -181,13 +126,14 @@ def main(argv: list[str] | None = None) -> int:
     output = options.output.resolve()
     corpus, voice = output / "corpus", output / "voice"
     sentences, phrases = read_sentences(options.sentences), read_phrases(options.phrases)
-    vocoder = options.vocoder()
+    vocoder = None if options.hifigan is None else options.hifigan.resolve()
+    if vocoder is not None:  # found out now, not after the training
+        checkpoint = open_checkpoint(vocoder, model="HiFi-GAN", ema=True).checkpoint
+        AudioContract(checkpoint.audio, str(vocoder), checkpoint.assumed).check(AUDIO, owner="the quickstart")
     started = time.monotonic()
     if options.fresh:
         for folder in (corpus, voice, output / "reference"):
             shutil.rmtree(folder, ignore_errors=True)
-        (output / SETTINGS).unlink(missing_ok=True)
-    check_settings(output, {"seed": options.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
     with stage("1/5 a corpus, spoken by the embedded speaker"):
         if is_complete(corpus, sentences):
             print(f"{corpus}: all {len(sentences)} clips are there")
@@ -202,24 +148,23 @@ def main(argv: list[str] | None = None) -> int:
             *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
         )
     with stage("3/5 training (the long part)"):
-        precision = [] if options.precision == "float32" else ["--amp", "--amp-dtype", options.precision]
         call(
             "train.py",
-            *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias", *precision),
+            *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias"),
             training_files=features[0],
             validation_files=features[1],
             pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
             seed=options.seed,
             epochs=options.epochs,
             **TEXT,
-            **INTERVALS,
             **ARCHITECTURE,
             **OPTIMIZATION,
         )
     checkpoint = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
     with stage("4/5 the new voice speaks"):
         phrase_list = options.phrases.resolve()
-        call("inference.py", "--plots", *vocoder, input=phrase_list, output=output, fastpitch=checkpoint)
+        models = {"fastpitch": checkpoint, "hifigan": vocoder}
+        call("inference.py", "--plots", input=phrase_list, output=output, **models)
     with stage("5/5 the new voice against the embedded speaker's own"):
         mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
@@ -227,7 +172,7 @@ def main(argv: list[str] | None = None) -> int:
     if mean > options.max_distortion:
         raise InputError(
             f"the mean distortion, {mean:.2f} dB, is above {options.max_distortion:.2f} dB: the voice has not learned "
-            f"to speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
+            "to speak, or the vocoder does not suit it; train it for more --epochs"
         )
     return 0
 

@@ -1,11 +1,11 @@
 """Segments of recordings and their mels."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
 from common.data import Batch, Filelists, RecordingDataset, input_mel_extractor
 from toy_vocoder.options import TrainingOptions
 
@@ -25,11 +25,11 @@ class ToyBatch(Batch):
 class ToyDataset(RecordingDataset):
     """A segment of each recording: a random one in training, the first in validation."""
 
-    def __init__(self, options: TrainingOptions, filelists: Filelists, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
+        super().__init__(options, filelists, **known)
         self._n_frames = options.segment_frames
-        self._size = options.segment_frames * audio.hop_length
-        self._mel = input_mel_extractor(audio)
+        self._size = options.segment_frames * self.audio.hop_length
+        self._mel = input_mel_extractor(self.audio)
 
     def __getitem__(self, index: int) -> tuple[str, Tensor]:
         return self.name(index), self.load(index, start=0, n_samples=self._size)
@@ -42,10 +42,3 @@ class ToyDataset(RecordingDataset):
         wave = torch.stack([segment for _, segment in items])
         mel = self._mel(wave)[:, :, : self._n_frames]
         return ToyBatch(tuple(name for name, _ in items), mel, wave)
-
-
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig | None, training: bool
-) -> ToyDataset:
-    """The list's recordings."""
-    return ToyDataset(options, filelists, audio)

@@ -1,6 +1,6 @@
 """Options of the toy vocoder."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.options import option
@@ -32,6 +32,5 @@ class InferenceOptions:
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """What the options mean."""
     run = request.run
-    options = replace(options, dataset_path=run.dataset_path, seed=run.seed)
     optimization = Optimization(schedule=lambda iteration, epoch: run.learning_rate)
     return TrainingSetup(options, request.mels(), None, optimization, same_shapes=True)

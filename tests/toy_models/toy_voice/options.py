@@ -1,6 +1,6 @@
 """Options of the toy voice."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.options import group, option
@@ -35,6 +35,5 @@ class InferenceOptions:
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """What the options mean."""
-    options = replace(options, dataset_path=request.run.dataset_path)
     optimization = Optimization(schedule=lambda iteration, epoch: request.run.learning_rate)
     return TrainingSetup(options, request.mels(), text_config(options.text), optimization)
