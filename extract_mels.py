@@ -39,8 +39,9 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
     audio, corpus = read_options(args, AudioOptions), args.dataset_path
 
     def audio_of(rate: int | None) -> AudioConfig:
-        is_known = rate is None or audio.sampling_rate or audio.of_corpus(corpus) is not None
-        return extraction.mel_settings(audio if is_known else replace(audio, sampling_rate=rate), corpus=corpus)
+        is_known = rate is None or "sampling_rate" in audio.values or audio.of_corpus(corpus) is not None
+        suited = audio if is_known else replace(audio, values=audio.values | {"sampling_rate": rate})
+        return extraction.mel_settings(suited, corpus=corpus)
 
     options, limits = read_options(args, ReportOptions), read_options(args, Limits)
     audio_of(None)  # wrong options are reported first
@@ -61,7 +62,6 @@ def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -
 def extract(args: argparse.Namespace) -> int:
     """Extract features; exit status 1 if an utterance was refused."""
     from common import distributed
-    from common.extraction.summary import table
 
     options: ExtractionOptions = read_options(args, ExtractionOptions)
     options.check()
@@ -86,14 +86,13 @@ def extract(args: argparse.Namespace) -> int:
             return status
     if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
         return 0
-    print(table(report, plan))
+    print(extraction.table(report, plan))
     return 1 if report.refused else 0
 
 
 def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
     from common.checkpoints import open_checkpoint
-    from common.extraction.summary import teacher_forced_table
     from common.synthesis.loading import with_front_end
     from common.text.options import TextOverrides
 
@@ -103,7 +102,7 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)
-    print(teacher_forced_table(report))
+    print(extraction.teacher_forced_table(report))
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")
         return 128 + report.stopped_by

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 
 from common.checkpoints.command_line import (
@@ -21,15 +20,15 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.recognition.arguments import named_recognizer, recognize
 from common.registry import ModelSpec
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
 from common.synthesis.options import (
+    MEASURING,
     REMOVED,
     STANDARD,
     CommandOptions,
-    InputOptions,
-    MeasuringOptions,
-    OutputOptions,
     VoiceOptions,
+    add_voice_options,
+    read_voice_options,
+    unsupported_options,
 )
 
 _PURPOSES = {
@@ -48,13 +47,10 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
         "bad input, or that happened to every phrase; 2 wrong options; 128 + a signal's number if one stopped the run. "
         f"Speech to text has options of its own: {recognizers} CHECKPOINT --help.",
     )
-    add_options(parser, InputOptions, without=without)
-    add_options(parser, OutputOptions, without=without)
+    add_options(parser, CommandOptions, without=without)
     add_checkpoint_options(parser, _PURPOSES)
     add_voice_options(parser, models, without=without)
-    group = parser.add_argument_group("computing and measuring")
-    add_options(group, ComputingOptions)
-    add_options(group, MeasuringOptions)
+    add_options(parser, ComputingOptions, title=MEASURING)
     parser.answer_published(architecture_answers(models) | REMOVED)
     return parser
 
@@ -63,21 +59,19 @@ def speak(argv: Sequence[str] | None) -> int:
     """Open the checkpoints, read the options of exactly their models, and speak; returns the exit status."""
     named = named_models(argv, *_PURPOSES)
     args = parse_options(argv, build_parser(named), named)
-    kinds = (InputOptions, OutputOptions, VoiceOptions, MeasuringOptions)
-    options = CommandOptions(*(read_options(args, kind) for kind in kinds))
-    source, kept = options.source, options.kept
+    options: CommandOptions = read_options(args, CommandOptions)
     with ExitStack() as stack:
-        if kept.output == STANDARD:
+        if options.output == STANDARD:
             stack.enter_context(redirect_stdout(sys.stderr))
-        if kept.quiet:
+        if options.quiet:
             stack.enter_context(redirect_stdout(stack.enter_context(Path(os.devnull).open("w"))))
         from common.synthesis import command, read_phrases, with_shipped  # --help needs no PyTorch
 
-        opened = open_named_checkpoints(args, *_PURPOSES, quiet=kept.quiet)
-        phrases = [] if source.list is None else read_phrases(source.list)
+        opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
+        phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not (opened or is_copied):
-            shipped_sound = not kept.no_audio and options.voice.takes_shipped_vocoder
+            shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
             opened = with_shipped(opened, with_vocoder=shipped_sound)
         if not phrases and "generator" not in opened:
             voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
@@ -85,16 +79,9 @@ def speak(argv: Sequence[str] | None) -> int:
         specs = {role: one.spec for role, one in opened.items()}
         parser = build_parser(list(specs.values()), unsupported_options(specs))
         args = parse_options(argv, parser, list(specs.values()))
-        voice = read_voice_options(args, specs, batch_size=options.measuring.batch_size)
-        precision = read_options(args, ComputingOptions).precision()
-        precision.prepare_process()
+        voice, precision = read_voice_options(args, specs)
         return command.speak(
-            replace(options, voice=voice),
-            opened,
-            phrases,
-            precision=precision,
-            files=parser.files_of(args),
-            parameters=vars(args),
+            options, voice, opened, phrases, precision=precision, files=parser.files_of(args), parameters=vars(args)
         )
 
 

@@ -29,7 +29,7 @@ class AudioConfig:
     filter_length: int = option(1024, "size of the FFT, samples", least=1, most=2**16)
     hop_length: int = option(256, "samples", least=1, most=2**16)
     win_length: int = option(1024, "samples", least=1, most=2**16)
-    n_mels: int = option(80, "mel channels", least=1, most=1024, names=("--n-mel-channels",))
+    n_mels: int = option(80, "mel channels", least=1, most=1024, names=("--n-mel-channels",), published=("--num-mels",))
     mel_fmin: float = option(0.0, "Hz", least=0)
     mel_fmax: float | None = option(8000.0, "Hz", above=0)  # None: half the sampling rate
     framing: str = option(

@@ -83,7 +83,7 @@ def group(kind: type, title: str | None = None, about: str | None = None) -> Any
     return field(default_factory=kind, metadata={"group": (title, about)})
 
 
-def given(kind: type, title: str, about: str | None = None) -> Any:
+def given(kind: type, title: str | None = None, about: str | None = None) -> Any:
     """A field that holds those values of a dataclass's options that are given, by name; ``--help`` shows its defaults.
 
     What is left out is that of another instance, such as a checkpoint's.
@@ -123,12 +123,13 @@ def add_options(
             nested = parser if title is None else parser.add_argument_group(title, about)
             add_options(nested, _hint(kind, one), defaults=defaults, without=without)
         elif "given" in one.metadata:
-            given_kind, title, about = one.metadata["given"]
-            nested = parser.add_argument_group(title, about)
+            given_kind, own_title, about = one.metadata["given"]
+            section = title if own_title is None else f"{own_title}{': ' if about else ''}{about or ''}"
+            container = _section_of(parser, section) if section else parser
             for name, hint, found in options_of(given_kind):
-                value = getattr(given_kind, name)
-                bracketed = replace(found, help=f"{found.help} [{words_of_value(value)}]", negatable=True)
-                _add_option(nested, name, hint, bracketed, None)
+                value = words_of_value(getattr(given_kind, name))
+                bracketed = replace(found, help=f"{found.help} [{value}]", negatable=True)
+                _add_option(container, name, hint, bracketed, defaults.get(name))
         elif (known := declared(one)) is not None:
             section = known.section or title
             container = _section_of(parser, section) if section else parser
@@ -339,7 +340,7 @@ def check_options(values: Any) -> None:
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
     """Name, type and `Option` of each option of a dataclass and of its groups."""
     for one in fields(kind):
-        if "group" in one.metadata:
-            yield from options_of(_hint(kind, one))
+        if "group" in one.metadata or "given" in one.metadata:
+            yield from options_of(_hint(kind, one) if "group" in one.metadata else one.metadata["given"][0])
         elif (known := declared(one)) is not None:
             yield one.name, _hint(kind, one), known

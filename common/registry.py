@@ -81,7 +81,7 @@ class GeneratorSpec:
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
-    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
+    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.batches.TeacherModel
     teacher: "Callable[[Any, Sequence[Tensor], Sequence[Tensor]], MelOutput] | None" = None
     # (folder, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as they
     # are, for ``network.teacher_forced(batch)``; raises InputError

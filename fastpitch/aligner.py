@@ -139,7 +139,4 @@ def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) ->
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:
     """Raise InputError for an utterance with fewer frames than tokens; ``where`` names it."""
     if n_frames < n_tokens:
-        raise InputError(
-            f"{where}: {n_frames} frames for {n_tokens} symbols, expected a frame at least for each symbol; "
-            "check the transcript of this recording, or leave the clip out"
-        )
+        raise InputError(f"{where}: {n_frames} frames for {n_tokens} symbols; correct the transcript, or leave it out")

@@ -68,9 +68,6 @@ class ModelConfig:
         check_options(self)
         width = self.symbols_embedding_dim
         if self.in_fft_output_size != width or self.out_fft_output_size != width:
-            raise OptionError(
-                f"--symbols-embedding-dim {width}, --in-fft-output-size {self.in_fft_output_size}, "
-                f"--out-fft-output-size {self.out_fft_output_size}: expected three equal numbers"
-            )
+            raise OptionError("--in-fft-output-size, --out-fft-output-size: expected that of --symbols-embedding-dim")
         if width % 2:
             raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")

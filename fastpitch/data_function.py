@@ -83,10 +83,7 @@ class FastPitchDataset(TextMelDataset):
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
-            raise InputError(
-                f"{entries[0].where.rpartition(':')[0]}: durations belong to fixed symbols, but --p-arpabet "
-                f"{text.p_arpabet} draws other ones in each epoch; give 0 or 1, or train with --learned-alignment"
-            )
+            raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
         if self.recorded:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
@@ -126,10 +123,7 @@ class FastPitchDataset(TextMelDataset):
         path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
         prior = load_fractions(path, where=entry.where)
         if prior.shape != size:
-            raise InputError(
-                f"{path}: shape {tuple(prior.shape)}, expected {size} (frames, symbols; {entry.where}); run "
-                "extract_mels.py --save-alignment-priors again, or leave out --alignment-priors"
-            )
+            raise InputError(f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols ({entry.where})")
         return prior
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
@@ -148,11 +142,6 @@ class FastPitchDataset(TextMelDataset):
         if pitch.shape != mel.shape[1:]:
             source = entry.fields["wav" if self.recorded else "mel"]
             raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {source}")
-        if pitch.min() < 0:
-            raise InputError(
-                f"{entry.fields['pitch']}: holds negative values, expected pitch in Hz, 0 where unvoiced "
-                f"({entry.where}); extract_mels.py --extract-pitch makes it"
-            )
         return mel, pitch
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
@@ -171,10 +160,7 @@ def build_dataset(
     learned = options.architecture.learned_alignment
     entries = options.entries if training else read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
-        raise InputError(
-            f"{entries[0].where}: names no pitch, as --load-pitch-from-disk has it; expected "
-            f"{'|'.join(RECORDINGS_WITH_PITCH)}, as extract_mels.py --extract-pitch makes it, or leave the option out"
-        )
+        raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
     return FastPitchDataset(
         options.dataset_path,
         entries,

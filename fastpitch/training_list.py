@@ -78,10 +78,7 @@ def speaker_names(
     new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))
     names = (*known, *new)
     if n_speakers is not None and len(names) > n_speakers:
-        raise InputError(
-            f"{entries[0].where.rpartition(':')[0]}: {len(names)} speakers ({shown(names)}), but --n-speakers "
-            f"{n_speakers}; leave the option out"
-        )
+        raise InputError(f"--n-speakers {n_speakers}: there are {len(names)} speakers ({shown(names)}); leave it out")
     return names
 
 

@@ -47,10 +47,7 @@ class ModelConfig(DiscriminatorConfig):
         super().__post_init__()
         rates, sizes = self.upsample_rates, self.upsample_kernel_sizes
         if len(rates) != len(sizes) or any(size < rate or (size - rate) % 2 for rate, size in zip(rates, sizes)):
-            raise OptionError(
-                f"--upsample-kernel-sizes {sizes}: expected for each of --upsample-rates {rates} the rate plus an even "
-                "number"
-            )
+            raise OptionError(f"--upsample-kernel-sizes {sizes}: expected --upsample-rates {rates} plus even numbers")
         if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
             raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many of each")
 

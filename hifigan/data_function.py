@@ -115,20 +115,16 @@ class HifiganDataset(RecordingDataset):
         mel = load_fractions(path, where=entry.where)
         wanted = (self.audio.n_mels, self._extractor.n_frames(self.lengths[index]))
         if mel.shape != wanted:
-            raise InputError(
-                f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
-                f"{entry.fields['wav']} ({entry.where}); extract the mels again from these recordings"
-            )
+            problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
+            raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
         return mel
 
     def _check_mels(self, folder: Path) -> None:
         """All mels are there, and are what ``audio`` says; folders made by the original's tools have no description."""
         for entry in self.entries:
             if not (path := _mel_path(folder, entry)).is_file():
-                raise InputError(
-                    f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); "
-                    "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
-                )
+                made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
+                raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
         check_made_with(folder, self.audio, name="mels")  # the peak included: it is that of the recordings
 
 

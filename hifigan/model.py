@@ -179,10 +179,7 @@ def build_networks(
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
-        raise OptionError(
-            f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
-            f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
-        )
+        raise OptionError(f"--upsample-rates {rates} multiply to {samples}, expected the hop, {audio.hop_length}")
     networks: dict[str, nn.Module] = {"generator": Generator(config)}
     if not inference:
         networks |= build_discriminators(config)

@@ -43,9 +43,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
         if "mpd" in payload and "msd" in payload:
             generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
-            raise PartialFileError(
-                f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}", main=generator
-            )
+            raise PartialFileError(f"{path}: holds HiFi-GAN's discriminators alone; {advice}", main=generator)
         return None
     first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
@@ -97,10 +95,7 @@ def _description(
     if values is None:
         source = path.with_name("config.json")
         if not source.is_file():
-            raise CheckpointError(
-                f"{path}: a HiFi-GAN generator without its configuration; copy the config.json it was trained with to "
-                f"{source}"
-            )
+            raise CheckpointError(f"{path}: HiFi-GAN's generator without its config.json, expected {source}")
         values = read_json(source)
     is_nvidias = source == path and any(key not in values for key in AUDIO_KEYS.values())
     if missing := [key for key in (*_NETWORK, *(() if is_nvidias else AUDIO_KEYS.values())) if key not in values]:

@@ -20,9 +20,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if options.fine_tuning and options.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
     if options.fine_tuning and begins_anew:
-        raise OptionError(
-            "--fine-tuning resumes from a trained vocoder; give it by --checkpoint-path, --from-checkpoint or --resume"
-        )
+        raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     audio = _mels(options, request)
@@ -51,8 +49,8 @@ def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     if options.mel == "published":  # as options, over which those that were given have precedence
-        given = {name: value for name, value in vars(request.audio).items() if value is not None}
-        request = replace(request, audio=replace(request.audio, **PUBLISHED_MELS | given))
+        values = PUBLISHED_MELS | request.audio.values
+        request = replace(request, audio=replace(request.audio, values=values))
     # Mels without a description, as the published generators' tools made them, are not those of the vocoder before.
     return request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
 
@@ -85,8 +83,6 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
     candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first
     rates = next((rates for rates in candidates if prod(rates) == hop_length), None)
     if rates is None:
-        raise OptionError(
-            f"--hop-length {hop_length}: not a product of {len(preset)} upsampling rates from 2 to {_LARGEST_RATE}; "
-            "give --upsample-rates, or choose another hop length"
-        )
+        problem = f"not a product of {len(preset)} rates from 2 to {_LARGEST_RATE}; give --upsample-rates"
+        raise OptionError(f"--hop-length {hop_length}: {problem}")
     return rates

@@ -87,10 +87,8 @@ class BlockConfig:
     def __post_init__(self) -> None:
         check_options(self)
         if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
-            raise InputError(
-                f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
-                "expected an odd one and 1, as the residual connection keeps its length"
-            )
+            sizes = f"kernel_size {self.kernel_size} and stride {self.stride}"
+            raise InputError(f"{sizes} of a residual block, which keeps its length: expected an odd one and 1")
 
     @property
     def padding(self) -> int:

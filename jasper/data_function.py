@@ -87,10 +87,8 @@ class JasperDataset:
         self._tokens = [self._encode(entry, labels) for entry in self._entries]
         for index, entry in enumerate(self._entries):
             if not self._aligns(index, self.lengths[index]):
-                raise InputError(
-                    f"{entry.name}: {entry.duration:.2f} s are too short for its transcript {entry.transcript!r}; "
-                    "correct it, or leave the utterance out"
-                )
+                problem = f"{entry.duration:.2f} s are too short for its transcript {entry.transcript!r}"
+                raise InputError(f"{entry.name}: {problem}; correct it, or leave the utterance out")
 
     def __len__(self) -> int:
         return len(self._entries)

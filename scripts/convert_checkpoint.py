@@ -26,11 +26,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.target.exists():
         raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
-    conversion = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
-    checkpoint = conversion.checkpoint
+    checkpoint, changes = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
     checkpoints.save_checkpoint(args.target, checkpoint)
     print(f"recognized {args.source}: {checkpoint.layout}")
-    for line in conversion.changes:
+    for line in changes:
         print(f"note: {line}")
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")

@@ -18,7 +18,7 @@ from common.evaluation.options import GRIFFIN_LIM, EvaluationOptions
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.registry import ModelSpec, available_models
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
 
 if TYPE_CHECKING:
     from common.checkpoints import LoadedCheckpoint
@@ -79,9 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from common.evaluation import command  # --help needs no PyTorch
 
     options = read_options(args, EvaluationOptions)
-    voice = read_voice_options(args, {role: one.spec for role, one in models.items() if role != "recognizer"})
-    precision = read_options(args, ComputingOptions).precision()
-    precision.prepare_process()
+    specs = {role: one.spec for role, one in models.items() if role != "recognizer"}
+    voice, precision = read_voice_options(args, specs)
     return command.evaluate(args.list, options, voice, models, precision=precision, read=read, parameters=vars(args))
 
 

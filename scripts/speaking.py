@@ -10,7 +10,7 @@ from common.options import read_switch
 from common.precision import ComputingOptions
 from common.recognition.options import TranscribingOptions
 from common.registry import get_model
-from common.synthesis.options import MeasuringOptions, OutputOptions, VoiceOptions
+from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts.launch import (
     GPU,
     JASPER,
@@ -28,7 +28,7 @@ from scripts.train import librispeech_manifest
 from scripts.variables import Variables
 from scripts.voices import VOICE, find_newest, find_voice, vocoder_of, voice_of, voice_words
 
-SPEAKING_OPTIONS = (VoiceOptions, OutputOptions, MeasuringOptions, get_model("WaveGlow").inference.options)
+SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").inference.options)
 TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.options)
 _LIBRISPEECH = Path("LibriSpeech")
 

@@ -43,7 +43,4 @@ class ModelConfig:
         if self.n_frames_per_step != 1:
             raise OptionError(f"n_frames_per_step {self.n_frames_per_step}: this decoder makes 1 frame a step")
         if self.symbols_embedding_dim != self.encoder_embedding_dim or self.encoder_embedding_dim % 2:
-            raise OptionError(
-                f"--symbols-embedding-dim {self.symbols_embedding_dim}, --encoder-embedding-dim "
-                f"{self.encoder_embedding_dim}: expected one even number for both"
-            )
+            raise OptionError("--symbols-embedding-dim, --encoder-embedding-dim: expected one even number for both")

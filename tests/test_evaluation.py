@@ -2,22 +2,26 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from common.evaluation.metrics import (
-    SpeechComparison,
-    SpeechFrames,
-    compare_frames,
-    compare_speech,
-    mel_cepstrum,
-    speech_frames,
-)
+from common.evaluation.metrics import Clip, SpeechComparison, aligned, compare_speech, mel_cepstrum
 from common.evaluation.plots import DB_PER_NEPER, partners, plot_speech
-from common.evaluation.results import MEASURES, Journal, Result, averages, extent, save_results, worst_of
+from common.evaluation.results import (
+    MEASURES,
+    Result,
+    add_to_journal,
+    averages,
+    read_journal,
+    save_results,
+    start_journal,
+    tables,
+    worst_of,
+)
 from common.pages.charts import to_svg
 
 RATE = 22050  # Hz
@@ -41,20 +45,26 @@ def plotted(comparison: SpeechComparison) -> Figure:
     return plot_speech(comparison.synthesized, comparison)
 
 
-def aligned(reference: np.ndarray, synthesized: np.ndarray) -> SpeechComparison:
-    return compare_frames(*(speech_frames(wave, sampling_rate=RATE) for wave in (reference, synthesized)))
+def compared(reference: np.ndarray, synthesized: np.ndarray) -> SpeechComparison:
+    return aligned(Clip(reference, RATE), Clip(synthesized, RATE))
+
+
+def frames(n_frames: int, *, level: float = 0.0, f0: float = 100.0) -> SimpleNamespace:
+    """What a plot needs of a `Clip`: equal frames."""
+    mel = np.full((80, n_frames), level)
+    return SimpleNamespace(log_mel=mel, f0=np.full(n_frames, f0), hop_s=0.01, fmax=8000.0)
 
 
 @pytest.mark.parametrize(("cents", "f0"), [(100, 140.0), (-100, 140.0), (100, 220.0), (250, 110.0)])
 def test_a_note_so_many_cents_away_is_so_many_cents_away(cents, f0):
     distance = compare_speech(vowels(f0), vowels(f0 * 2 ** (cents / 1200)), sampling_rate=RATE)
-    assert distance.f0_rmse_cents == pytest.approx(abs(cents), abs=2)
-    assert distance.f0_rmse_hz == pytest.approx(f0 * abs(2 ** (cents / 1200) - 1), rel=0.03)
-    assert distance.voicing_error < 0.05
+    assert distance["f0_rmse_cents"] == pytest.approx(abs(cents), abs=2)
+    assert distance["f0_rmse_hz"] == pytest.approx(f0 * abs(2 ** (cents / 1200) - 1), rel=0.03)
+    assert distance["voicing_error"] < 0.05
 
 
 def test_pairs_and_frames_are_those_that_the_distance_is_of():
-    comparison = aligned(vowels(140), vowels(150, seconds=1.5))
+    comparison = compared(vowels(140), vowels(150, seconds=1.5))
     left, right, pairs = comparison.reference, comparison.synthesized, comparison.pairs
     total, cents, differ = 0.0, [], 0
     first, second = mel_cepstrum(left.log_mel), mel_cepstrum(right.log_mel)
@@ -65,35 +75,31 @@ def test_pairs_and_frames_are_those_that_the_distance_is_of():
         differ += (left.f0[i] > 0) != (right.f0[j] > 0)
     distance = comparison.distance
     assert distance == compare_speech(vowels(140), vowels(150, seconds=1.5), sampling_rate=RATE)
-    assert distance.mcd_db == pytest.approx(total / len(pairs))
-    assert distance.f0_rmse_cents == pytest.approx(math.sqrt(sum(value**2 for value in cents) / len(cents)))
-    assert distance.voicing_error == pytest.approx(differ / len(pairs))
+    assert distance["mcd_db"] == pytest.approx(total / len(pairs))
+    assert distance["f0_rmse_cents"] == pytest.approx(math.sqrt(sum(value**2 for value in cents) / len(cents)))
+    assert distance["voicing_error"] == pytest.approx(differ / len(pairs))
 
 
 def test_a_sound_is_its_own_partner_frame_by_frame_and_silence_has_none():
     wave = np.concatenate([np.zeros(RATE // 4, np.float32), vowels(140), np.zeros(RATE // 4, np.float32)])
-    comparison = aligned(wave, wave)
+    comparison = compared(wave, wave)
     found = partners(comparison)
     heard = found >= 0
     assert np.array_equal(found[heard], np.flatnonzero(heard))
     assert not heard[:15].any() and not heard[-15:].any() and heard[25:-25].all()
-    assert comparison.distance.mcd_db == 0 and comparison.distance.f0_rmse_cents == 0
-
-
-def still(n_frames: int) -> SpeechFrames:
-    return SpeechFrames(np.zeros((80, n_frames)), np.full(n_frames, 100.0), 0.01)
+    assert comparison.distance["mcd_db"] == 0 and comparison.distance["f0_rmse_cents"] == 0
 
 
 def test_the_partner_of_several_is_the_middle_one():
     pairs = np.array([[0, 0], [1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
-    comparison = SpeechComparison(still(5), still(6), pairs)
+    comparison = SpeechComparison(frames(5), frames(6), pairs)
     assert partners(comparison).tolist() == [1, 3, 3, -1, 4, -1]
 
 
 def test_the_picture_shows_the_difference_in_decibels_on_the_synthesized_time():
-    loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
+    loud = frames(6, level=6 / DB_PER_NEPER, f0=0.0)
     pairs = np.array([[0, 1], [1, 2], [2, 3]])
-    figure = plotted(SpeechComparison(still(4), loud, pairs))
+    figure = plotted(SpeechComparison(frames(4), loud, pairs))
     shown = panel(figure, "synthesized less recorded").images[0].get_array()
     shown = np.ma.filled(shown.astype(float), np.nan)
     assert np.isnan(shown[:, [0, 4, 5]]).all()
@@ -109,7 +115,7 @@ def panel(figure: Figure, title: str) -> Axes:
 
 
 def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
-    comparison = aligned(vowels(140), vowels(150, seconds=1.5))
+    comparison = compared(vowels(140), vowels(150, seconds=1.5))
     figure = plotted(comparison)
     figure.draw_without_rendering()
     recorded = panel(figure, "recorded")
@@ -127,14 +133,13 @@ def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
 
 
 def test_a_legend_names_only_what_is_drawn():
-    frames = SpeechFrames(np.zeros((80, 9)), np.zeros(9), 0.01)
-    pairs = np.arange(9)[:, None].repeat(2, axis=1)
-    silent = plotted(SpeechComparison(frames, frames, pairs))
+    pairs, unvoiced = np.arange(9)[:, None].repeat(2, axis=1), frames(9, f0=0.0)
+    silent = plotted(SpeechComparison(unvoiced, unvoiced, pairs))
     assert panel(silent, "pitch: nothing is voiced").get_legend() is None and "<text" in to_svg(silent)
-    half = plotted(SpeechComparison(frames, still(9), pairs))
+    half = plotted(SpeechComparison(unvoiced, frames(9), pairs))
     assert [text.get_text() for text in panel(half, "pitch").get_legend().get_texts()] == ["synthesized"]
-    assert panel(plot_speech(still(9)), "pitch").get_legend() is None
-    assert "<text" in to_svg(plot_speech(SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)))
+    assert panel(plot_speech(frames(9)), "pitch").get_legend() is None
+    assert "<text" in to_svg(plot_speech(frames(1, f0=0.0)))
 
 
 @pytest.fixture
@@ -166,7 +171,8 @@ def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three)
     assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
     assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
     assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
-    assert extent(three, 10) == "3 of 10 (stopped)" and extent(three, 3) == "all 3"
+    names = [tables(three, n_listed=n_listed)[2][0][0] for n_listed in (10, 3)]
+    assert names == ["3 of 10 (stopped)", "all 3"]
 
 
 def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three):
@@ -178,15 +184,15 @@ def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three)
 
 
 def test_a_journal_gives_back_what_it_was_given_up_to_a_line_that_is_broken(tmp_path, three):
-    journal = Journal(tmp_path / "j", settings={"seed": 1, "names": ("a",)})
-    assert journal.read() == []
-    journal.start(three[:1])
-    journal.add(three[2])
-    assert journal.read() == [three[0], three[2]]
-    with journal.path.open("a") as file:
+    path, settings = tmp_path / "j", {"seed": 1, "names": ["a"]}
+    assert read_journal(path, settings) == []
+    start_journal(path, settings, three[:1])
+    add_to_journal(path, three[2])
+    assert read_journal(path, settings) == [three[0], three[2]]
+    with path.open("a") as file:
         file.write('{"name": "b.wa\n')
-    journal.add(three[1])
-    assert journal.read() == [three[0], three[2]]
-    assert Journal(tmp_path / "j", settings={"seed": 2, "names": ("a",)}).read() == []
-    journal.path.write_bytes(b"\xff\xfe\0")
-    assert journal.read() == []
+    add_to_journal(path, three[1])
+    assert read_journal(path, settings) == [three[0], three[2]]
+    assert read_journal(path, settings | {"seed": 2}) == []
+    path.write_bytes(b"\xff\xfe\0")
+    assert read_journal(path, settings) == []

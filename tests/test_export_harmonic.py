@@ -17,6 +17,7 @@ import inference
 from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
+from common.errors import OptionError
 from scripts import export_model
 
 CPU = torch.device("cpu")
@@ -111,3 +112,21 @@ def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys:
     waves = [network(path).infer(mel) for path in (target, folder / "harmonic.pt")]
     mels = [MelExtractor(tiny_voice.AUDIO)(wave) for wave in waves]
     assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
+
+
+def test_a_number_of_corrections_that_a_file_cannot_follow_is_refused(folder: Path, tmp_path: Path):
+    message = "--mel-corrections 3: 2 are in the exported network; give that number, or use PyTorch"
+    with pytest.raises(OptionError, match=message):
+        speak(folder, "harmonic.onnx", tmp_path / "a.wav", "--mel-corrections", "3")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pitch_that_a_file_does_not_take_is_pointed_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    torch.save(speech_mel(40, tiny_voice.AUDIO)[0], tmp_path / "a.mel.pt")
+    torch.save(torch.full((40,), 180.0), tmp_path / "a.pitch.pt")
+    (tmp_path / "list.tsv").write_text("output\tmel\tpitch\na.wav\ta.mel.pt\ta.pitch.pt\n")
+    words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "out")]
+    assert inference.main([*words, "--harmonic", str(folder / "harmonic.onnx")]) == 0
+    assert "pitch" in capsys.readouterr().err

@@ -293,29 +293,6 @@ def test_an_utterance_alone_equals_itself_in_any_batch(name: str):
     assert_alone_as_in_any_batch(small(), CONTROLS[name])
 
 
-@pytest.mark.usefixtures("path")
-def test_padding_does_not_change_a_training_forward():
-    network = small()
-    tokens, lengths = texts(9, 3)
-    durations = torch.randint(1, 5, tokens.shape) * mask_from_lengths(lengths)
-    pitch = torch.randn(tokens.shape)  # what stands after the end must not matter either
-    speakers = torch.tensor([1, 2])
-    batch = batch_of(tokens, lengths, speakers=speakers, durations=durations, pitch=pitch, n_frames=60)
-    n_frames, own = int(durations[1].sum()), {"durations": durations[1:, :3], "pitch": pitch[1:, :3]}
-    together = network(batch)
-    alone = network(batch_of(tokens[1:, :3], lengths[1:], speakers=speakers[1:], **own, n_frames=n_frames))
-    assert_close(together.mel[1:, :, :n_frames], alone.mel)
-    assert_close(together.log_durations[1:, :3], alone.log_durations)
-
-
-def test_the_originals_convolutions_do_depend_on_padding():
-    network = small(mask_convolutions=False)
-    tokens, lengths = texts(23, 4)
-    together = network.infer(tokens, lengths)
-    alone = network.infer(tokens[1:, :4], lengths[1:])
-    assert (together.durations[1, :4] - alone.durations[0]).abs().max() > 1e-3
-
-
 def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pytest.MonkeyPatch):
     network = small().double()
     tokens, lengths = texts(17, 1, 9, 2)
@@ -333,22 +310,6 @@ def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pyte
         results.append((out.mel.detach(), gradients))
     torch.testing.assert_close(*[mel for mel, _ in results], atol=1e-12, rtol=0)
     torch.testing.assert_close(*[gradients for _, gradients in results], atol=1e-10, rtol=1e-9)
-
-
-def test_bfloat16_training_follows_float32():
-    network = small()
-    tokens, lengths = texts(17, 5, 9)
-    durations = torch.full_like(tokens, 2) * mask_from_lengths(lengths)
-    gradients = []
-    for enabled in (False, True):
-        network.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
-            out = network(batch_of(tokens, lengths, durations=durations, n_frames=34))
-        assert out.log_durations.dtype == torch.float32
-        out.mel.float().square().mean().backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in network.decoder.parameters()]))
-    cosine = torch.nn.functional.cosine_similarity(*gradients, dim=0)
-    assert cosine > 0.999
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,11 @@ from test_fastpitch import (
 )
 from torch import Tensor
 
-from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses, padded_priors
 from fastpitch.config import ModelConfig
-from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, to_torchscript
+from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = listed("fastpitch_1_1/index.json", "models")
@@ -170,24 +169,6 @@ def test_given_energy_is_spoken_instead_of_the_predicted_one_in_a_batch_too():
     by_hand = network.infer(tokens, lengths, Controls(energy=predicted.energy + 0.1))
     torch.testing.assert_close(raised.mel, by_hand.mel)
     torch.testing.assert_close(raised.energy, predicted.energy + 0.1)
-
-
-@pytest.mark.parametrize("controls", [Controls(energy=torch.ones(1, 4)), Controls(energy_transform=raise_by_a_tenth)])
-def test_a_voice_without_energy_refuses_it(controls: Controls):
-    with pytest.raises(InputError, match="predicts no energy"):
-        small(energy_conditioning=False).infer(*texts(4), controls)
-
-
-@pytest.mark.parametrize("energy", [True, False])
-def test_torchscript_speaks_the_same(energy: bool):
-    network = small(energy_conditioning=energy)
-    scripted = to_torchscript(network)
-    for lengths in [(9, 5), (1,)]:
-        for controls in (Controls(speaker=1), Controls(pace=0.7, pitch_transform=PitchTransform(shift=30.0))):
-            expected = network.infer(*texts(*lengths), controls)
-            out = scripted.infer(*texts(*lengths), controls)
-            torch.testing.assert_close(out.mel, expected.mel)
-            assert (out.energy is None) == (expected.energy is None) == (not energy)
 
 
 def recordings(token_lengths: tuple[int, ...], frame_lengths: tuple[int, ...]) -> FastPitchBatch:

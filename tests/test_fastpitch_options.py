@@ -13,10 +13,9 @@ from common.audio import PitchStatistics
 from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.files import write_json
 from common.options import add_options, read_options
-from common.registry import available_models, get_model
 from common.synthesis import Controls
 from common.training import TrainingSetup
 from fastpitch.config import ModelConfig
@@ -224,34 +223,10 @@ def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path:
     assert str(caught.value).startswith(message.format(path=path, name=name)) and "\n" not in str(caught.value)
 
 
-def test_only_models_that_are_here_can_be_chosen():
-    assert "FastPitch" in available_models()
-    with pytest.raises(OptionError, match=r"^model 'FastSpeech': expected one of FastPitch"):
-        get_model("FastSpeech")
-    assert get_model("FastPitch").config is ModelConfig
-
-
 def stored(network: FastPitch, **changes) -> Checkpoint:
     weights = {"fastpitch": network.state_dict()}
     values = {"model": "FastPitch", "config": to_plain(TINY), "audio": AudioConfig(), "text": TextConfig()}
     return Checkpoint(**(values | {"networks": weights} | changes))
-
-
-def test_a_checkpoints_networks_are_loaded_ready_to_infer():
-    network = FastPitch(TINY)
-    networks, config = load_networks(stored(network), device=torch.device("cpu"))
-    assert config == TINY
-    assert not networks["fastpitch"].training
-    for key, value in network.state_dict().items():
-        assert torch.equal(networks["fastpitch"].state_dict()[key], value)
-
-
-def test_ema_weights_are_taken_when_asked_for():
-    network, average = FastPitch(TINY), FastPitch(TINY)
-    checkpoint = stored(network, ema={"fastpitch": average.state_dict()})
-    networks, _ = load_networks(checkpoint, ema=True, device=torch.device("cpu"))
-    assert torch.equal(networks["fastpitch"].proj.weight, average.proj.weight)
-    assert not torch.equal(network.proj.weight, average.proj.weight)
 
 
 def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refused():
@@ -261,7 +236,7 @@ def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refus
     with pytest.raises(InputError, match=r"^voice\.pt: energy: unknown key"):
         load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
     wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
-    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight is \(8, 8, 3\), expected \(16, 8, 3\).*more$"):
+    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight: .*\[8, 8, 3\].*\[16, 8, 3\]"):
         load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
 
 

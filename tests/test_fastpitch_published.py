@@ -144,12 +144,12 @@ def test_ema_weights_that_are_absent_are_an_error_when_asked_for(goldens: Path):
 def test_weights_that_do_not_fit_are_listed_and_only_a_prefix_is_stripped(goldens: Path):
     payload = torch.load(goldens / f"{WITH_EMA}.pt", weights_only=True)
     weights, prefix = payload["state_dict"], LAYOUTS[WITH_EMA]["state_dict_first_keys"][0].removesuffix("pitch_mean")
-    shape = tuple(weights[f"{prefix}pitch_emb.bias"].shape)
     del payload["optimizer"], weights[f"{prefix}proj.bias"]
     weights |= {f"{prefix}pitch_emb.bias": torch.zeros(7), "encoder.module.weight": torch.zeros(1)}
     with pytest.raises(CheckpointError) as caught:
         load_networks(read_published(payload, path=PATH, training=True), device=CPU, where="voice.pt")
-    assert str(caught.value) == (
-        "voice.pt: its weights do not fit the model: missing proj.bias; unexpected encoder.module.weight; "
-        f"pitch_emb.bias is (7,), expected {shape}"
+    message = str(caught.value)
+    assert message.startswith('voice.pt: its weights do not fit the model: Missing key(s) in state_dict: "proj.bias". ')
+    assert (
+        '"encoder.module.weight"' in message and "pitch_emb.bias: copying a param with shape torch.Size([7])" in message
     )

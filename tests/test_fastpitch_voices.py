@@ -9,7 +9,6 @@ import torch
 from golden_files import matching
 from shell import ROOT
 from tiny import TINY_OPTIONS
-from tiny_models import assert_same_state
 from training_setup import set_up
 
 import extract_mels
@@ -131,15 +130,6 @@ def test_transforms_of_energy_do_what_they_are_called():
         assert torch.allclose(EnergyTransform(**{name: value})(energy, lengths), wanted * mask), name
     both = EnergyTransform(invert=True, amplify=2.0, shift=1.0)(energy, lengths)
     assert torch.allclose(both, (mean - 2 * (energy - mean) + 1) * mask)
-
-
-def test_a_stopped_run_is_resumed_exactly_whatever_the_loaders(corpus: Path, tmp_path: Path):
-    words = ("--p-arpabet", "0.5", "--symbol-set", "english_expanded", "--ema-decay", "0.9", *ENERGY)
-    assert run_train(corpus, tmp_path / "whole", "--epochs", "2", *words) == 0
-    part = ("--epochs", "2", *words, "--num-workers", "1")
-    assert run_train(corpus, tmp_path / "parts", *part, "--epochs-this-job", "1") == 0
-    assert run_train(corpus, tmp_path / "parts", *part, "--resume") == 0
-    assert_same_state(*(tmp_path / name / "FastPitch_checkpoint_2.pt" for name in ("whole", "parts")))
 
 
 def test_real_recordings_and_transcripts_alone_train_end_to_end(shared_data: Path, tmp_path: Path):
@@ -293,7 +283,7 @@ def test_options_that_do_not_fit_the_voice_are_one_clear_line(corpus: Path, voic
         "and data), 256 (--from-checkpoint voice.pt); give one of them"
     )
     assert refused("--n-speakers", "1", "--from-checkpoint", str(voice)) == (
-        "train.txt: 2 speakers (high, low), but --n-speakers 1; leave the option out"
+        "--n-speakers 1: there are 2 speakers (high, low); leave it out"
     )
 
 

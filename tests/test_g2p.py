@@ -21,19 +21,15 @@ def test_stress_length_and_punctuation_are_kept() -> None:
         "sil d ɛ ɾ # ʃ ˈøː n ə # h ˈʊ n t sp ɡ ɾ ˈoː s sp l ˈɔø f t : n ˈaɪ n ! pf ˈeː ɾ t , ts ˈaɪ t … j ˈɑː . sil"
     )
     assert front_end().clean(GERMAN) == wanted
-    spelt = front_end().decode(front_end().encode(GERMAN))
-    assert spelt.replace(" ", "") == wanted.replace(" ", "")
+    assert front_end().decode(front_end().encode(GERMAN)).replace(" ", "") == wanted.replace(" ", "")
 
 
 @pytest.mark.parametrize(
     ("language", "text"),
     [
         ("en-us", 'Dr. Smith paid $3.50, and 1,000 "men" (all old) left; why? No... the end — of it!'),
-        ("en-us", "She told the curious children about a measured voyage, and then they jumped."),
         ("en-us", "He buttoned his cotton coat."),
         ("de", GERMAN),
-        ("sv", "Hej världen, hur mår du?"),
-        ("it", "Ciao mondo, perché gli gnocchi?"),
         ("tr", "Merhaba dünya, çok güzel."),
     ],
 )
@@ -46,7 +42,6 @@ def test_punctuation_of_other_scripts_is_kept() -> None:
     cleaned = front_end("cmn").clean("你好，世界。")
     assert " , " in cleaned
     assert cleaned.endswith(" . sil")
-    assert front_end("cmn").encode("你好，世界。")
 
 
 def test_phones_in_curly_braces_stay() -> None:

@@ -9,7 +9,7 @@ from tiny_models import HARMONIC, TRAININGS, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, vocoder_engine
 
 from common.checkpoints import load_checkpoint
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError
 from common.nn import build_discriminators
 from common.training import Networks
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
@@ -109,8 +109,3 @@ def test_a_new_training_takes_the_vocoders_weights_and_new_discriminators(corpor
     theirs, ours = load_checkpoint(source), load_checkpoint(HARMONIC.checkpoint(tmp_path / "both", 1))
     for key, value in theirs.ema["harmonic"].items():
         torch.testing.assert_close(ours.networks["harmonic"][key], value, atol=1e-6, rtol=0)
-
-
-def test_widths_of_discriminators_that_do_not_fit_are_refused(corpora: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--msd-channels has 1 values and --msd-groups 7"):
-        HARMONIC.train(corpora, tmp_path, "--adversarial", "--msd-channels", "8")

@@ -135,12 +135,6 @@ def test_pieces_are_the_whole(audio: AudioConfig, corrections: int):
         assert error_of(vocoder_of(small_network(audio), audio, corrections), mel[:, :n_frames]) < 1e-5
 
 
-def test_less_context_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
-    vocoder = vocoder_of(small_network(), AUDIO, 2)
-    monkeypatch.setattr(vocoder, "context", 0)
-    assert error_of(vocoder, speech_mel(300)[0]) > 1e-5
-
-
 def test_pitch_is_found_in_float32_even_under_autocast():
     network, mel = small_network(), speech_mel(40)
     with torch.autocast("cpu", torch.bfloat16):

@@ -1,7 +1,6 @@
 """HiFi-GAN's published checkpoints: every layout speaks as stored, and training can go on from it."""
 
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from hifigan_goldens import (
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_weights, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_weights
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, InputError
 from hifigan.config import PRESETS, ModelConfig
@@ -277,14 +276,14 @@ def test_bare_weights_are_read_with_the_config_in_their_folder(folder: Path, exp
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
+        (None, r"generator without its config\.json, expected \S+json$"),
         ("{", r"config\.json:1: not JSON "),
         ("{}", r"config\.json: its configuration of HiFi-GAN lacks resblock, upsample_initial_channel"),
         ({"fmin": 9000}, r"config\.json: its audio: mel_fmin 9000"),
         ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes 3: expected a list$"),
         (
             {"upsample_initial_channel": 512},
-            r"its weights do not fit the model: conv_pre\.bias is \(16,\), expected \(512,\)",
+            r"its weights do not fit the model: size mismatch for conv_pre\.bias: .*\[16\].*\[512\]",
         ),
     ],
 )
@@ -305,47 +304,8 @@ def test_discriminators_given_as_a_vocoder_name_the_file_to_give(
 ):
     with pytest.raises(CheckpointError) as caught:
         load_checkpoint(folder / file)
-    assert str(caught.value) == (
-        f"{folder / file}: holds HiFi-GAN's discriminators, which cannot infer; "
-        f"give its generator, {folder / generator}"
-    )
+    advice = f"give its generator, {folder / generator}"
+    assert str(caught.value) == f"{folder / file}: holds HiFi-GAN's discriminators alone; {advice}"
     alone = _copy(folder / file, tmp_path / Path(file).name)
-    with pytest.raises(CheckpointError, match=r"which cannot infer; its generator is not in the same folder$"):
+    with pytest.raises(CheckpointError, match=r"alone; its generator is not in the same folder$"):
         load_checkpoint(alone)
-
-
-class _Harmful:
-    """Would make a folder when it is unpickled."""
-
-    def __reduce__(self) -> tuple:
-        return os.mkdir, (os.environ["HARM"],)
-
-
-@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_DISCRIMINATORS])
-def test_a_file_that_could_run_code_does_not(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str):
-    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
-    for name in (NVIDIA, NVIDIA_DISCRIMINATORS):
-        _copy(folder / name, tmp_path / Path(name).name)
-    path = tmp_path / Path(file).name
-    torch.save(_payload(path) | {"x": _Harmful()}, path)
-    with pytest.raises(CheckpointError, match="loading them could run code") as caught:
-        load_checkpoint(tmp_path / Path(NVIDIA).name)
-    assert str(caught.value).startswith(str(path))
-    assert not (tmp_path / "harm").exists()
-
-
-def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(folder: Path, expected, tmp_path: Path):
-    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    (tmp_path / NVIDIA_PAIR).write_bytes(b"cut short")
-    checkpoint = load_checkpoint(path, training=False)
-    assert set(checkpoint.networks) == {"generator"} and checkpoint.training is None
-    _assert_speaks(checkpoint, expected, "nvidia_generator")
-
-
-@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])
-def test_a_published_checkpoint_saved_as_ours_keeps_everything(folder: Path, tmp_path: Path, file: str):
-    published = load_checkpoint(folder / file)
-    save_checkpoint(tmp_path / "HiFi-GAN_checkpoint_20.pt", published)
-    ours = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_20.pt")
-    for field in ("model", "config", "audio", "text", "networks", "ema", "training", "assumed"):
-        assert _same(getattr(ours, field), getattr(published, field)), field

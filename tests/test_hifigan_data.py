@@ -11,10 +11,10 @@ import pytest
 import soundfile
 import torch
 from golden_files import audio_config, read_case
-from tiny_vocoder import ALIGNED, DEFAULTS, hifigan_objective
+from tiny_vocoder import ALIGNED, DEFAULTS
 from torch import Tensor
 
-from common.audio import MelExtractor, load_wav
+from common.audio import MelExtractor
 from common.config import AudioConfig, to_plain
 from common.data import input_mel_extractor
 from common.errors import InputError
@@ -295,27 +295,3 @@ def test_a_recording_too_short_to_validate_on_is_named(audio: AudioConfig, least
     shortest = dataset(tmp_path, ["a.wav"], audio=audio)
     batch = shortest.collate([shortest[0]])
     assert input_mel_extractor(audio)(batch.audio, batch.audio_lengths).isfinite().all()
-
-
-@pytest.mark.parametrize(("audio", "middle"), [(CENTERED, 0), (RAW, 128)], ids=["centered", "aligned"])
-@pytest.mark.parametrize("stored", [False, True], ids=["computed", "stored"])
-def test_a_click_is_loudest_in_the_frame_that_stands_where_it_is(
-    audio: AudioConfig, middle: int, stored: bool, tmp_path: Path
-):
-    """Frame k stands at sample k * hop, plus half a hop if aligned: on the fly, in stored mels and in validation."""
-
-    wave = np.full(9000, 1e-3)
-    wave[4000] = 0.9
-    soundfile.write(tmp_path / "a.wav", wave, 22050, subtype="PCM_16")
-    mels = tmp_path / "mels" if stored else None
-    if stored:
-        counted_mels(tmp_path / "mels", "a", 0, audio=audio)
-        torch.save(MelExtractor(audio)(load_wav(tmp_path / "a.wav", sampling_rate=22050)[None])[0], mels / "a.pt")
-    data = dataset(tmp_path, ["a.wav"], audio=audio, input_mels_dir=mels)
-    items = [data.draw(0, epoch=epoch) for epoch in range(1, 60)]
-    items = [item for item in items if item.audio.argmax() in range(300, 1700)]  # edges are reflected
-    assert len(items) > 5
-    for batch in (data.collate(items), data.collate([data[0]])):
-        loudest = hifigan_objective(audio)._mel(batch).mean(1).argmax(1)
-        distances = loudest * 256 + middle - batch.audio.argmax(1)
-        assert distances.abs().max() <= 128

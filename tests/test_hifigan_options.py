@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from golden_files import audio_config, read_golden
-from training_setup import parsed, set_up, values
+from training_setup import set_up, values
 
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig, to_plain
@@ -18,17 +18,13 @@ from common.training.start import read_command
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks, set_up_networks
-from hifigan.training_setup import fitting_rates, model_config
+from hifigan.training_setup import model_config
 
 REQUIRED = ("-m HiFi-GAN -o out --training-files a.txt --validation-files b.txt").split()
 
 
 def parse(*argv: str) -> Namespace:
     return Namespace(**values(*REQUIRED, *argv))
-
-
-def parsed_words(*argv: str) -> Namespace:
-    return parsed([*REQUIRED, *argv])
 
 
 def settings(*argv: str) -> TrainingSetup:
@@ -97,26 +93,6 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     build_networks(found, audio, None, inference=True)  # kernel sizes fit these rates
 
 
-def test_rates_are_found_wherever_there_are_any_and_kept_where_they_fit():
-    assert fitting_rates(256, (8, 8, 2, 2)) == (8, 8, 2, 2)
-    assert fitting_rates(256, (4, 4, 4, 4)) == (4, 4, 4, 4)
-    for hop in range(16, 1025):
-        found = [
-            (a, b, c, d)
-            for a in range(2, 9)
-            for b in range(2, a + 1)
-            for c in range(2, b + 1)
-            for d in range(2, c + 1)
-            if a * b * c * d == hop
-        ]
-        if found:
-            preset = (8, 8, 2, 2)
-            assert fitting_rates(hop, preset) == (preset if hop == 256 else max(found))
-        else:
-            with pytest.raises(OptionError, match=rf"--hop-length {hop}: not a product of 4 .*--upsample-rates"):
-                fitting_rates(hop, (8, 8, 2, 2))
-
-
 def test_kernel_sizes_follow_rates_that_are_given_alone():
     found = config("--upsample-rates", "16", "16")
     assert (found.upsample_rates, found.upsample_kernel_sizes) == ((16, 16), (32, 32))
@@ -182,7 +158,7 @@ def test_a_configuration_that_is_none_is_one_line(text: str, message: str, tmp_p
     ("words", "message"),
     [
         ("--fine-tuning", "--fine-tuning needs --input-mels-dir"),
-        ("--fine-tuning --input-mels-dir mels", "--fine-tuning resumes from a trained vocoder.*--checkpoint-path"),
+        ("--fine-tuning --input-mels-dir mels", "--fine-tuning needs a trained vocoder: --checkpoint-path"),
         ("--segment-size 8000", "--segment-size 8000: expected a multiple of the hop length, 256"),
     ],
 )

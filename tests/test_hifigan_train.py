@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_models import MODELS, Runs, logged, words_of_cut
+from tiny_models import MODELS, Runs, logged
 from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, train_options
 
 import train
@@ -169,7 +169,7 @@ def test_fine_tuning_of_a_generator_alone_begins_new_discriminators_and_says_so(
     ("audio", "message"),
     [
         (AudioConfig(mel_fmax=7600.0), r"mel_fmax: 8000\.0 .*, 7600\.0 \(these options and data\)"),
-        (AudioConfig(hop_length=128), r"--upsample-rates 8 8 4 multiply to 256, but the hop length is 128"),
+        (AudioConfig(hop_length=128), r"--upsample-rates 8 8 4 multiply to 256, expected the hop, 128"),
     ],
 )
 def test_fine_tuning_may_not_change_the_mels_or_the_hop(
@@ -219,15 +219,6 @@ def test_recordings_of_other_sampling_rates_train_by_that_option_alone(rate: int
     checkpoint = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt")
     assert checkpoint.audio.sampling_rate == rate
     assert logged(tmp_path / "out", "val_mel_loss")[0] > 0
-
-
-def test_other_ways_to_compute_mixed_precision_train_nearly_as_float32(runs: Runs, corpora: Path, tmp_path: Path):
-    words = "--amp --amp-dtype bfloat16 --no_amp_grouped_conv --concat_fwd --epochs 2".split()
-    assert HIFIGAN.train(corpora, tmp_path, *words_of_cut(HIFIGAN, "accumulated"), *words) == 0
-    for key, tolerance in (("train_d_loss", 0.03), ("train_mel_loss", 0.1)):  # rounding shows where it is quiet
-        full, half = logged(runs.cut("accumulated"), key)[:2], logged(tmp_path, key)
-        assert half == pytest.approx(full, rel=tolerance)
-        assert half != full
 
 
 # A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.

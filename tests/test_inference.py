@@ -220,17 +220,6 @@ def test_torchscript_speaks_the_same_with_every_control(speak):
         close(mel, mels[name])
 
 
-def test_mixed_precision_stays_near_single_precision(speak, tmp_path):
-    lines = ["output\ttext\tduration"]
-    for place, text in enumerate(TEXTS):
-        save_tensor(tmp_path / f"{place}.pt", torch.full((encode(text).size(1),), 3))
-        lines.append(f"{place}\t{text}\t{place}.pt")
-    exact, mixed = speak(lines), speak(lines, "--amp", "--amp-dtype", "bfloat16")
-    for name, mel in mixed.items():
-        assert mel.dtype == torch.float32
-        assert 0 < (mel - exact[name]).abs().max() < 0.15
-
-
 def test_text_options_replace_the_checkpoints(speak, network):
     basic = TextFrontEnd(dataclasses.replace(TEXT, cleaners=("basic_cleaners",)))
     tokens = torch.tensor([basic.encode("Mr. Go")])

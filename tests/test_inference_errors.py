@@ -75,7 +75,6 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
     [
         ([], "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark"),
         (["-o", "x", "--no-audio"], "nothing would be kept"),
-        (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):

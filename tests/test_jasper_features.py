@@ -146,22 +146,6 @@ def test_spliced_frames_stand_side_by_side():
     assert not spliced.features[0, 128:, 3].any()
 
 
-@pytest.mark.parametrize("n_samples", [1, 2, 100])
-def test_the_shortest_clips_have_finite_features(n_samples: int):
-    out = FeatureExtractor(FeatureConfig())(torch.full((1, n_samples), 0.1), torch.tensor([n_samples]))
-    assert int(out.lengths) == 1 and bool(out.features.isfinite().all())
-
-
-def test_features_are_float32_under_autocast_and_leave_the_waves_alone():
-    waves = 0.1 * torch.randn(1, 3000)
-    copy = waves.clone()
-    extractor = FeatureExtractor(FeatureConfig())
-    expected = extractor(waves, torch.tensor([3000]))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = extractor(waves, torch.tensor([3000]))
-    assert torch.equal(found.features, expected.features) and torch.equal(waves, copy)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -138,8 +138,3 @@ def test_examples_show_what_was_said_and_what_was_heard():
         assert example.texts == {"reference": said, "recognized": heard[index]}
         assert len(example.audio["recorded"]) == LENGTHS[index]
         assert example.mels["features"].shape == (16, -(-LENGTHS[index] // SMALL.features.hop_length))
-
-
-def test_frames_of_work_are_those_of_the_features():
-    batch = utterances([160, 161, 79])
-    assert int(batch.n_frames) == 2 + 3 + 1

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.checkpoints.reading import read_published
 from common.config import from_plain, to_plain
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
 from common.training.start import _check_fits
@@ -72,17 +72,6 @@ def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
     assert int(optimizer.state[next(iter(named.values()))]["step"]) == old[0]["step"] + 1
 
 
-def test_a_wrapped_networks_prefix_is_left_out_and_elsewhere_kept(folder: Path):
-    payload = torch.load(BEST, weights_only=True)
-    state = payload["state_dict"]
-    payload["state_dict"] = {f"module.{key}": value for key, value in state.items()}
-    assert list(read_published(payload, path=Path("x.pt"), training=True).networks["jasper"]) == list(state)
-    payload["state_dict"] = state | {"decoder.module.bias": torch.zeros(1)}
-    found = read_published(payload, path=Path("x.pt"), training=False)
-    with pytest.raises(CheckpointError, match=r"^x\.pt: .* do not fit the model: unexpected decoder\.module\.bias$"):
-        load_networks(found, device=CPU, where="x.pt")
-
-
 def test_other_labels_are_one_clear_line(folder: Path):
     payload = torch.load(BEST, weights_only=True)
     n_labels, *shape = payload["state_dict"]["decoder.layers.0.weight"].shape
@@ -134,23 +123,3 @@ def test_a_checkpoint_is_converted_with_its_yaml_file(folder: Path, tmp_path: Pa
         networks, _ = load_networks(load_checkpoint(tmp_path / name), device=CPU)
         log_probs = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"]).log_probs
         assert torch.allclose(log_probs, tensors["output.state_dict"], atol=3e-5, rtol=0) == is_expected
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"n_filt": "sixty"}, r"a\.yaml: .*: input_train\.filterbank_features\.n_filt: .* integer, got 'sixty'"),
-        ({"use_conv_masks": "no way"}, r"a\.yaml: .*: jasper\.encoder\.use_conv_masks: .* boolean, got 'no way'"),
-        ({"name": "[]"}, r"a\.yaml: .*: name: .* string, got \[\]"),
-        ({"name": "'"}, r"a\.yaml: not YAML \(.*\)"),
-        ({"filters": "48"}, r"best_checkpoint\.pt: Jasper, but its weights do not fit: .*encoder\.layers\.0\.conv"),
-    ],
-)
-def test_a_yaml_file_that_does_not_fit_is_one_line(folder: Path, tmp_path: Path, change: dict[str, str], message: str):
-    config = tmp_path / "a.yaml"
-    yaml_of(folder, config, **change)
-    if "filters" in change:
-        config.write_text(re.sub(r"(decoder:\n\s+in_feats): \d+", r"\1: 48", config.read_text()))
-    with pytest.raises(InputError, match=message) as error:
-        convert([str(BEST), str(tmp_path / "a.pt"), "--config", str(config)])
-    assert "\n" not in str(error.value) and not (tmp_path / "a.pt").exists()

@@ -25,7 +25,7 @@ def page(
     *, text: str = "Title", linked: bool = False, headings: tuple = (), rows: tuple[Row, ...] = (), terms: tuple = ()
 ) -> PageReader:
     values = {"title": text, "headline": text, "headings": headings, "rows": rows, "terms": terms}
-    template = pages._templates().from_string(TEMPLATE)
+    template = pages.TEMPLATES.from_string(TEMPLATE)
     return PageReader(render_page(template, linked=linked, **values))
 
 

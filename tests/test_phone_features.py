@@ -103,7 +103,6 @@ def test_phones_become_the_published_vectors(goldens: Path, tmp_path: Path, symb
     ("text", "message"),
     [
         ("", r"table\.csv:1: no different names of features in the header; expected a header such as symbol,syl"),
-        ("symbol,syl,syl\na,+,-\n", r"table\.csv:1: no different names of features"),
         ("symbol,syl\n", r"table\.csv: lists no phone"),
         ("symbol,syl,son\na,+\n", r"table\.csv:2: 2 columns of 'a', the header has 3"),
         ("symbol,syl\na,yes\n", r"table\.csv:2: 'a,yes': expected \+, -, 0 or a number"),
@@ -161,22 +160,6 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
         speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
     trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
     assert trained.text == checkpoint.text
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--input-type", "pf"], "the table of them is missing; give --phone-features FILE"),
-        (["--phone-features", "features.csv"], "phone_features are of the input type 'pf'"),
-        (["--input-type", "pf", "--g2p", "espeak"], "makes phones, but the input type is 'pf'"),
-    ],
-)
-def test_options_that_do_not_go_with_features_are_refused(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
-):
-    monkeypatch.chdir(corpus)
-    with pytest.raises(InputError, match=message):
-        train.main(train_options(corpus, tmp_path, *options))
 
 
 def test_a_learned_alignment_compares_mels_with_features(corpus: Path, voice: Path, tmp_path: Path):

@@ -8,7 +8,8 @@ import torch
 
 from common import plots
 from common.config import AudioConfig
-from common.synthesis import MelOutput, Phrase, Speech, SynthesisInput, SynthesisResult, draw_speech
+from common.synthesis import MelOutput, Phrase, Speech, SynthesisInput, SynthesisResult
+from common.synthesis.output_folder import draw_speech
 
 AUDIO = AudioConfig(n_mels=8)
 MEL = torch.randn(2, 8, 60)

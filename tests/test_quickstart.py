@@ -12,7 +12,7 @@ from shell import ROOT
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
-from common.evaluation.metrics import SpeechDistance
+from common.evaluation.metrics import Figures
 from common.synthesis import read_phrases
 from hifigan.config import ModelConfig
 from hifigan.model import build_networks
@@ -21,8 +21,8 @@ from scripts.demos import quickstart
 from scripts.demos.quickstart import call, report
 
 
-def distance(mcd_db: float, f0_rmse_hz: float = 4.0) -> SpeechDistance:
-    return SpeechDistance(mcd_db, 0.1, 100, f0_rmse_hz, 10 * f0_rmse_hz)
+def distance(mcd_db: float, f0_rmse_hz: float = 4.0) -> Figures:
+    return {"mcd_db": mcd_db, "f0_rmse_hz": f0_rmse_hz, "f0_rmse_cents": 10 * f0_rmse_hz, "voicing_error": 0.1}
 
 
 def test_the_report_has_a_line_for_each_phrase_and_the_mean(capsys):

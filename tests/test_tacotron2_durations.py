@@ -165,7 +165,7 @@ def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
         for name, attention in features(corpus)["attentions"].items():
             torch.testing.assert_close(attention, truth[name].alignments[0], rtol=0, atol=2e-5)
         status, _, err = extract("--extract-attentions", "--ema" if options else "--no-ema", model=path)
-        assert status == 1 and "holds features that Tacotron2 with other weights" in err
+        assert status == 1 and "other settings: ema: " in err
         shutil.rmtree(corpus / "attentions")
     status, _, err = extract("--extract-attentions", "--ema")
     assert status == 1 and "no EMA weights; leave out --ema" in err
@@ -265,12 +265,13 @@ def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, 
     other = save(tmp_path / "other.pt", new_network(1))
     grids = ("--extract-durs-from-textgrids", "--extract-attentions")
     others = extract("--extract-durations", "--resume", model=other), extract(*grids)
-    other_weights = "Tacotron2 with other weights or another text front end made, and now Tacotron2"
-    made = (other_weights, "Tacotron2 made, and now no model")
-    for (status, _, err), words in zip(others, made):
-        assert status == 1 and f"durations: holds features that {words} would; move the folder away" in err
+    for (status, _, err), words in zip(others, ("sha256: '", "model: 'Tacotron2' (there), None (options)")):
+        assert status == 1 and f"durations: was made with other settings: {words}" in err
     same(features(corpus), before)
     (corpus / "durations").rename(corpus / "old")
     assert extract(*grids)[0] == 0
     assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
-    assert "durations: holds features that no model made, and now Tacotron2 would" in extract("--extract-durations")[2]
+    status, _, err = extract("--extract-durations")
+    assert (
+        status == 1 and "durations: was made with other settings: model: None (there), 'Tacotron2' (options); " in err
+    )

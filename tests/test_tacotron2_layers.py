@@ -55,17 +55,6 @@ def test_batch_norm_in_fixed_shapes_equals_that_of_the_valid_rows(lengths: list[
         torch.testing.assert_close(ours[name], value, atol=3e-6 if offset == 0 else 1e-2, rtol=1e-5, msg=name)
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_batch_norm_of_16_bits_keeps_the_dtype_and_computes_in_float32(training: bool):
-    x = torch.randn(3, 6, 9, generator=torch.Generator().manual_seed(0)).bfloat16()
-    norm, lengths = a_norm().train(training), [9, 4, 7]
-    ours = normalized(normalize_masked, copy.deepcopy(norm), x, lengths)
-    exact = normalized(normalize_rows, copy.deepcopy(norm), x.float(), lengths)
-    assert ours["y"].dtype == torch.bfloat16
-    torch.testing.assert_close(ours["y"].float(), exact["y"], atol=0, rtol=2**-8)
-    torch.testing.assert_close(ours["running_var"], exact["running_var"])
-
-
 @pytest.mark.parametrize("lengths", [[7, 3, 1, 5], [4, 4], [1]])
 def test_an_lstm_over_padding_equals_one_that_leaves_it_out(lengths: list[int]):
     torch.manual_seed(0)

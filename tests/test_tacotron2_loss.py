@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from toy import toy_engine
 
 from common.data import TextMelUtterance
-from common.training.optim import build_optimizer
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.loss_function import FORMED, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
@@ -204,14 +203,3 @@ def test_examples_show_mels_and_alignments_without_padding():
     assert first.alignment.shape == (9, 5)
     assert second.mels["predicted"].shape == second.mels["target"].shape == (TINY.n_mel_channels, 20)
     torch.testing.assert_close(first.alignment.sum(1), torch.ones(9))
-
-
-def test_a_masked_update_changes_every_weight():
-    """Among others the gradient comes through the postnet to the decoder, which the original's masking broke."""
-    network = tiny_network().train()
-    before = {name: parameter.clone() for name, parameter in network.named_parameters()}
-    parameters = list(network.parameters())
-    optimizer = build_optimizer("adam", parameters, learning_rate=0.1, weight_decay=0.0)
-    sum(tacotron2_objective().numerators(PHASE, {"tacotron2": network}, tiny_batch(SIZES)).values()).backward()
-    optimizer.step()
-    assert [name for name, parameter in network.named_parameters() if torch.equal(parameter, before[name])] == []

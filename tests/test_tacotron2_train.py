@@ -35,37 +35,6 @@ def test_options_default_to_the_published_model_and_recipe():
     assert setup.audio == AudioConfig()
 
 
-def test_every_option_of_the_architecture_reaches_the_model():
-    wanted = {
-        "symbols_embedding_dim": 10,
-        "encoder_embedding_dim": 10,
-        "encoder_kernel_size": 3,
-        "encoder_n_convolutions": 2,
-        "attention_rnn_dim": 11,
-        "attention_dim": 12,
-        "attention_location_n_filters": 13,
-        "attention_location_kernel_size": 7,
-        "decoder_rnn_dim": 14,
-        "prenet_dim": 15,
-        "max_decoder_steps": 16,
-        "gate_threshold": 0.4,
-        "p_attention_dropout": 0.2,
-        "p_decoder_dropout": 0.3,
-        "postnet_embedding_dim": 17,
-        "postnet_kernel_size": 3,
-        "postnet_n_convolutions": 4,
-    }
-    options = [word for name, value in wanted.items() for word in ("--" + name.replace("_", "-"), str(value))]
-    flags = ["--decoder-no-early-stopping", "--no-mask-padding", "--no-mask-convolutions"]
-    setup = parse(*options, *flags)[1]
-    config = model_config(setup.options, AudioConfig(n_mels=40), setup.text)
-    assert {name: getattr(config, name) for name in wanted} == wanted
-    assert config.decoder_no_early_stopping
-    assert not config.mask_padding
-    assert not config.mask_convolutions
-    assert config.n_mel_channels == 40
-
-
 @pytest.mark.parametrize(
     ("factor", "rates"), [(0.1, [1.0, 0.1, 0.01, 0.001]), (0.3, [1.0, 0.3, 0.1, 0.03]), (0.5, [1.0, 0.5, 0.25, 0.125])]
 )

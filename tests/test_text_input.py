@@ -4,7 +4,7 @@ import pytest
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import Span, TextFrontEnd
+from common.text import TextFrontEnd
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {
@@ -23,14 +23,11 @@ MARKUP = (
 )
 
 
-@pytest.mark.parametrize("unknown_symbols", ["error", "drop"])
 @pytest.mark.parametrize("kind", FRONT_ENDS)
-def test_markup_is_never_read_aloud(kind: str, unknown_symbols: str) -> None:
-    front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols=unknown_symbols)
+def test_markup_is_never_read_aloud(kind: str) -> None:
     for text in MARKUP:
-        with pytest.raises(InputError, match=r"is markup, which is not supported \(list\.txt:3\)") as error:
-            front_end.encode(text, where="list.txt:3")
-        assert "\n" not in str(error.value)
+        with pytest.raises(InputError, match=r"^[^\n]*is markup, which is not supported \(list\.txt:3\)[^\n]*$"):
+            TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop").encode(text, where="list.txt:3")
 
 
 @pytest.mark.parametrize("text", ["a < b and c > d", "x<3", "if a<b and c>d", "<3 you", "AT&T; R&D", "5 <6 & 7> 3"])
@@ -43,10 +40,8 @@ def test_comparisons_are_text(text: str) -> None:
     ("text", "named", "advice"),
     [
         ("Say مرحبا now", "Arabic 'م' (U+0645)", "--g2p-language"),
-        ("Москва is far", "Cyrillic 'М' (U+041C)", "--g2p-language"),
         ("北京 is big", "Chinese '北' (U+5317)", "--g2p-language"),
         ("I love it 😀!", "'😀' (U+1F600)", "in words"),
-        ("A damaged \ufffd sign", "'\ufffd' (U+FFFD)", "in words"),
         ("Say həˈloʊ now", "IPA 'ə' (U+0259)", "phones"),
     ],
 )
@@ -88,20 +83,15 @@ def test_latin_text_is_never_refused_by_cleaners(text: str) -> None:
         assert all(symbol.isascii() for symbol in front_end.dropped)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "message"),
-    [
+def test_errors_quote_the_text_or_say_that_it_is_the_reading() -> None:
+    for kind, text, message in (
         ("v1", "“No,” he said.", "'\"' (U+0022) of the reading '\"no,\" he said.'"),
         ("v1", 'A "quote"', "'\"' (U+0022) not in"),
         ("basic", "say {QQ AH0}", "'QQ' (U+0051 U+0051) not in"),
-    ],
-)
-def test_errors_quote_the_text_or_say_that_it_is_the_reading(kind: str, text: str, message: str | None) -> None:
-    with pytest.raises(InputError) as error:
-        TextFrontEnd(FRONT_ENDS[kind]).encode(text)
-    assert repr(text) in str(error.value)
-    if message is not None:
-        assert message in str(error.value)
+    ):
+        with pytest.raises(InputError) as error:
+            TextFrontEnd(FRONT_ENDS[kind]).encode(text)
+        assert repr(text) in str(error.value) and message in str(error.value)
 
 
 @pytest.mark.parametrize("kind", FRONT_ENDS)
@@ -114,6 +104,4 @@ def test_what_is_too_long_for_an_utterance_or_a_word_is_refused(kind: str) -> No
     ):
         with pytest.raises(InputError, match=rf"^'.*\.\.\.': {wanted} \(list\.txt:3\)$"):
             front_end.encode(text, where="list.txt:3")
-        with pytest.raises(InputError, match=wanted):
-            front_end.encode_words([Span(text)], where="list.txt:3")
     assert front_end.encode(f"{word} " * 300)

@@ -15,35 +15,12 @@ _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyz-!'(),.:;? ")
 
 
-def _cases() -> list[tuple[str, str]]:
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
-    return [tuple(line.split("\t")) for line in lines if not line.startswith("# ")]
-
-
-CASES = _cases()
+CASES = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("# ")]
 
 
 @pytest.mark.parametrize(("phrase", "reading"), CASES, ids=[phrase for phrase, _ in CASES])
 def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
     assert read_english(phrase) == reading
-
-
-@pytest.mark.parametrize(
-    ("text", "reading"),
-    [
-        (
-            "No. He lives at 221B Baker St. The train leaves at 12:00.",
-            "no. he lives at two twenty one b baker street. the train leaves at twelve o'clock.",
-        ),
-        (
-            "Call (212) 555-0199, or write to bob@mail.com re: the 5 km run (10 kg of rice).",
-            "call two one two five five five zero one nine nine, or write to bob at mail dot com re: the five "
-            "kilometer run (ten kilograms of rice).",
-        ),
-    ],
-)
-def test_a_sentence_is_read_as_a_whole(text: str, reading: str) -> None:
-    assert read_english(text) == reading
 
 
 def _random_texts(seed: int, count: int) -> list[str]:
@@ -52,25 +29,18 @@ def _random_texts(seed: int, count: int) -> list[str]:
     words = [word for phrase, _ in CASES for word in phrase.split()]
     signs = "0123456789.,$£€% xmbstndrIVXAB:-'\"/ap#&@+=<>()°~^*_{}St.Dr No"
     texts = []
-    for index in range(count):
-        if index % 3 == 0:
-            texts.append(" ".join(generator.choices(words, k=generator.randrange(1, 9))))
-        elif index % 3 == 1:
-            texts.append("".join(generator.choices(signs, k=generator.randrange(1, 40))))
-        else:
-            points = [generator.randrange(0xD800) for _ in range(generator.randrange(1, 12))]
-            texts.append("".join(map(chr, points)) + "".join(generator.choices(signs, k=8)) + "\U0001f600\ud800")
+    for _ in range(count // 3):
+        texts.append(" ".join(generator.choices(words, k=generator.randrange(1, 9))))
+        texts.append("".join(generator.choices(signs, k=generator.randrange(1, 40))))
+        points = [generator.randrange(0xD800) for _ in range(generator.randrange(1, 12))]
+        texts.append("".join(map(chr, points)) + "".join(generator.choices(signs, k=8)) + "\U0001f600\ud800")
     return texts
 
 
-def test_any_text_gives_only_lower_case_letters_and_marks() -> None:
-    for text in _random_texts(0, 1500):
-        assert set(_ARPABET.sub("", read_english(text))) <= _LEGAL, text
-
-
-def test_reading_a_reading_changes_nothing() -> None:
-    for text in [phrase for phrase, _ in CASES] + _random_texts(1, 1500):
+def test_any_text_gives_only_lower_case_letters_and_marks_which_are_read_as_themselves() -> None:
+    for text in [phrase for phrase, _ in CASES] + _random_texts(1, 2000):
         once = read_english(text)
+        assert set(_ARPABET.sub("", once)) <= _LEGAL, text
         assert read_english(once) == once, text
 
 

@@ -53,7 +53,7 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
     reasons = {
         "missing_phones_tier": "no tier of intervals named phones, only 'words'",
         "overlapping": r"not a readable TextGrid: .*Overlap",
-        "truncated": "not a readable TextGrid: truncated, or",
+        "truncated": "not a readable TextGrid: Early end of text",
         "wrong_total_length": r"\d+ frames \(.* s\), the recording has \d+ \(.* s\); is it the TextGrid of this",
     }
     expected = read_golden(folder / "expected.json")
@@ -82,15 +82,14 @@ def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Pat
             read_alignment(path, CONFIG)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
-def test_utf_16_is_read_as_praat_writes_it(tmp_path: Path, folder: Path, encoding: str):
-    files = read_golden(folder / "expected.json", "files").values()
-    name = next(one["file"] for one in files if not "".join(one["phones"]).isascii())
-    source = folder / name  # in the International Phonetic Alphabet
-    path = tmp_path / "a.TextGrid"
-    mark = "\ufeff" if encoding == "utf-16-be" else ""
-    path.write_bytes((mark + source.read_text(encoding="utf-8")).encode(encoding))
-    assert read_alignment(path, CONFIG) == read_alignment(source, CONFIG)
+@pytest.mark.parametrize(
+    ("encoding", "newline"),
+    [("utf-16", "\n"), ("utf-16-be", "\r\n"), ("utf-8-sig", "\r"), ("utf-8", "\r\n"), ("latin-1", "\n")],
+)
+def test_every_encoding_that_praat_reads_is_read(tmp_path: Path, encoding: str, newline: str):
+    path, mark = tmp_path / "a.TextGrid", "\ufeff" if encoding == "utf-16-be" else ""
+    path.write_bytes((mark + HEAD + '0\n1\n" \u00e6"\n1\n2\n"K"\n').replace("\n", newline).encode(encoding))
+    assert read_alignment(path, CONFIG).phones == ("\u00e6", "K")
 
 
 def test_gaps_are_silence_unless_times_are_rounded(tmp_path: Path):
@@ -141,14 +140,14 @@ def test_nothing_is_left_of_silence_alone():
 
 
 HEAD = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"phones"\n0\n2\n2\n'
-TRUNCATED = "not a readable TextGrid: truncated, or a label is not in quotes"
 WRONG_GRIDS = {
-    "no quotes": (HEAD + '0\n1\nAA1\n1\n2\n"K"\n', TRUNCATED),
-    "backwards": (HEAD + '0\n1\n"AA1"\n2\n1\n"K"\n', "Start time 2.0 after end time 1.0"),
+    "no quotes": (HEAD + '0\n1\nAA1\n1\n2\n"K"\n', "Found a number while looking for a string"),
+    "backwards": (HEAD + '0\n1\n"AA1"\n2\n1\n"K"\n', "Wrong xmin 2 and xmax 1."),
+    "endless": (HEAD + '0\n1\n"AA1"\n1\ninf\n"K"\n', "Found a string while looking for a real number"),
+    "not a number": (HEAD + '0\nnan\n"AA1"\n1\n2\n"K"\n', "Found a string while looking for a real number"),
     "another class": (HEAD.replace("TextGrid", "Pitch"), "not a readable TextGrid"),
     "a space in a phone": (HEAD + '0\n1\n"AH 0"\n1\n2\n"K"\n', "the phone 'AH 0' at 0 s is not one word"),
     "a bar in a phone": (HEAD + '0\n1\n"A|B"\n1\n2\n"K"\n', "the phone 'A|B' at 0 s is not one word"),
-    "Latin-1": ((HEAD + '0\n1\n"\u00e4"\n').encode("latin-1"), "byte 2 is not UTF-8; save the TextGrid as UTF-8, or"),
     "absent": (None, "no such TextGrid"),
 }
 
@@ -158,15 +157,8 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, name:
     content, message = WRONG_GRIDS[name]
     path = tmp_path / "a.TextGrid"
     if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.write_text(content)
     with pytest.raises(InputError) as caught:
         read_alignment(path, CONFIG)
     assert str(caught.value).startswith(f"{path}:") and message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_files_with_any_newlines_are_read_alike(tmp_path: Path, newline: str):
-    path = tmp_path / "a.TextGrid"
-    path.write_bytes((HEAD + '0\n1\n" AA1"\n1\n2\n"K"\n').replace("\n", newline).encode("utf-16"))
-    assert read_alignment(path, CONFIG).phones == ("AA1", "K")

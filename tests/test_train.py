@@ -87,7 +87,7 @@ def test_inf_turns_gradient_clipping_off(model: TinyModel):
     [
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
-        (["--in-fft-output-size", "32"], "expected three equal numbers"),
+        (["--in-fft-output-size", "32"], "expected that of --symbols-embedding-dim"),
         (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )

@@ -17,7 +17,7 @@ from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError
-from common.files import read_json, write_json
+from common.files import write_json
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
@@ -177,16 +177,6 @@ def test_the_denoiser_subtracts_what_the_network_makes_of_zeros(tmp_path, mels):
         plain = alone(ready(0), mel)
         close(waves[name], denoiser(plain[None])[0])
         assert (waves[name] - plain).abs().max() > 1e-3
-
-
-def test_a_voice_speaks_through_the_vocoder_of_its_mels(tmp_path):
-    vocoder = vocoder_checkpoint(tmp_path / "v.pt")
-    voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
-    (tmp_path / "list.tsv").write_text("a.wav|Go on.\nb.wav|Words, words, words.\n")
-    waves = spoken(tmp_path, "--fastpitch", voice, "--hifigan", vocoder, "--save-mels")
-    for name, wave in waves.items():
-        close(wave, alone(ready(0), torch.load(tmp_path / "out" / "mels" / f"{name}.pt")))
-    assert read_json(tmp_path / "out" / "mels" / "audio.json") == to_plain(AUDIO)
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac"])

@@ -19,7 +19,7 @@ import inference
 from common.audio import PITCH_LIMITS, load_wav
 from common.audio.pitch import estimate_pitch_at_frames
 from common.checkpoints import open_checkpoint
-from common.config import AudioConfig
+from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.precision import Precision
 from common.serving import Limits, Service
@@ -48,7 +48,7 @@ def voice(folder: Path) -> Voice:
 
 def with_pitch(table: Prosody, *values: float) -> Prosody:
     """A table whose symbols have these values in Hz, in turn, and eight frames each."""
-    plain, place = table.model_dump(), 0
+    plain, place = to_plain(table), 0
     for utterance in plain["utterances"]:
         for word in utterance["words"]:
             for symbol in word["symbols"]:
@@ -135,7 +135,7 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
 def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: Voice):
     assert served.http.get("/v1/voices").json()["data"][0]["vocoder_pitch"] == "mel"
     table = with_pitch(voice.speak(TEXT).prosody, 180.0)
-    body = {"prosody": table.model_dump(), "response_format": "pcm"}
+    body = {"prosody": to_plain(table), "response_format": "pcm"}
     waves = {}
     for asked in (None, "mel", "voice"):
         pcm = served.http.post("/v1/audio/speech", json=body | {"vocoder_pitch": asked})
@@ -149,7 +149,7 @@ def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: V
 def test_a_request_beyond_the_limits_or_of_another_vocoder_is_answered_in_one_line(
     served: SimpleNamespace, voice: Voice, folder: Path
 ):
-    table = with_pitch(voice.speak(TEXT).prosody, 2000.0).model_dump()
+    table = to_plain(with_pitch(voice.speak(TEXT).prosody, 2000.0))
     assert served.http.post("/v1/audio/speech", json={"prosody": table}).status_code == 200, "of the mel's pitch"
     answer = served.http.post("/v1/audio/speech", json={"prosody": table, "vocoder_pitch": "voice"})
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "prosody")

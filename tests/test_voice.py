@@ -3,21 +3,18 @@
 import itertools
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tiny_tacotron2
-import tiny_voice
 import torch
 from tiny_voice import AUDIO, MEAN, STD, save_vocoder, save_voice
 
 from common.audio import load_wav
-from common.config import TextConfig
+from common.config import to_plain
 from common.errors import InputError
 from common.synthesis import Speech, Voice, load_voice, subtitles
 from common.synthesis.prosody import Prosody, load_prosody, parse_prosody
-from common.text import TextFrontEnd
 
 TEXT = "Mr. Hill paid $3.50 for it. Was it dear? No, my friend!"
 HOP = AUDIO.hop_length / AUDIO.sampling_rate  # s
@@ -144,7 +141,7 @@ def test_a_table_gives_the_same_sound_again_and_its_text_the_same_table(voice: V
 
 def edited(table: Prosody, **changes: float) -> Prosody:
     """The table with these values for the first word's symbols."""
-    content = table.model_dump(mode="json")
+    content = to_plain(table)
     for symbol in content["utterances"][0]["words"][0]["symbols"]:
         symbol |= changes
     return parse_prosody(content, where="table")
@@ -170,7 +167,7 @@ def test_what_is_edited_in_a_table_is_what_is_spoken(voice: Voice):
     ("change", "reason"),
     [
         ({"symbol": "ŋŋ"}, r"prosody: symbol 'ŋŋ' is not in symbol set english_basic"),
-        ({"frames": -1}, r"table: no prosody table: utterances\[0\].words\[0\].symbols\[0\].frames: .*got -1"),
+        ({"frames": -1}, r"table: no prosody table: utterances\.0\.words\.0\.symbols\.0\.frames: .*got -1"),
     ],
 )
 def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: str):
@@ -181,7 +178,7 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
 
 
 def test_a_table_of_another_kind_is_refused(voice: Voice):
-    content = voice.speak("Go on now.").table.model_dump(mode="json")
+    content = to_plain(voice.speak("Go on now.").table)
     for name, value, reason in (
         ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
         ("symbol_set", "ipa", "symbol_set ipa, expected the voice's, english_basic"),
@@ -267,15 +264,6 @@ def test_timings_cover_every_symbol_without_gaps(voice: Voice):
     assert words == [word.text for word in speech.words]
 
 
-def test_a_voice_of_phones_speaks_its_symbols_as_one_utterance(tmp_path: Path):
-    text = TextConfig(input_type="phone", symbol_set="ipa", cleaners=(), speakers=("ann", "bob"))
-    n_symbols = len(tiny_voice.symbols_of(text))
-    path = save_voice(tmp_path / "phones.pt", text=text, model=tiny_voice.with_symbols(n_symbols))
-    speech = load_voice(path, device="cpu").speak("sil h ə l o sp m ɪ s t ɹ sil")
-    assert len(speech.utterances) == 1
-    assert "".join(one.symbol for one in speech.table.utterances[0].symbols) == "silhəlospmɪstɹsil"
-
-
 def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice: Voice):
     text = '<break time="1s"/>Go.<break time="1s"/><mark name="m"/><break time="2s"/>Stop.<break time="500ms"/>'
     speech, go = voice.speak(text), voice.speak("Go.")
@@ -291,29 +279,3 @@ def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice:
     assert speech.prosody is not None
     assert torch.equal(voice.speak(speech.prosody).wave, speech.wave)
     torch.testing.assert_close(torch.cat(list(voice.stream(text))), speech.wave, rtol=0, atol=1e-5)
-
-
-def test_what_a_voice_has_no_symbol_for_is_left_out_with_one_warning_and_words_keep_their_time(voice: Voice, capsys):
-    text = 'Go 😀 <emphasis>“on”</emphasis>. <mark name="here"/>It <prosody rate="slow">“is”</prosody> 😀dear.'
-    plain = voice.speak('Go <emphasis>on</emphasis>. <mark name="here"/>It <prosody rate="slow">is</prosody> dear.')
-    assert capsys.readouterr().err == ""
-    speech = voice.speak(f"<speak>{text}</speak>")
-    wanted = "warning: 6 characters that this voice has no symbol for were left out: '\"' (4), '😀' (2)\n"
-    assert capsys.readouterr().err == wanted
-    said = [word.text for word in speech.words]
-    assert said == ["Go", "on", "It", "is", "😀dear"]
-    assert [frames_of(speech, one) for one in said[:4]] == [frames_of(plain, one) for one in said[:4]]
-    assert speech.marks[0][0] == "here" and speech.marks[0][1] == speech.words[2].start
-    with pytest.raises(InputError, match=r"'😀': nothing to speak is left after cleaning .*\(text\)"):
-        voice.speak("😀")
-    voice.speak("Go on.")
-    assert capsys.readouterr().err == "", "of the text that was refused"
-
-
-def test_a_sentence_of_which_nothing_is_left_is_silent(voice: Voice):
-    config = replace(voice.front_end.config, cleaners=("english_cleaners_v3",))
-    reads_english = replace(voice, front_end=TextFrontEnd(config, unknown_symbols="drop"))
-    speech = reads_english.speak('<speak>Go on. Привет.<mark name="here"/> Stop it. Мир.</speak>')
-    assert [one.text for one in speech.utterances] == ["Go on.", "Stop it."]
-    assert speech.utterances[1].start - speech.utterances[0].end > 0.6  # s, the pauses of two sentences
-    assert speech.utterances[0].end <= speech.marks[0][1] <= speech.utterances[1].start

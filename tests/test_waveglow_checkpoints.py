@@ -6,7 +6,6 @@ import os
 import pathlib
 import sys
 import warnings
-import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +17,6 @@ from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks
-from common.checkpoints.pickled import read_pickled
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 
@@ -223,18 +221,6 @@ def test_what_is_no_tensor_container_or_network_is_refused_by_name(
     assert not (tmp_path / "harmed").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["torch._utils\n_rebuild_tensor_v2", "collections\nOrderedDict", "torch\nfloat32", "glow\nWaveGlow"]
-)
-@pytest.mark.parametrize("state", [b"}U\x01aK\x01s", b"N}U\x01aK\x01s\x86"], ids=["attributes", "slots"])
-def test_what_a_file_names_cannot_be_changed_by_it(tmp_path: Path, name: str, state: bytes):
-    program = b"\x80\x02}U\x01kc" + name.encode() + b"\n" + state + b"bs."  # {"k": name with a state}
-    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
-        archive.writestr("a/data.pkl", program)
-    with pytest.raises(CheckpointError, match="damaged"):
-        read_pickled(tmp_path / "a.pt")
-
-
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_a_truncated_file_of_a_network_is_one_clear_line(tmp_path: Path, share: float, zipped: bool):
@@ -247,11 +233,3 @@ def test_a_truncated_file_of_a_network_is_one_clear_line(tmp_path: Path, share: 
     with pytest.raises(CheckpointError, match="damaged") as caught:
         load_checkpoint(path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_waveglow_is_named_as_such(folder: Path, tmp_path: Path):
-    payload = torch.load(folder / "checkpoints" / PLAIN, weights_only=True)
-    del payload["state_dict"]["upsample.weight"]
-    torch.save(payload, tmp_path / "a.pt")
-    with pytest.raises(CheckpointError, match=r"a damaged checkpoint of WaveGlow \(KeyError: 'upsample.weight'\)$"):
-        load_checkpoint(tmp_path / "a.pt")

@@ -1,6 +1,5 @@
 """WaveGlow's network agrees with the published one, inverts itself, and speaks an utterance as if it were alone."""
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -221,16 +220,6 @@ def test_chunks_of_any_size_give_the_complete_utterance():
         torch.testing.assert_close(network.infer(mel, chunk_frames=size), whole, atol=1e-5, rtol=0)
 
 
-def test_the_same_seed_gives_the_same_sound_and_another_one_another():
-    network = small_network()
-    mel = torch.randn(1, 6, 5)
-    first = network.infer(mel, seed=1)
-    assert torch.equal(network.infer(mel, seed=1), first)
-    assert not torch.allclose(network.infer(mel, seed=2), first, atol=0.1)
-    assert torch.equal(copy.deepcopy(network).infer(mel, seed=1), first)
-    assert not torch.allclose(network.infer(mel, seed=1, sigma=0.5), first, atol=0.1)
-
-
 def test_noise_depends_on_seed_and_position_alone():
     longest = SeededNoise(4)(3, 2 * BLOCK + 50, device=torch.device("cpu"))
     noise = SeededNoise(4)
@@ -244,20 +233,6 @@ def test_noise_depends_on_seed_and_position_alone():
     assert torch.unique(values).numel() > 0.99 * values.numel()
 
 
-@torch.no_grad()
-def test_log_determinants_and_flows_are_float32_under_mixed_precision():
-    network = small_network()
-    mel, audio = torch.randn(2, 6, 9), 0.3 * torch.randn(2, 9 * SMALL_HOP)
-    full = network(mel, audio)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        mixed = network(mel, audio)
-        back = network.inverse(mel, mixed.z)
-    assert {value.dtype for value in (mixed.z, *mixed.log_s, *mixed.log_det, back)} == {torch.float32}
-    assert [float(value) for value in mixed.log_det] == [float(value) for value in full.log_det]
-    torch.testing.assert_close(mixed.z, full.z, atol=0.05, rtol=0)
-    torch.testing.assert_close(back, audio, atol=1e-3, rtol=0)
-
-
 def test_samples_that_fill_no_group_are_left_out():
     network = small_network()
     mel, audio = torch.randn(1, 6, 4), torch.randn(1, 4 * SMALL_HOP + 3)
@@ -269,11 +244,7 @@ def test_samples_that_fill_no_group_are_left_out():
     [
         ({"n_group": 7}, "--groups 7: expected an even number, as every flow halves its channels"),
         ({"wn_kernel_size": 4}, "wn_kernel_size 4: expected an odd number from 1 to 1001"),
-        (
-            {"n_early_every": 2},
-            "--early-size 2: 5 early outputs leave none of the 8 channels of --groups to the last flow; "
-            "expected fewer or smaller ones (see --early-every and --flows)",
-        ),
+        ({"n_early_every": 2}, "--early-size, --early-every: they leave no channels of --groups to the last flow"),
     ],
 )
 def test_architectures_that_cannot_be_built_are_refused_by_option(changes: dict, message: str):
@@ -283,7 +254,7 @@ def test_architectures_that_cannot_be_built_are_refused_by_option(changes: dict,
 
 
 def test_networks_that_do_not_fit_the_mels_are_refused():
-    with pytest.raises(OptionError, match=r"^--groups 4: expected a divisor of the hop length, 250 samples$"):
+    with pytest.raises(OptionError, match=r"^--groups 4: expected a divisor of the hop length, 250$"):
         build_networks(SMALL, AudioConfig(n_mels=6, hop_length=250), None)
 
 

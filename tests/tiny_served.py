@@ -3,50 +3,28 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tiny_vocoder
-import torch
+import tiny_voice
 from limits import HANG_LIMIT
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
 from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import load_models
-from fastpitch.config import ModelConfig
-from fastpitch.model import build_networks
 
 AUDIO = tiny_vocoder.ALIGNED
 TEXT = TextConfig(cleaners=("basic_cleaners",), speakers=("ann", "bob"))
-VOICE = ModelConfig(
-    symbols_embedding_dim=16,
-    in_fft_n_layers=1,
-    in_fft_d_head=8,
-    in_fft_conv1d_filter_size=24,
-    in_fft_output_size=16,
-    out_fft_n_layers=1,
-    out_fft_d_head=8,
-    out_fft_conv1d_filter_size=24,
-    out_fft_output_size=16,
-    dur_predictor_filter_size=16,
-    pitch_predictor_filter_size=16,
-    n_speakers=2,
-)
 
 
 def make_checkpoints(folder: Path) -> None:
     """``voice.pt`` with two speakers, about four frames a letter, and ``vocoder.pt``."""
-    torch.manual_seed(0)
-    network = build_networks(VOICE, AUDIO, TEXT)["fastpitch"]
-    with torch.no_grad():
-        network.duration_predictor.fc.bias.fill_(1.6)
-        network.proj.bias.fill_(-4.0)
-        network.pitch_mean.fill_(200.0)
-        network.pitch_std.fill_(40.0)
-    weights = {"fastpitch": network.state_dict()}
-    save_checkpoint(folder / "voice.pt", Checkpoint("FastPitch", to_plain(VOICE), AUDIO, TEXT, weights))
+    model = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, energy_conditioning=False)
+    tiny_voice.save_voice(folder / "voice.pt", text=TEXT, model=model, audio=AUDIO)
     weights = {name: one.state_dict() for name, one in tiny_vocoder.tiny_networks().items()}
     save_checkpoint(folder / "vocoder.pt", Checkpoint("HiFi-GAN", to_plain(tiny_vocoder.TINY), AUDIO, None, weights))
 

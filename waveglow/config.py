@@ -31,11 +31,7 @@ class ModelConfig:
             if value % 2:
                 raise OptionError(f"{option_name} {value}: expected an even number, as every flow halves its channels")
         if self.n_channels(self.n_flows - 1) < 2:
-            n_early = (self.n_flows - 1) // self.n_early_every
-            raise OptionError(
-                f"--early-size {self.n_early_size}: {n_early} early outputs leave none of the {self.n_group} channels "
-                "of --groups to the last flow; expected fewer or smaller ones (see --early-every and --flows)"
-            )
+            raise OptionError("--early-size, --early-every: they leave no channels of --groups to the last flow")
 
     def n_channels(self, flow: int) -> int:
         """Channels that a flow, from 0, works on: all but the early outputs before it."""

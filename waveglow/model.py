@@ -266,9 +266,7 @@ def build_networks(
 ) -> dict[str, nn.Module]:
     """A new network with random weights; raises OptionError where groups of samples do not divide a hop."""
     if audio.hop_length % config.n_group:
-        raise OptionError(
-            f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"
-        )
+        raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}
 
 

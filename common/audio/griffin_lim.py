@@ -1,16 +1,20 @@
 """Griffin-Lim: a mel-spectrogram to sound without a trained vocoder."""
 
+import warnings
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor, decompress, overlap_add
+from common.audio.mel import MelExtractor, decompress
 from common.config import AudioConfig
 from common.errors import InputError
 
 INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
-MOMENTUM = 0.99
+
+# librosa 1.0 calls the generator otherwise.
+warnings.filterwarnings("ignore", category=FutureWarning, module=__name__)
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
@@ -20,40 +24,24 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     for in ``n_iter`` rounds. Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al.,
     A Fast Griffin-Lim Algorithm (2013), for the momentum.
     """
+    import librosa  # here, as it takes a second
+
     if not torch.isfinite(mel).all():
         raise InputError("the mel-spectrogram holds numbers that are not finite")
     n_samples = mel.shape[1] * config.hop_length
     extractor = MelExtractor(config)
-    magnitude = torch.from_numpy(linear_magnitude(decompress(mel.detach().float().cpu()).numpy(), extractor))
-    wave = _with_fitting_phase(magnitude, extractor.window, config.hop_length, n_iter=n_iter, seed=seed)
-    sound = wave[extractor.pad_left :][:n_samples]
+    # Frame i starts at sample i * hop, so that both framings are one.
+    wave = librosa.griffinlim(
+        linear_magnitude(decompress(mel.detach().float().cpu()).numpy(), extractor),
+        n_iter=n_iter,
+        hop_length=config.hop_length,
+        win_length=config.win_length,
+        n_fft=config.filter_length,
+        center=False,
+        random_state=np.random.RandomState(seed % 2**32),
+    )
+    sound = torch.from_numpy(wave)[extractor.pad_left :][:n_samples]
     return F.pad(sound, (0, n_samples - len(sound)))
-
-
-def _with_fitting_phase(magnitude: Tensor, window: Tensor, hop_length: int, *, n_iter: int, seed: int) -> Tensor:
-    """Magnitudes (bins, F) -> wave (filter_length + (F - 1) * hop,) of frames whose magnitudes come near them.
-
-    Frame i starts at sample i * hop, so that both framings are one. The phase begins at random.
-    """
-    n_frames, filter_length = magnitude.shape[1], len(window)
-    tiny = torch.finfo(torch.float32).tiny
-
-    weight = overlap_add(window.square().expand(1, n_frames, -1), hop_length)[0]
-    scale = torch.where(weight > tiny, 1 / weight, 1.0)  # where no window reaches, the sound is silent anyway
-
-    def sound_of(spectrum: Tensor) -> Tensor:
-        return overlap_add((torch.fft.irfft(spectrum, n=filter_length) * window)[None], hop_length)[0] * scale
-
-    magnitude = magnitude.T.contiguous()  # (F, bins)
-    turns = np.random.RandomState(seed % 2**32).random_sample(magnitude.T.shape).T
-    spectrum = torch.polar(magnitude, torch.from_numpy(np.float32(2 * np.pi * turns)))
-    before = torch.zeros_like(spectrum)
-    for _ in range(n_iter):
-        rebuilt = torch.fft.rfft(sound_of(spectrum).unfold(0, filter_length, hop_length) * window)
-        spectrum = rebuilt - MOMENTUM / (1 + MOMENTUM) * before
-        spectrum *= magnitude / (spectrum.abs() + tiny)
-        before = rebuilt
-    return sound_of(spectrum)
 
 
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:

@@ -1,35 +1,22 @@
 """What mel-spectrograms are: their options, and the file audio.json that says it of a corpus or of features."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from common.config import FRAMINGS, AudioConfig, audio_preset, differences, from_plain
+from common.config import AudioConfig, audio_preset, differences, from_plain
 from common.errors import InputError, OptionError
 from common.files import read_json
-from common.options import option
+from common.options import given, option
 
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
 
 
 @dataclass(frozen=True)
 class AudioOptions:
-    """What the mel-spectrograms are; an option that is left out (None) sets nothing."""
+    """What the mel-spectrograms are: ``values`` of `AudioConfig` that are given."""
 
-    sampling_rate: int | None = option(None, f"Hz [{AudioConfig.sampling_rate}]", least=1, names=("-sr",))
-    filter_length: int | None = option(None, f"size of the FFT, samples [{AudioConfig.filter_length}]", least=1)
-    hop_length: int | None = option(None, f"samples [{AudioConfig.hop_length}]", least=1)
-    win_length: int | None = option(None, f"samples [{AudioConfig.win_length}]", least=1)
-    n_mels: int | None = option(
-        None, f"mel channels [{AudioConfig.n_mels}]", least=1, names=("--n-mel-channels",), published=("--num-mels",)
-    )
-    mel_fmin: float | None = option(None, f"Hz [{AudioConfig.mel_fmin}]", least=0)
-    mel_fmax: float | None = option(None, f"Hz [{AudioConfig.mel_fmax}]", above=0)
-    framing: str | None = option(
-        None,
-        f"where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's [{AudioConfig.framing}]",
-        choices=FRAMINGS,
-    )
-    peak: float | None = option(None, "scale each clip to this largest absolute sample", above=0)
+    values: dict[str, Any] = given(AudioConfig)
     audio_config: Path | None = option(
         None,
         f"JSON whose values are the defaults of these (default: {SETTINGS} in the dataset's folder, if there is one)",
@@ -43,12 +30,12 @@ class AudioOptions:
         Raises:
             OptionError: they describe no mel-spectrogram.
         """
-        names = [field.name for field in fields(AudioConfig)]
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if base is None and (found := self.of_corpus(corpus)) is not None:
             base = found[1]
         try:
-            return replace(base or audio_preset(self.sampling_rate or AudioConfig.sampling_rate), **given)
+            return replace(
+                base or audio_preset(self.values.get("sampling_rate", AudioConfig.sampling_rate)), **self.values
+            )
         except InputError as error:
             raise OptionError(str(error)) from error
 

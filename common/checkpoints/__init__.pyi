@@ -7,16 +7,14 @@ from .checkpoint import (
     PartialFileError as PartialFileError,
     Stripped as Stripped,
     Weights as Weights,
-    check_weights as check_weights,
     checkpoint_path as checkpoint_path,
     epoch_of as epoch_of,
     is_rolling as is_rolling,
-    read_payload as read_payload,
     save_checkpoint as save_checkpoint,
     saved_checkpoints as saved_checkpoints,
     strip_checkpoint as strip_checkpoint,
 )
-from .conversion import Conversion as Conversion, convert_checkpoint as convert_checkpoint
+from .conversion import convert_checkpoint as convert_checkpoint
 from .exported import (
     WAVE as WAVE,
     ExportedFile as ExportedFile,
@@ -37,6 +35,7 @@ from .exporting import (
     write_compared as write_compared,
     write_onnx as write_onnx,
     write_quantized as write_quantized,
+    write_safetensors as write_safetensors,
 )
 from .inspection import inspect_checkpoint as inspect_checkpoint
 from .layout import (
@@ -46,17 +45,18 @@ from .layout import (
     training_state as training_state,
 )
 from .loading import (
-    NO_EMA as NO_EMA,
     LoadedCheckpoint as LoadedCheckpoint,
     check_fit as check_fit,
     load_for_inference as load_for_inference,
     load_networks as load_networks,
     load_weights as load_weights,
-    load_with_precision as load_with_precision,
     open_checkpoint as open_checkpoint,
     precision_for as precision_for,
     read_model as read_model,
 )
 from .options import EmaOptions as EmaOptions
-from .reading import load_checkpoint as load_checkpoint, load_last_checkpoint as load_last_checkpoint
-from .safetensors_file import write_safetensors as write_safetensors
+from .reading import (
+    load_checkpoint as load_checkpoint,
+    load_last_checkpoint as load_last_checkpoint,
+    read_payload as read_payload,
+)

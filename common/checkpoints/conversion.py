@@ -1,29 +1,20 @@
 """Foreign checkpoints made ours: recognized by content, compared with the model, and nothing lost without a word."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights, read_payload
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
-from common.checkpoints.reading import read_published
-from common.checkpoints.safetensors_file import is_own_safetensors
+from common.checkpoints.reading import read_payload, read_published
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
 _SEED = 1234  # of weights that a partial file lacks
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """What became of a file."""
-
-    checkpoint: Checkpoint
-    changes: tuple[str, ...]  # what was made up or left out, a line each; without ``partial`` none is of weights
 
 
 class _Recorded(dict[str, Any]):
@@ -42,9 +33,10 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoint, tuple[str, ...]]:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
+    Returns a line on each thing that was made up or left out too; without ``options.partial`` none is of weights.
     With ``options.partial`` weights that the file lacks are as in a new network, and those that the model does not have
     are left out.
 
@@ -54,7 +46,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
         OptionError: it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
-    if "format" in payload or is_own_safetensors(path):
+    if "format" in payload:
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
     payload = _with_given(payload, options, path=path)
     recorded = _Recorded(payload)
@@ -63,7 +55,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     except PartialFileError as error:
         if error.main is None:
             raise
-        return convert_checkpoint(error.main, replace(options, discriminators=path))
+        return convert_checkpoint(error.main, options)
     except InputError as error:
         raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
     checkpoint, changes = _fitted(bare, where=path, partial=options.partial)
@@ -72,7 +64,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Conversion:
     elif "optimizer" in payload or "optim_g" in payload:
         changes += ("the training state is left out, as it is of other weights",)
     changes += _left_over(recorded, where=path, partial=options.partial)
-    return Conversion(checkpoint, changes)
+    return checkpoint, changes
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:

@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, Weights, plain_configs, read_configs
+from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason
 from common.files import check_file
@@ -23,11 +23,7 @@ Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or 
 WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 
 
-class Runner(Protocol):
-    """A part of an exported network, ready to run."""
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Outputs by their names."""
+Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 
 
 class OnnxRunner:
@@ -214,25 +210,17 @@ class ExportedFile:
         Raises:
             CheckpointError: one is missing, or of another checkpoint.
         """
-        own = self.description["part"]
-        if not own:
-            return {own: self}
-        stem, _, suffix = self.path.name.rpartition(f".{own}")
-        if not stem:
-            wanted = f"its name must have .{own}, as export_model.sh has it, for the other parts to be found beside it"
-            raise CheckpointError(f"{self.path}: the {own} of a {self.description['model']}; {wanted}")
-        return {
-            name: self if name == own else self._other_part(self.path.with_name(f"{stem}.{name}{suffix}"), name)
-            for name in self.description["parts"]
-        }
-
-    def _other_part(self, path: Path, name: str) -> "ExportedFile":
-        check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
-        other, _ = open_exported(path)
-        wanted = self.description | {"part": name}
-        if any(other.description[key] != wanted[key] for key in ("part", "fingerprint")):
-            raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; give parts of one export")
-        return other
+        own, suffix = self.description["part"], self.path.suffix
+        files = {own: self}
+        for name in self.description["parts"]:
+            if name != own:
+                path = self.path.with_name(f"{self.path.name.removesuffix(f'.{own}{suffix}')}.{name}{suffix}")
+                check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
+                files[name] = open_exported(path)[0]
+                wanted = self.description | {"part": name}
+                if any(files[name].description[key] != wanted[key] for key in ("part", "fingerprint")):
+                    raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; export both again")
+        return files
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
@@ -243,7 +231,9 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
     """
     session, metadata = open_session(path)
     description = read_description(metadata, where=path)
-    return ExportedFile(path, description, session), checkpoint_of(description, networks={}, where=path)
+    return ExportedFile(path, description, session), read_own(
+        payload_of(description, {}), training=False, where=str(path)
+    )
 
 
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
@@ -261,10 +251,10 @@ def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, A
     return description
 
 
-def checkpoint_of(description: dict[str, Any], *, networks: Weights, where: Path) -> Checkpoint:
-    """The checkpoint that a description is of."""
-    stripped = Stripped(dtype="float32", ema=description["ema"])
-    return read_configs(description, networks=networks, stripped=stripped, where=str(where))
+def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]:
+    """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
+    parts = {"networks": networks, "ema": None, "training": None}
+    return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}
 
 
 class ExportedVocoder:

@@ -4,8 +4,7 @@ import json
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
+from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxForm, OnnxRunner, Part, Runner
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically, writing
@@ -84,6 +85,21 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
     return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
 
 
+def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
+    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints.
+
+    Returns the largest difference of the weights in the file from the checkpoint's.
+    """
+    from safetensors.torch import save
+
+    ((network, weights),) = checkpoint.networks.items()
+    state = {key: value.contiguous() for key, value in weights.items()}
+    content = save(state, metadata={METADATA_KEY: json.dumps(description)})
+    write_atomically(path, lambda file: file.write(content))
+    read = load_checkpoint(path).networks[network]
+    return max(float((read[key].double() - state[key].double()).abs().max()) for key in state)
+
+
 def largest_difference(run: Runner, part: Part) -> float:
     """How far outputs of a file lie from the part's in PyTorch, over `SHAPES`, at most.
 
@@ -128,7 +144,9 @@ def write_quantized(
         shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
         examples = [{name: example[name] for name in names} for example in shown]
         quantize = partial(_quantize_convolutions, examples=examples)
+    logging.disable(logging.WARNING)  # that a file was not prepared by another tool first, which changes nothing
     write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
+    logging.disable(logging.NOTSET)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
     return mel_distance(OnnxRunner(path, part.outputs), part, compared, audio)
 
@@ -142,43 +160,28 @@ def _quantize_products(path: Path, within: str) -> None:
 
     options = {"op_types_to_quantize": ["MatMul"], "weight_type": QuantType.QInt8, **_WEIGHTS}
     names = [node.name for node in onnx.load(path).graph.node if within in node.name]
-    with _without_advice():
-        quantize_dynamic(path, path, nodes_to_quantize=names, **options)
+    quantize_dynamic(path, path, nodes_to_quantize=names, **options)
 
 
 def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
     """Make the convolutions of an ONNX file compute in 8 bits, with the inputs' scales that ``examples`` show."""
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
+    rest = iter([{name: value.numpy() for name, value in example.items()} for example in examples])
+
     class Reader(CalibrationDataReader):
-        def __init__(self) -> None:
-            self._rest: Iterator[Mapping[str, Tensor]] = iter(examples)
+        def get_next(self) -> Any:
+            return next(rest, None)
 
-        def get_next(self) -> dict[str, object] | None:
-            example = next(self._rest, None)
-            return None if example is None else {name: value.numpy() for name, value in example.items()}
-
-    with _without_advice():
-        quantize_static(
-            path,
-            path,
-            Reader(),
-            op_types_to_quantize=["Conv"],
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            **_WEIGHTS,
-        )
-
-
-@contextmanager
-def _without_advice() -> Iterator[None]:
-    """Without the warning that a file was not prepared by another tool first, which changes nothing here."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(disabled)
+    quantize_static(
+        path,
+        path,
+        Reader(),
+        op_types_to_quantize=["Conv"],
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        **_WEIGHTS,
+    )
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:

@@ -24,11 +24,11 @@ def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
     Prefixes of wrapped networks are left out; the parts of weight norm and spectral norm are called ``weight_g``,
     ``weight_v``, ``weight_orig`` and so on, whatever PyTorch's version called them.
     """
-    return as_float32({_standard_name(key): value for key, value in state.items() if isinstance(key, str)})
 
+    def standard_name(key: str) -> str:
+        return _PARAMETRIZED.sub(lambda found: f".weight_{_PARTS[found[1]]}", _PREFIX.sub("", key))
 
-def _standard_name(key: str) -> str:
-    return _PARAMETRIZED.sub(lambda found: f".weight_{_PARTS[found[1]]}", _PREFIX.sub("", key))
+    return as_float32({standard_name(key): value for key, value in state.items() if isinstance(key, str)})
 
 
 def is_state(value: Any) -> bool:
@@ -53,11 +53,8 @@ def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
 
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights as float32; counters stay as they are."""
-    return {key: value.detach().float() if _is_real(value) else value for key, value in state.items()}
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point()
+    real = {key: value for key, value in state.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    return state | {key: value.detach().float() for key, value in real.items()}
 
 
 def training_state(

@@ -4,22 +4,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import torch
 from torch import nn
 
-from common.checkpoints.checkpoint import Checkpoint, Weights, check_weights, is_onnx
+from common.checkpoints.checkpoint import Checkpoint, Weights
 from common.checkpoints.exported import ExportedFile, OnnxRunner, open_exported
-from common.checkpoints.reading import load_checkpoint
+from common.checkpoints.reading import file_format, load_checkpoint
 from common.config import from_plain, naming_errors
 from common.errors import CheckpointError, OptionError, reason
-from common.files import check_file
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
 Networks = dict[str, nn.Module]
-NO_EMA = "no EMA weights; leave out --ema"
+_LONGEST_DIFFERENCE = 500  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,7 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
     Raises:
         CheckpointError: it is none, damaged, or not ours.
     """
-    check_file(path, kind="checkpoint file", error=CheckpointError)
-    if is_onnx(path):
-        return open_exported(path)
-    return None, load_checkpoint(path, training=False)
+    return open_exported(path) if file_format(path) == "onnx" else (None, load_checkpoint(path, training=False))
 
 
 def load_networks(
@@ -83,72 +80,48 @@ def load_networks(
     weights = checkpoint.networks
     if ema:
         if not checkpoint.has_ema:
-            raise CheckpointError(f"{where}: holds {NO_EMA}")
+            raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
         weights = {**weights, **(checkpoint.ema or {})}
-    networks, config = _built(checkpoint, where=where, inference=True)
+    networks = new_networks(checkpoint, where=where, device="cpu", inference=True)
     load_weights(networks, weights, where=where)
+    config = from_plain(get_model(checkpoint.model).config, checkpoint.config, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
-def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> Networks:
-    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
-    with torch.device(device):
-        return _built(checkpoint, where=where, inference=len(checkpoint.networks) == 1)[0]
+def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", inference: bool = False) -> Networks:
+    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone.
 
-
-def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
-    """Refuse a checkpoint whose weights are not those of its configuration's networks; raises as `check_weights`."""
-    built = new_networks(checkpoint, where=where)
-    own = {name: network.state_dict() for name, network in built.items() if name in checkpoint.networks}
-    check_weights(own, checkpoint.networks, where=where)
-
-
-def _built(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Networks, Any]:
-    """A checkpoint's networks with new weights, and their ModelConfig."""
+    With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
+    """
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
+    inference = inference or len(checkpoint.networks) == 1
     try:
-        with naming_errors(where, error=CheckpointError):
-            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference), config
+        with torch.device(device), naming_errors(where, error=CheckpointError):
+            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference)
     except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
 
+def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
+    """Refuse a checkpoint whose weights are not those of its configuration's networks; raises as `load_weights`."""
+    built = new_networks(checkpoint, where=where)
+    load_weights({name: built[name] for name in checkpoint.networks if name in built}, checkpoint.networks, where=where)
+
+
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
-    """The network that infers, with weight norm folded and the like, and its ModelConfig."""
-    device = torch.device(device)
-    if loaded.exported is not None:
-        return _from_exported(loaded, loaded.exported, device=device)
-    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
-    network: Any = next(iter(networks.values()))
-    network.prepare_for_inference()
-    return network, config
-
-
-def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
-    """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
-    runs_on_cpu = any(one.exported is not None for one in opened)
-    return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
-
-
-def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple[Any, Any]:
-    """The network that infers on the device of ``precision``, and its ModelConfig.
+    """The network that infers, with weight norm folded and the like, and its ModelConfig.
 
     Raises:
-        OptionError: an exported file, whose numbers are fixed, and mixed precision is asked for.
+        CheckpointError: as `load_networks`.
+        OptionError: an exported file is for other programs, or the device is not the CPU.
     """
-    if loaded.exported is not None and precision.amp_dtype is not None:
-        raise OptionError(f"--amp: {loaded.path} computes in the numbers it was exported in; leave it out")
-    return load_for_inference(loaded, device=precision.device)
-
-
-def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
-    """What infers by an exported file, and its ModelConfig.
-
-    Raises:
-        OptionError: they are for other programs, or the device is not the CPU.
-    """
-    spec = loaded.spec
+    spec, exported, device = loaded.spec, loaded.exported, torch.device(device)
+    if exported is None:
+        networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
+        network: Any = next(iter(networks.values()))
+        network.prepare_for_inference()
+        return network, config
     if spec.from_exported is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
@@ -159,12 +132,24 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
     return spec.from_exported(runners.get("", runners), config, exported.description, device), config
 
 
-def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:
-    """Load each network's state dict; every key and shape must be as expected.
+def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
+    """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
+    runs_on_cpu = any(one.exported is not None for one in opened)
+    return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
+
+
+def load_weights(networks: Networks, weights: Weights, *, where: str, kind: str = "weights") -> None:
+    """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
 
     Raises:
-        CheckpointError: as `check_weights`.
+        CheckpointError: lists what is missing, unexpected or of another shape.
     """
-    check_weights({name: network.state_dict() for name, network in networks.items()}, weights, where=where)
     for name, network in networks.items():
-        network.load_state_dict(weights[name])
+        if name not in weights:
+            raise CheckpointError(f"{where}: its {kind} do not fit the model: no network {name}")
+        is_meta = any(parameter.is_meta for parameter in network.parameters())
+        try:
+            network.load_state_dict(weights[name], assign=is_meta)
+        except RuntimeError as error:
+            differences = shorten(str(error).partition("\n")[2], _LONGEST_DIFFERENCE)
+            raise CheckpointError(f"{where}: its {kind} do not fit the model: {differences}") from error

@@ -1,24 +1,100 @@
-"""Checkpoints of every kind that training and inference take, recognized by content."""
+"""Checkpoints of every kind that training and inference take, recognized by content, and read without running code."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.checkpoint import (
-    FORMAT_VERSION,
-    Checkpoint,
-    Stripped,
-    check_configs,
-    read_configs,
-    read_payload,
-    saved_checkpoints,
-)
-from common.checkpoints.layout import as_float32, published_state, with_state_dict
-from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
+from torch import Tensor
+
+from common.checkpoints.checkpoint import FORMAT_VERSION, SAFETENSORS_LAYOUT, Checkpoint, read_own, saved_checkpoints
+from common.checkpoints.exported import METADATA_KEY, payload_of, read_description
+from common.checkpoints.layout import published_state, with_state_dict
 from common.errors import CheckpointError, reason, shown
+from common.files import check_file
 from common.registry import available_models, get_model
+from common.torch_file import StoredObject, read_torch_file
 
 _DAMAGES = (LookupError, TypeError, AttributeError, ValueError, RuntimeError)  # what reading a damaged file raises
+
+
+def file_format(path: Path) -> str:
+    """What a file begins as: ``safetensors``, ``onnx``, or any other, ``torch``.
+
+    Raises:
+        CheckpointError: there is no such file.
+    """
+    check_file(path, kind="checkpoint file", error=CheckpointError)
+    with path.open("rb") as file:
+        start = file.read(9)
+    if start[8:] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size:  # the header, with its size
+        return "safetensors"
+    return "onnx" if start[:1] == b"\x08" else "torch"  # the field of ONNX's version
+
+
+def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
+    """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
+
+    ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
+    """
+    kind = file_format(path)
+    if kind == "onnx":
+        wanted = "give the checkpoint that it was made of, or its safetensors"
+        raise CheckpointError(f"{path}: an ONNX file, which is for inference alone; {wanted}")
+    return _read_safetensors(path) if kind == "safetensors" else read_pickled(path, on_demand=on_demand)
+
+
+def _read_safetensors(path: Path) -> dict[str, Any]:
+    """The weights of a file in safetensors; of one of ours as a checkpoint's dict."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
+    if METADATA_KEY not in metadata:
+        return state
+    description = read_description(metadata, where=path)
+    return payload_of(description, {description["network"]: state}) | {"layout": SAFETENSORS_LAYOUT}
+
+
+def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
+    """A checkpoint's dict; with the weights of the network that it pickles, if it does, under ``state_dict``.
+
+    The network is the file's only one, the one called ``model``, or all that the file holds. ``on_demand`` as for
+    `read_payload`.
+
+    Raises:
+        CheckpointError: the file is damaged, or holds anything but networks, tensors and plain types; names it.
+    """
+    payload = read_torch_file(path, wanted="a checkpoint of torch.save", mapped=on_demand, error=CheckpointError)
+    if isinstance(payload, StoredObject):
+        return {"state_dict": stored_weights(payload)}
+    if not isinstance(payload, dict):
+        raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
+    networks = {key: value for key, value in payload.items() if isinstance(value, StoredObject)}
+    rest = {key: value for key, value in payload.items() if key not in networks}
+    if not networks or "state_dict" in rest:
+        return rest
+    network = networks["model"] if "model" in networks else next(iter(networks.values()))
+    return rest | {"state_dict": stored_weights(network)}
+
+
+def stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
+    """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
+    state, weights = network.state, {}
+    transient = state.get("_non_persistent_buffers_set") or ()
+    for name, value in ((state.get("_parameters") or {}) | (state.get("_buffers") or {})).items():
+        if isinstance(value, Tensor) and name not in transient:
+            weights[prefix + name] = value
+    for name, child in (state.get("_modules") or {}).items():
+        if isinstance(child, StoredObject):
+            weights |= stored_weights(child, f"{prefix}{name}.")
+    return weights
 
 
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
@@ -31,8 +107,6 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
             checkpoint of a known layout.
     """
-    if is_own_safetensors(path):
-        return read_safetensors(path)
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
         return read_published(payload, path=path, training=training)
@@ -40,25 +114,16 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         found = shown(payload["format"])
         raise CheckpointError(f"{path}: checkpoint format {found}, expected {FORMAT_VERSION}; a newer toolkit reads it")
     try:
-        return _read_own(payload, training=training, where=str(path))
+        return read_own(payload, training=training, where=str(path))
     except _DAMAGES as error:
         raise CheckpointError(f"{path}: a damaged checkpoint ({reason(error)})") from error
-
-
-def _read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
-    stripped, networks = payload.get("stripped"), payload["networks"]
-    if stripped is not None:
-        stripped = Stripped(**stripped)
-        networks = {name: as_float32(state) for name, state in networks.items()}
-    state = payload["training"] if training else None
-    return read_configs(payload, networks=networks, ema=payload["ema"], training=state, stripped=stripped, where=where)
 
 
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
     """A checkpoint of another implementation; each model's package recognizes its own by their keys.
 
     Raises:
-        CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
+        CheckpointError: it is of none, or damaged.
     """
     payload = with_state_dict(payload)
     given = payload.get("state_dict")
@@ -70,7 +135,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:
-            return check_configs(checkpoint, where=str(path))
+            return checkpoint
     raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {shown(list(payload))[1:-1]})")
 
 

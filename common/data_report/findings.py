@@ -2,10 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.stats import median_abs_deviation
 
 from common.audio import CONTAINERS, FULL_SCALE, SHORTEST, MelExtractor
 from common.config import AudioConfig
@@ -21,11 +23,13 @@ REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 5.0  # % of the values of pitch
 LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
-MAD_TO_STD = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
-# The least robust standard deviations: differences below them are inaudible, however similar the other clips are.
-LEAST_RATE_SPREAD = 0.05  # of the logarithm
-LEAST_LEVEL_SPREAD = 1.5  # dB
-LEAST_PITCH_SPREAD = 0.75  # semitones
+# Kind -> figure, its scale of equal differences, and the least robust standard deviation on it: differences below are
+# inaudible, however similar the other clips are.
+OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
+    "speaking_rate": ("speaking rate", np.log, 0.05),
+    "level": ("speech level", np.asarray, 1.5),  # dB
+    "pitch": ("pitch, median", lambda hertz: 12 * np.log2(hertz), 0.75),  # semitones
+}
 
 
 @dataclass(frozen=True)
@@ -159,37 +163,25 @@ def _place(utterance: Utterance) -> str:
     return f"{utterance.wav} ({utterance.where})"
 
 
-def _spread(values: Sequence[float], *, least: float) -> tuple[float, float]:
-    """Median, and median absolute deviation as a normal distribution's standard deviation, ``least`` at least."""
-    median = float(np.median(values))
-    deviation = MAD_TO_STD * float(np.median(np.abs(np.asarray(values) - median)))
-    return median, max(deviation, least)
-
-
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
     """Clips that are far from their speaker's median, or from that of all clips for a speaker of few."""
     loud = [clip for clip in clips if clip.figures.get("speech level", -math.inf) >= limits.report_min_level]
-    for kind, name, least, to_scale, from_scale in (
-        ("speaking_rate", "speaking rate", LEAST_RATE_SPREAD, math.log, math.exp),
-        ("level", "speech level", LEAST_LEVEL_SPREAD, float, float),
-        ("pitch", "pitch, median", LEAST_PITCH_SPREAD, lambda hz: 12 * math.log2(hz), lambda x: 2 ** (x / 12)),
-    ):
-        chosen = [clip for clip in loud if kind != "pitch" or clip.figures["voiced"] >= LEAST_VOICED]
-        values = [(clip, to_scale(clip.figures[name])) for clip in chosen if name in clip.figures]
-        if len(values) < SMALLEST_GROUP:
+    for kind, (name, scale, least) in OUTLIERS.items():
+        chosen = [
+            one for one in loud if name in one.figures and (kind != "pitch" or one.figures["voiced"] >= LEAST_VOICED)
+        ]
+        if len(chosen) < SMALLEST_GROUP:
             continue
-        groups: dict[str | None, list[float]] = defaultdict(list)
-        for clip, value in values:
-            groups[clip.utterance.speaker].append(value)
-        of_all = _spread([value for _, value in values], least=least)
-        spreads = {
-            speaker: _spread(group, least=least) if len(group) >= SMALLEST_GROUP else of_all
-            for speaker, group in groups.items()
-        }
-        for clip, value in values:
-            median, deviation = spreads[clip.utterance.speaker]
-            distance = abs(value - median) / deviation
-            if distance > limits.report_outlier:
-                measure = MEASURES[name]
-                own, usual = (measure.show(from_scale(one)) for one in (value, median))
-                yield clip, kind, f"{own} {measure.unit}, usual are {usual} ({distance:.0f} deviations)"
+        speakers = defaultdict(list)
+        for clip in chosen:
+            speakers[clip.utterance.speaker].append(clip)
+        for own in speakers.values():
+            group = own if len(own) >= SMALLEST_GROUP else chosen
+            values = np.array([clip.figures[name] for clip in group])
+            usual, deviation = np.median(values), max(least, median_abs_deviation(scale(values), scale="normal"))
+            for clip in own:
+                distance = abs(scale(clip.figures[name]) - scale(usual)) / deviation
+                if distance > limits.report_outlier:
+                    own_value, usual_value = (MEASURES[name].show(one) for one in (clip.figures[name], usual))
+                    reason = f"{own_value} {MEASURES[name].unit}, usual are {usual_value} ({distance:.0f} deviations)"
+                    yield clip, kind, reason

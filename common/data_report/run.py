@@ -1,21 +1,33 @@
-"""A data report from lists to files: clips measured by worker processes, then compared with each other."""
+"""A data report from lists to files: clips measured by worker processes, compared with each other, and shown."""
 
 import functools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from common.config import AudioConfig, TextConfig
 from common.data_report.charts import draw
-from common.data_report.clip import measure
-from common.data_report.findings import find_issues
+from common.data_report.clip import MEASURES, measure
+from common.data_report.findings import KINDS, find_issues
 from common.data_report.options import Limits
-from common.data_report.page import page, terminal
-from common.data_report.summary import DataReport, to_json
+from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, to_json, values_of
 from common.extraction import map_in_processes, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
+from common.options import option_of
+from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
 from common.progress import progress
+from common.text import name_symbol
 
+SHOWN = 20  # rows of a table on the terminal; the page has them all
+
+Rows = list[Row]  # the first is the heading
+
+CLIPS = Measure("n_clips", "clips", form=".0f")
+LENGTH = Measure("seconds", "length", form=hours)
+TIMES = Measure("count", "times", form=".0f")
+SPEAKER_MEASURES = (CLIPS, LENGTH, *read_measures("data_report/speakers.tsv").values())
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
@@ -64,3 +76,118 @@ def write_report(
     for path in paths:
         print(path)
     return int(any(strict or finding.kind in UNUSABLE for finding in report.findings))
+
+
+def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
+    """The HTML of the report."""
+    measures, contents = [MEASURES[name] for name in report.distributions], _contents(report)
+    return render_page(
+        "data_report/page.html",
+        **contents,
+        title=str(report.dataset),
+        headline=report.headline,
+        charts=charts,
+        measures=measures,
+        most_rows=MOST_LISTED,
+        kinds=[
+            (Link(about.title, f"kind-{kind}"), CLIPS.cell(len(rows)), about.level, about.advice)
+            for kind, about, rows in contents["found"]
+        ],
+        clips=_clip_rows(report, measures),
+        clip_ids=[f"clip{index}" for index in report.listed],
+        settings=[
+            ("symbol set", report.text.symbol_set),
+            ("cleaners", " ".join(report.text.cleaners) or "none"),
+            *((name.replace("_", " "), str(value)) for name, value in asdict(report.audio).items()),
+            *((option_of(name), f"{value:g}") for name, value in asdict(report.limits).items()),
+        ],
+    )
+
+
+def terminal(report: DataReport) -> str:
+    """The report in lines, with the first findings of each kind."""
+    text = render_template("data_report/terminal.txt", **_contents(report), columns=_columns)
+    # Without characters that a terminal would obey.
+    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text.strip())
+
+
+def _columns(rows: Rows) -> str:
+    """The first rows in columns, and how many more there are."""
+    more = len(rows) - SHOWN
+    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {more} more"] * (more > 0))
+
+
+def _contents(report: DataReport) -> dict[str, Any]:
+    """What the page and the terminal both show."""
+    formats: Rows = [("samples", CLIPS), *((name, CLIPS.cell(n_clips)) for name, n_clips in report.formats.items())]
+    return {
+        "report": report,
+        "tables": [
+            ("Lists", _list_rows(report)),
+            ("Over the clips", _distribution_rows(report)),
+            ("Speakers", _speaker_rows(report)),
+            ("Files", formats),
+            (f"Characters that {report.text.symbol_set} lacks", _character_rows(report, "unknown")),
+            ("Characters that the cleaners rewrite", _character_rows(report, "rewritten")),
+        ],
+        "found": [
+            (kind, KINDS[kind], [(one.where, _link(report, one.index, one.wav), one.reason) for one in found])
+            for kind, found in report.by_kind().items()
+        ],
+    }
+
+
+def _clip_rows(report: DataReport, measures: Sequence[Measure]) -> Rows:
+    """Each clip of the page with its figures, the kinds of its findings, and its text."""
+    kinds: dict[int, dict[str, Link]] = defaultdict(dict)
+    for finding in report.findings:
+        kinds[finding.index][finding.kind] = Link(KINDS[finding.kind].title, f"kind-{finding.kind}")
+    has_speakers = any(clip.utterance.speaker for clip in report.listed.values())
+    shown = (("speaker",) if has_speakers else ()) + (("findings",) if report.findings else ())
+    rows: Rows = [("recording", "line", *shown, *measures, "text")]
+    for index, clip in report.listed.items():
+        item = clip.utterance
+        optional: dict[str, Cell] = {"speaker": item.speaker or "", "findings": tuple(kinds[index].values())}
+        chosen = (optional[name] for name in shown)
+        rows.append((item.wav, item.where, *chosen, *cells(measures, clip.figures), item.text))
+    return rows
+
+
+def _link(report: DataReport, index: int, text: str) -> Link:
+    """A link to a clip of the page, or its text alone where the page leaves the clip out."""
+    return Link(text, f"clip{index}" if index in report.listed else "")
+
+
+def _distribution_rows(report: DataReport) -> Rows:
+    """Each figure over the clips; the smallest and the largest value lead to their clips."""
+    rows: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
+    for name, values in report.distributions.items():
+        ends = dict(zip(("minimum", "maximum"), (clip.utterance for clip in report.extremes(name))))
+        anchors = {key: (_link(report, one.index, "").anchor, f"{one.wav} ({one.where})") for key, one in ends.items()}
+        numbers = (MEASURES[name].cell(values[key], *anchors.get(key, ())) for key in PERCENTILES)
+        rows.append((Measure(name, name, meaning=MEASURES[name].meaning), *numbers, MEASURES[name].unit))
+    return rows
+
+
+def _speaker_rows(report: DataReport) -> Rows:
+    """Each speaker's figures."""
+    rows: Rows = [("speaker", *SPEAKER_MEASURES)]
+    return rows + [(name or "all", *cells(SPEAKER_MEASURES, figures)) for name, figures in report.speakers.items()]
+
+
+def _list_rows(report: DataReport) -> Rows:
+    """Each list's clips and their length."""
+    rows: Rows = [("list", CLIPS, LENGTH)]
+    for index, path in enumerate(report.lists):
+        clips = [clip for clip in report.clips if clip.utterance.list_index == index]
+        rows.append((str(path), CLIPS.cell(len(clips)), LENGTH.cell(sum(values_of(clips, "duration")))))
+    return rows
+
+
+def _character_rows(report: DataReport, which: str) -> Rows:
+    """The ``unknown`` or ``rewritten`` characters of transcripts, and where they are."""
+    rows: Rows = [("character", TIMES, CLIPS, "where")]
+    for one in report.characters(which):
+        where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
+        rows.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
+    return rows

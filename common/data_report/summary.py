@@ -33,18 +33,12 @@ class DataReport:
     findings: tuple[Finding, ...]
 
     @property
-    def seconds(self) -> float:
-        """Total duration of the recordings that can be read."""
-        return sum(values_of(self.clips, "duration"))
-
-    @property
     def headline(self) -> str:
         """The report in a line."""
         n_found = len({finding.index for finding in self.findings})
         n_refused = len({finding.index for finding in self.findings if finding.level == REFUSED})
         found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
-        n_clips = f"{len(self.clips)} clip{'s' if len(self.clips) != 1 else ''}"
-        return f"{n_clips}, {hours(self.seconds)} of speech: {found}"
+        return f"{_count(len(self.clips), 'clip')}, {hours(sum(values_of(self.clips, 'duration')))} of speech: {found}"
 
     @cached_property
     def speakers(self) -> dict[str, dict[str, Any]]:
@@ -64,33 +58,27 @@ class DataReport:
             if values
         }
 
-    @cached_property
-    def extremes(self) -> dict[str, tuple[Clip, Clip]]:
-        """The clips with the smallest and the largest value of each figure, the first of equal ones."""
-        found = {name: [clip for clip in self.clips if name in clip.figures] for name in self.distributions}
-        return {
-            name: (min(clips, key=lambda clip: clip.figures[name]), max(clips, key=lambda clip: clip.figures[name]))
-            for name, clips in found.items()
-        }
+    def extremes(self, name: str) -> tuple[Clip, Clip]:
+        """The clips with the smallest and the largest value of a figure, the first of equal ones."""
+        clips = [clip for clip in self.clips if name in clip.figures]
+        return min(clips, key=lambda clip: clip.figures[name]), max(clips, key=lambda clip: clip.figures[name])
 
     @cached_property
     def listed(self) -> dict[int, Clip]:
         """The clips of the page, by index: of a large corpus extremes, those with findings, and the first ones."""
-        ends = [clip.utterance.index for pair in self.extremes.values() for clip in pair]
+        ends = [clip.utterance.index for name in self.distributions for clip in self.extremes(name)]
         order = [*ends, *(finding.index for finding in self.findings), *range(len(self.clips))]
-        chosen = set(list(dict.fromkeys(order))[:MOST_LISTED])
-        return {clip.utterance.index: clip for clip in self.clips if clip.utterance.index in chosen}
+        return {index: self.clips[index] for index in sorted(list(dict.fromkeys(order))[:MOST_LISTED])}
 
     @cached_property
     def formats(self) -> dict[str, int]:
         """What the files are ("WAV PCM_16, 22050 Hz, 1 channel") -> clips, the most frequent first."""
-        counts = Counter(
-            f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, "
-            f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
-            for clip in self.clips
-            if (sound := clip.sound) is not None
+        sounds = [clip.sound for clip in self.clips if clip.sound is not None]
+        names = (
+            f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {_count(sound.n_channels, 'channel')}"
+            for sound in sounds
         )
-        return dict(counts.most_common())
+        return dict(Counter(names).most_common())
 
     def characters(self, which: str) -> list[dict[str, Any]]:
         """The ``unknown`` or ``rewritten`` characters of transcripts, the most frequent first, and the first lines."""
@@ -139,13 +127,15 @@ def values_of(clips: Iterable[Clip], name: str) -> list[float]:
     return [clip.figures[name] for clip in clips if name in clip.figures]
 
 
+def _count(n: int, unit: str) -> str:
+    return f"{n} {unit}{'s' if n != 1 else ''}"
+
+
 def _speaker_figures(clips: Sequence[Clip]) -> dict[str, Any]:
     pitch = np.concatenate([np.zeros(0), *(clip.sound.pitch for clip in clips if clip.sound is not None)])
     figures: dict[str, Any] = {"n_clips": len(clips), "seconds": sum(values_of(clips, "duration"))}
-    figures |= {
-        key: float(np.median(values)) if (values := values_of(clips, name)) else None
-        for key, name in (("speaking_rate", "speaking rate"), ("level", "speech level"))
-    }
+    for key, name in (("speaking_rate", "speaking rate"), ("level", "speech level")):
+        figures[key] = float(np.median(values)) if (values := values_of(clips, name)) else None
     names = ("pitch_low", "pitch_median", "pitch_high", "pitch_mean", "pitch_std")
     of_pitch = [*np.percentile(pitch, (5, 50, 95)).tolist(), pitch.mean(), pitch.std()] if len(pitch) else [None] * 5
     return figures | dict(zip(names, of_pitch))
@@ -161,7 +151,7 @@ def to_json(report: DataReport) -> dict[str, Any]:
         "limits": {name.removeprefix("report_"): limit for name, limit in asdict(report.limits).items()},
         "n_clips": len(report.clips),
         "n_clips_with_findings": len({finding.index for finding in report.findings}),
-        "hours": report.seconds / 3600,
+        "hours": sum(values_of(report.clips, "duration")) / 3600,
         "distributions": {name: {"unit": MEASURES[name].unit, **one} for name, one in report.distributions.items()},
         "speakers": [{"name": name, **figures} for name, figures in report.speakers.items()],
         "formats": report.formats,

@@ -1,5 +1,6 @@
 """Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,24 +14,24 @@ from common.checkpoints import LoadedCheckpoint
 from common.evaluation.evaluator import Evaluator, copy, speak
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.options import EvaluationOptions
-from common.evaluation.packages import PACKAGES, Pocketsphinx, installed, note_missing
-from common.evaluation.page import save_page
+from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
 from common.evaluation.results import (
     JOURNAL,
-    MEASURES,
     PAGE,
     RESULTS,
-    Journal,
     Result,
-    averages,
-    extent,
+    add_to_journal,
     files_of,
+    read_journal,
+    save_page,
     save_results,
+    start_journal,
+    tables,
 )
 from common.files import check_apart, sha256, writing
-from common.pages import Measure, Row, cells, text_line
+from common.pages import text_table
 from common.precision import Precision
-from common.progress import print_line
+from common.progress import progress
 from common.recognition import load_recognizer
 from common.registry import VocoderSpec
 from common.signals import StopSignals
@@ -38,8 +39,7 @@ from common.synthesis import GriffinLimVocoder, contract_of, load_vocoder, make_
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = set("generator vocoder list output fresh recordings transcripts dataset_path".split())
-_NAME_WIDTH = 24  # characters of an utterance's name in the table
+_NOT_SETTINGS = set("output fresh recordings transcripts dataset_path".split())
 
 
 def evaluate(
@@ -66,24 +66,26 @@ def evaluate(
         items, evaluator = _speaking(path, options, voice, models, precision, needs_words=can_recognize)
     else:
         items, evaluator = _copying(path, options, voice, models.get("vocoder"), precision)
-    vocoder = [("VOCODER", models["vocoder"].path)] if "vocoder" in models else []
-    _check_files(options, items, [*read, *vocoder])
+    _check_files(options, items, [*read, *(("a checkpoint", one.path) for one in models.values())])
+    recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     has_words = any(item.words is not None for item in items)
     if "recognizer" in models:
         evaluator = replace(evaluator, recognizer=load_recognizer(models["recognizer"], precision=precision))
     elif can_recognize and has_words:
         evaluator = replace(evaluator, recognizer=Pocketsphinx.load())
-    note_missing([*evaluator.measures, *["pocketsphinx"] * (evaluator.recognizer is None and has_words)])
-    named = {one.spec.option if role == "recognizer" else role: one for role, one in models.items()}
-    facts = {role: str(parameters[role]) for role in ("generator", "vocoder", "list") if parameters[role]}
-    facts |= {name: str(one.path) for name, one in named.items() if name not in facts}
-    facts |= {"precision": precision.name, "threads": str(torch.get_num_threads())}
-    values = {name: str(value) if isinstance(value, Path) else value for name, value in parameters.items()}
+    wanted = {"pesq", "pystoi"} if evaluator.extractor else set()
+    wanted |= {"pocketsphinx"} if evaluator.recognizer is None and has_words else set()
+    if missing := [name for name in PACKAGES if name in wanted - installed()]:
+        columns = ", ".join(PACKAGES[name] for name in missing)
+        print(f"note: without columns {columns}; for them: .venv/bin/pip install {' '.join(missing)}")
+    paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
     settings = {
-        "sha256": {name: sha256(one.path) for name, one in named.items()},
+        "sha256": {role: sha256(one.path) for role, one in models.items()},
         "packages": sorted(installed()),
-        "options": {name: value for name, value in values.items() if name not in _NOT_SETTINGS | named.keys()},
+        "options": {name: value for name, value in parameters.items() if name not in _NOT_SETTINGS | paths.keys()},
     }
+    facts = paths | {"precision": precision.name, "threads": torch.get_num_threads()}
+    settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
     return _run(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
 
 
@@ -142,66 +144,44 @@ def _run(
 ) -> int:
     """Evaluate ``items``, resuming an earlier run of the same ``settings`` unless ``fresh``; the exit status.
 
-    The table goes to stdout, the JSON and the page with ``facts`` into the evaluator's folder. After a signal the
+    The JSON and the page with ``facts`` go into the evaluator's folder, the table to stdout. After a signal the
     current utterance is finished, and what there is so far is reported.
     """
     folder = evaluator.folder
-    journal = Journal(folder / JOURNAL, settings=settings)
-    # Results of an earlier run without an error, of the same items, whose files are there.
-    keys = {item.name: item.key for item in items}
-    earlier = [] if fresh else [one for one in journal.read() if one.error is None and keys.get(one.name) == one.key]
-    kept = {one.name: one for one in earlier if all(path.is_file() for path in one.files(folder).values())}
-    journal.start(list(kept.values()))
+    journal = folder / JOURNAL
+    kept = {} if fresh else _finished(items, folder, read_journal(journal, settings))
+    start_journal(journal, settings, list(kept.values()))
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
-    columns = _columns(items, evaluator)
-    _print_row(columns, "utterance", columns)
-    for result in kept.values():
-        _print_result(columns, result)
     results = []
-    new = [item for item in items if item.name not in kept]
     with StopSignals() as signals:
-        if new:
+        if new := [item for item in items if item.name not in kept]:
             evaluator.warm_up(new[0])
-        for item in items:
+        for item in progress(items, desc="evaluating", unit="utterances"):
             if item.name in kept:
                 results.append(kept[item.name])
             elif signals.received is None:
                 with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
                     results.append(evaluator.evaluate(item))
-                    journal.add(results[-1])
-                _print_result(columns, results[-1])
-    for name, means in averages(results).items():
-        _print_row(columns, f"  {name}" if name else extent(results, len(items)), cells(columns, means))
-    save_results(folder / RESULTS, results, n_listed=len(items), settings=facts | settings)
+                    add_to_journal(journal, results[-1])
+    n_listed = len(items)
+    save_results(folder / RESULTS, results, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
-    save_page(folder, results, n_listed=len(items), title=title, facts=facts | settings["options"])
-    print_line(f"report: {folder / PAGE}; figures: {folder / RESULTS}")
-    n_failed = sum(result.error is not None for result in results)
-    if n_failed:
-        print_line(f"{n_failed} of {len(results)} utterances could not be evaluated completely")
-    if signals.received is not None and len(results) < len(items):
-        print_line(f"stopped after {len(results)} of {len(items)} utterances; start it again to resume")
+    save_page(folder, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
+    heading, rows, averages = tables(results, n_listed=n_listed)
+    failed = [result for result in results if result.error is not None]
+    print(*text_table([heading, *rows, *averages]), f"report: {folder / PAGE}; figures: {folder / RESULTS}", sep="\n")
+    if failed:
+        print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
+        print(*text_table([(result.name, str(result.error)) for result in failed]), sep="\n")
+    if signals.received is not None and len(results) < n_listed:
+        print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
         return 128 + int(signals.received)
-    return 1 if n_failed else 0
+    return 1 if failed else 0
 
 
-def _columns(items: Sequence[EvaluationItem], evaluator: Evaluator) -> tuple[Measure, ...]:
-    """The measures that an evaluation of ``items`` has, which are the columns of the table on the terminal."""
-    available = set(evaluator.measures) if any(item.recording is not None for item in items) else set()
-    available |= {"words"} if evaluator.recognizer and any(item.words is not None for item in items) else set()
-    available -= PACKAGES.keys() - installed()
-    return tuple(one for one in MEASURES.values() if not one.needs or one.needs in available)
-
-
-def _print_result(columns: Sequence[Measure], result: Result) -> None:
-    """Print the line of an utterance, and below it those of what it is shown beside."""
-    _print_row(columns, result.name.removesuffix(".wav"), cells(columns, result.figures), result.error)
-    for one in result.beside:
-        _print_row(columns, f"  {one.name}", cells(columns, one.figures))
-
-
-def _print_row(columns: Sequence[Measure], name: str, row: Row, note: str | None = None) -> None:
-    short = name if len(name) <= _NAME_WIDTH else f"...{name[3 - _NAME_WIDTH :]}"
-    widths = [_NAME_WIDTH, *(max(6, len(str(measure))) for measure in columns)]
-    print_line(text_line((short, *row), widths) + (f"  {note}" if note else ""))
+def _finished(items: Sequence[EvaluationItem], folder: Path, earlier: Sequence[Result]) -> dict[str, Result]:
+    """Earlier results by name: those without an error, of the same items, whose files are there."""
+    keys = {item.name: item.key for item in items}
+    same = [one for one in earlier if one.error is None and keys.get(one.name) == one.key]
+    return {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}

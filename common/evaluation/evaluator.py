@@ -2,25 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import librosa
-import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
-from common.evaluation.metrics import Clip, SpeechComparison, compare_frames
+from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
 from common.evaluation.plots import plot_speech
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.evaluation.sound import Figures, measure_copy, measure_sound
 from common.files import write_text
-from common.pages import known
 from common.pages.charts import to_svg
 from common.recognition import Recognizer, error_counts
 from common.synthesis import Vocoder, Voice
@@ -29,30 +25,20 @@ from common.timing import Stopwatch
 
 LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 
-
-@dataclass(frozen=True)
-class SynthesizedSound:
-    """The sound of one utterance."""
-
-    wave: Tensor  # (T,)
-    work: float  # s, from symbols or mels to samples
-    cut: bool = False  # the voice did not end it and was stopped
-    silent: bool = False  # the voice made hardly a frame of it
+# The sound (T,) of an utterance; seconds of work, and whether the voice was stopped, are stored in the result.
+Synthesize = Callable[[EvaluationItem, Result], Tensor]
 
 
-Synthesize = Callable[[EvaluationItem], SynthesizedSound]
-
-
-def speak(voice: Voice, item: EvaluationItem) -> SynthesizedSound:
+def speak(voice: Voice, item: EvaluationItem, result: Result) -> Tensor:
     """Speak an utterance."""
     speech = voice.speak_inputs(item.inputs)
-    work = sum(times.latency for times in voice.times[-len(item.inputs) :])
-    cut, silent = (item.phrase in phrases for phrases in (voice.unfinished, voice.silent))
-    return SynthesizedSound(speech.wave, work, cut, silent)
+    result.figures["work"] = sum(times.latency for times in voice.times[-len(item.inputs) :])
+    result.cut, result.silent = (item.phrase in phrases for phrases in (voice.unfinished, voice.silent))
+    return speech.wave
 
 
 @torch.inference_mode()
-def copy(vocoder: Vocoder, device: torch.device, item: EvaluationItem) -> SynthesizedSound:
+def copy(vocoder: Vocoder, device: torch.device, item: EvaluationItem, result: Result) -> Tensor:
     """Make sound of a recording's mel; ``device`` is the vocoder's."""
     (one,) = item.inputs
     mel = mel_of(one)[None].to(device)
@@ -60,7 +46,8 @@ def copy(vocoder: Vocoder, device: torch.device, item: EvaluationItem) -> Synthe
     watch = Stopwatch(device)
     with watch.running():
         wave = vocoder.speak(mel, [mel.size(2)], **told_pitch(given))[0]
-    return SynthesizedSound(wave.cpu(), watch.seconds)
+    result.figures["work"] = watch.seconds
+    return wave.cpu()
 
 
 @dataclass(frozen=True)
@@ -74,16 +61,11 @@ class Evaluator:
     extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
     recognizer: Recognizer | Pocketsphinx | None = None  # None: nothing is transcribed
 
-    @property
-    def measures(self) -> frozenset[str]:
-        """What can be measured beside recordings, as `Measure.needs` has it."""
-        return frozenset(["recordings", *(["alignment"] if self.extractor is None else ["copies", "pesq", "pystoi"])])
-
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
             for synthesize in filter(None, (self.synthesize, self.griffin_lim)):
-                synthesize(item)
+                synthesize(item, Result(item.name, item.text))
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
@@ -104,26 +86,23 @@ class Evaluator:
         real = None
         if item.recording is not None:
             real = self._read_recording(result, item, files[RECORDING], seconds=len(wave) / self.sampling_rate)
-        figures, made, comparison = self._compare(wave, real)
-        result.figures |= known(figures)
-        write_text(files["plot"], to_svg(plot_speech(made.frames, comparison)))
+        made, comparison = self._measure(result, wave, real)
+        write_text(files["plot"], to_svg(plot_speech(made, comparison)))
         if self.griffin_lim is not None:
             other = Result(GRIFFIN_LIM, item.text, reference=result.reference)
-            wave = self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM])
-            other.figures |= known(self._compare(wave, real)[0])
             result.beside.append(other)
+            self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesize: Synthesize, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
-        sound = synthesize(item)
-        save_wav(path, sound.wave, sampling_rate=self.sampling_rate)
-        result.cut, result.silent = sound.cut, sound.silent
-        duration = len(sound.wave) / self.sampling_rate
-        result.figures |= {"duration": duration, "work": sound.work}
-        if duration and sound.work:
-            result.figures |= {"rtf": duration / sound.work, "real_time_factor": sound.work / duration}
-        # Copies are compared as the vocoder makes them, speech as its file has it.
-        wave = sound.wave if self.extractor else load_wav(path, sampling_rate=self.sampling_rate)
+        wave = synthesize(item, result)
+        save_wav(path, wave, sampling_rate=self.sampling_rate)
+        duration, work = len(wave) / self.sampling_rate, result.figures["work"]
+        result.figures["duration"] = duration
+        if duration and work:
+            result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}
+        if self.extractor is None:  # Copies are compared as the vocoder makes them, speech as its file has it.
+            wave = load_wav(path, sampling_rate=self.sampling_rate)
         self._transcribe(result, wave, self.sampling_rate)
         return wave
 
@@ -139,14 +118,10 @@ class Evaluator:
         result.beside.append(own)
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
-            raise InputError(
-                f"{item.where}: a clip of {seconds:.0f} s, too long to align; the longest is {LONGEST:.0f} s"
-            )
+            raise InputError(f"{item.where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
         lower = min(rate, self.sampling_rate)
         real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
-        own.figures |= known(
-            measure_sound(real, None) if self.extractor is None else measure_copy(real, real, extractor=self.extractor)
-        )
+        own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])
         return real
 
     def _transcribe(self, result: Result, wave: Tensor, rate: int) -> None:
@@ -159,17 +134,10 @@ class Evaluator:
             result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
             result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
 
-    def _compare(self, wave: Tensor, real: Clip | None) -> tuple[Figures, Clip, SpeechComparison | None]:
-        """The figures of a synthesized wave (T,) beside its recording, if there is one, and what is plotted of it."""
+    def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
+        """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
         rate = self.sampling_rate if real is None else real.sampling_rate
-        samples = resample(wave, ratio=rate / self.sampling_rate).numpy()
-        if real is not None and self.extractor is not None:
-            made = Clip(librosa.util.fix_length(samples, size=len(real.samples)), rate)
-            pairs = np.arange(len(made.frames.f0))[:, None].repeat(2, axis=1)
-            figures = measure_copy(made, real, extractor=self.extractor)
-            return figures, made, SpeechComparison(real.frames, made.frames, pairs)
-        made = Clip(samples, rate)
-        if real is None:
-            return measure_sound(made, None), made, None
-        comparison = compare_frames(real.frames, made.frames)
-        return {**asdict(comparison.distance), **measure_sound(made, real)}, made, comparison
+        made = Clip(resample(wave, ratio=rate / self.sampling_rate).numpy(), rate)
+        figures, comparison = measure(made, real, extractor=self.extractor)
+        result.add(figures)
+        return made if comparison is None else comparison.synthesized, comparison

@@ -84,7 +84,7 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_wo
     text = voice.front_end.config
     reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
     words = _read_words(phrases, options.transcripts, reads_text=reads_text)
-    found = find_recordings(path, phrases, options)
+    found = find_recordings(phrases, options)
     items = [
         EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output), recording)
         for (_, inputs), phrase, recording in zip(parts, phrases, found)
@@ -106,7 +106,7 @@ def read_copies(
         InputError: the list, or a recording, is missing or cannot be used; names the line.
     """
     phrases = read_texts(path, needs_text=False)
-    found = find_recordings(path, phrases, options)
+    found = find_recordings(phrases, options)
     for phrase, recording in zip(phrases, found):
         if recording is None:
             raise InputError(f"{phrase.where}: no recording to copy; give a column wav, or --recordings")
@@ -151,29 +151,26 @@ def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_te
     if transcripts is not None:
         given = {one.output: one.text or "" for one in read_texts(transcripts)}
         if given.keys().isdisjoint(one.output for one in phrases):
-            first = f"the first of which is {phrases[0].output}"
-            raise InputError(f"{transcripts}: has no words of any of the {len(phrases)} utterances, {first}")
+            raise InputError(f"{transcripts}: has no words of any utterance, the first of which is {phrases[0].output}")
         words |= given
     return words
 
 
-def find_recordings(path: Path, phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Path | None]:
-    """The recording of each phrase of list ``path``, whose header is checked; None where there is none."""
+def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Path | None]:
+    """The recording of each phrase, whose header is checked; None where there is none."""
     folder = options.recordings
     if folder is None and options.dataset_path != Path():  # else the current folder may hold unrelated recordings
         folder = options.dataset_path
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
     found: list[Path | None] = []
     for phrase in phrases:
         names = [phrase.output, phrase.output.with_suffix(".flac")] if folder is not None else []
-        paths = [path for path in (Path(folder or "") / name for name in names) if path.is_file()]
+        paths = [path for name in names if (path := Path(folder or "") / name).is_file()]
         found.append(options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None))
         if found[-1] is not None:
             check_wav(found[-1], sampling_rate=None, where=phrase.where)
     if options.recordings is not None and not any(found):
         raise InputError(
-            f"{options.recordings}: holds no recording of any of the {len(phrases)} utterances; expected files such as "
+            f"{options.recordings}: no such folder, or without recordings of the list; expected files such as "
             f"{options.recordings / phrases[0].output} (--recordings)"
         )
     return found

@@ -1,9 +1,11 @@
-"""How far synthesized speech is from a reference recording: mel-cepstral distortion and F0 error.
+"""How good sound is: its pulses and harmonicity, and beside a recording its distortion, pitch and voicing.
 
-Both are measured after alignment by dynamic time warping, so a different pace does not count.
+A voice is compared after alignment by dynamic time warping, so a different pace does not count; a copy, of which also
+PESQ and STOI are known, moment by moment.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +13,14 @@ from typing import Any
 import librosa
 import numpy as np
 import parselmouth
-from scipy.fft import dct
+import torch
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.fft import dct, irfft, next_fast_len, rfft
+from scipy.signal import butter, hilbert, sosfiltfilt
 
+from common.audio import MelExtractor
 from common.errors import AudioError
+from common.evaluation.packages import pesq, stoi
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
 DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
@@ -25,105 +32,120 @@ FFT_S, HOP_S = 0.046, 0.0116  # s, 1024 and 256 samples at 22050 Hz
 MEL_FMAX = 8000.0  # Hz
 F0_MIN, F0_MAX = 60.0, 500.0  # Hz, where Praat looks for F0
 
-
-@dataclass(frozen=True)
-class SpeechDistance:
-    """Figures of `compare_speech`, over aligned pairs of frames that are not both silence."""
-
-    mcd_db: float  # mel-cepstral distortion
-    voicing_error: float  # share of pairs that are voiced in one and unvoiced in the other
-    n_pairs: int
-    f0_rmse_hz: float = math.nan  # over pairs voiced in both; NaN if there are none
-    f0_rmse_cents: float = math.nan  # likewise
+BANDS = {"low": (1500.0, 4000.0), "high": (4000.0, 8000.0)}  # Hz, in which pulses are looked for
+PULSE_WINDOW = 0.032  # s
+PULSE_LAGS = (0.002, 0.012)  # s, the periods of voices from 83 to 500 Hz
+QUIETEST = 0.8  # of a whole recording's RMS: frames below have no pulse strength
 
 
-@dataclass(frozen=True)
-class SpeechFrames:
-    """Frames of a wave, ``hop_s`` apart from 0 s."""
-
-    log_mel: np.ndarray  # (N_MELS, F) natural log, 0 at its largest value, floored
-    f0: np.ndarray  # (F,) Hz, 0 where unvoiced
-    hop_s: float  # s
-    fmax: float = MEL_FMAX  # Hz, the upper end of the last mel band
+Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A wave with its frames."""
+    """A wave, and its frames ``hop_s`` apart from 0 s."""
 
     samples: np.ndarray  # (T,)
     sampling_rate: int  # Hz
 
+    @property
+    def hop_s(self) -> float:
+        """Seconds from a frame to the next."""
+        return round(HOP_S * self.sampling_rate) / self.sampling_rate
+
+    @property
+    def fmax(self) -> float:
+        """The upper end of the last mel band in Hz."""
+        return min(MEL_FMAX, self.sampling_rate / 2)
+
     @cached_property
-    def frames(self) -> SpeechFrames:
-        """Its frames; raises as `speech_frames`."""
-        return speech_frames(self.samples, sampling_rate=self.sampling_rate)
+    def log_mel(self) -> np.ndarray:
+        """(N_MELS, F) natural log, `floored`; raises AudioError for samples that are missing, silent or not finite."""
+        samples = np.asarray(self.samples, dtype=np.float32)
+        if not samples.any() or not np.isfinite(samples).all():
+            raise AudioError("a wave to compare is empty, silent or not finite")
+        mel = librosa.feature.melspectrogram(
+            y=samples,
+            sr=self.sampling_rate,
+            n_fft=2 ** round(math.log2(FFT_S * self.sampling_rate)),
+            hop_length=round(HOP_S * self.sampling_rate),
+            n_mels=N_MELS,
+            fmax=self.fmax,
+            power=1.0,
+            pad_mode="constant",
+        )
+        return floored(np.log(np.maximum(mel, np.finfo(np.float32).tiny)))
+
+    @cached_property
+    def f0(self) -> np.ndarray:
+        """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
+        values = self._at_frames(
+            lambda sound: sound.to_pitch_ac(time_step=self.hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX),
+            lambda track: track.selected_array["frequency"],
+        )
+        return np.nan_to_num(values)
+
+    @cached_property
+    def harmonicity(self) -> np.ndarray:
+        """(F,) Praat's harmonics-to-noise ratio (Boersma 1993) in dB; NaN where it has none."""
+        return self._at_frames(
+            lambda sound: sound.to_harmonicity_cc(time_step=self.hop_s, minimum_pitch=F0_MIN),
+            lambda track: np.where(track.values[0] > -200, track.values[0], math.nan),  # Praat's mark of silence
+        )
+
+    def _at_frames(self, analyze: Callable[[parselmouth.Sound], Any], read: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """The values of a track of Praat that are nearest to the frames (F,); NaN where there are none."""
+        times = np.arange(self.log_mel.shape[1]) * self.hop_s
+        if len(self.samples) / self.sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
+            return np.full(len(times), math.nan)
+        track = analyze(parselmouth.Sound(np.asarray(self.samples, np.float64), sampling_frequency=self.sampling_rate))
+        values = read(track)
+        nearest = np.rint((times - track.x1) / track.dx).astype(int)
+        inside = (nearest >= 0) & (nearest < len(values))
+        return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], math.nan)
 
 
 @dataclass(frozen=True)
 class SpeechComparison:
     """Two waves, and which of their frames are compared."""
 
-    reference: SpeechFrames
-    synthesized: SpeechFrames
+    reference: Clip
+    synthesized: Clip
     pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
 
-    @cached_property
-    def distance(self) -> SpeechDistance:
+    @property
+    def distance(self) -> Figures:
         """How far the frames of the pairs are from each other."""
         left, right = self.reference, self.synthesized
         first, second = left.f0[self.pairs[:, 0]], right.f0[self.pairs[:, 1]]
         both = (first > 0) & (second > 0)
-        return SpeechDistance(
-            mcd_db=mean_distortion(left.log_mel, right.log_mel, self.pairs),
-            f0_rmse_hz=_root_mean_square(first[both] - second[both]),
-            f0_rmse_cents=_root_mean_square(1200 * np.log2(first[both] / second[both])),
-            voicing_error=float(np.mean((first > 0) != (second > 0))),
-            n_pairs=len(self.pairs),
-        )
+        return {
+            "mcd_db": mean_distortion(left.log_mel, right.log_mel, self.pairs),
+            "f0_rmse_hz": _root_mean_square(first[both] - second[both]),
+            "f0_rmse_cents": _root_mean_square(1200 * np.log2(first[both] / second[both])),
+            "voicing_error": float(np.mean((first > 0) != (second > 0))),
+            "n_pairs": len(self.pairs),
+        }
 
 
-def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
+def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> Figures:
     """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
 
     Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave
     that is empty, silent or not finite.
     """
-    left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
-    return compare_frames(left, right).distance
+    return aligned(Clip(reference, sampling_rate), Clip(synthesized, sampling_rate)).distance
 
 
-def compare_frames(reference: SpeechFrames, synthesized: SpeechFrames) -> SpeechComparison:
+def aligned(reference: Clip, synthesized: Clip) -> SpeechComparison:
     """The frames of two waves, aligned."""
     return SpeechComparison(reference, synthesized, speech_pairs(reference.log_mel, synthesized.log_mel))
 
 
-def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
-    """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
-    samples = np.asarray(wave, dtype=np.float32)
-    if not samples.any() or not np.isfinite(samples).all():
-        raise AudioError("a wave to compare is empty, silent or not finite")
-    hop_length, fmax = round(HOP_S * sampling_rate), min(MEL_FMAX, sampling_rate / 2)
-    mel = librosa.feature.melspectrogram(
-        y=samples,
-        sr=sampling_rate,
-        n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
-        hop_length=hop_length,
-        n_mels=N_MELS,
-        fmax=fmax,
-        power=1.0,
-        pad_mode="constant",
-    )
-    log_mel = np.log(np.maximum(mel, np.finfo(np.float32).tiny))
-    f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
-    return SpeechFrames(floored(log_mel), f0, hop_length / sampling_rate, fmax)
-
-
-def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
-    """Coefficients 1 to ``n_coefficients`` of the cosine series of each frame: (n_mels, F) -> (F, n_coefficients)."""
-    n_mels = log_mel.shape[0]
-    series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / n_mels)
-    return series[1 : n_coefficients + 1].T
+def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
+    """Coefficients 1 to N_COEFFICIENTS of the cosine series of each frame: (n_mels, F) -> (F, N_COEFFICIENTS)."""
+    series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / log_mel.shape[0])
+    return series[1 : N_COEFFICIENTS + 1].T
 
 
 def floored(log_mel: np.ndarray) -> np.ndarray:
@@ -131,39 +153,17 @@ def floored(log_mel: np.ndarray) -> np.ndarray:
     return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
 
-def align(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
-    """Pairs of frames (P, 2) on the cheapest monotonic path between two cepstra (F1, C) and (F2, C)."""
-    _, path = librosa.sequence.dtw(reference.T, synthesized.T, metric="euclidean")
-    return path[::-1]
-
-
-def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarray:
-    """F0 in Hz by Praat's autocorrelation at frames ``HOP_S`` apart from 0 s: (T,) -> (n_frames,), 0 if unvoiced."""
-    hop_s = round(HOP_S * sampling_rate) / sampling_rate
-    if len(wave) / sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-        return np.zeros(n_frames)
-    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), sampling_frequency=sampling_rate)
-    pitch = sound.to_pitch_ac(time_step=hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
-    return values_at_frames(pitch, pitch.selected_array["frequency"], n_frames=n_frames, hop_s=hop_s, outside=0.0)
-
-
-def values_at_frames(track: Any, values: np.ndarray, *, n_frames: int, hop_s: float, outside: float) -> np.ndarray:
-    """The values (N,) of Praat's ``track`` that are nearest to frames ``hop_s`` apart from 0 s: (n_frames,)."""
-    nearest = np.rint((np.arange(n_frames) * hop_s - track.x1) / track.dx).astype(int)
-    inside = (nearest >= 0) & (nearest < len(values))
-    return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], outside)
-
-
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
 
-    Silence before the first and after the last frame of speech is left out first; otherwise a longer one would be
-    paired with speech.
+    They are on the cheapest monotonic path between the cepstra. Silence before the first and after the last frame of
+    speech is left out first; otherwise a longer one would be paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)
-    pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesized[:, second:second_end]))
-    pairs = pairs + np.array([first, second])
+    cepstra = mel_cepstrum(reference[:, first:end]).T, mel_cepstrum(synthesized[:, second:second_end]).T
+    _, path = librosa.sequence.dtw(*cepstra, metric="euclidean")
+    pairs = path[::-1] + np.array([first, second])
     return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
 
 
@@ -180,3 +180,88 @@ def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.nd
 
 def _root_mean_square(values: np.ndarray) -> float:
     return math.sqrt(np.mean(np.square(values))) if len(values) else math.nan
+
+
+def measure(
+    made: Clip, recording: Clip | None, *, extractor: MelExtractor | None
+) -> tuple[Figures, SpeechComparison | None]:
+    """Figures of a sound beside a recording of its words, and the frames that are compared; or of a sound alone.
+
+    With the ``extractor`` of the mels that it was made of, a sound is a copy, compared moment by moment.
+    """
+    if recording is None:
+        return _mean_pulses(made, made), None
+    if extractor is None:
+        comparison = aligned(recording, made)
+        own, real = (_mean(one.harmonicity[one.f0 > 0]) for one in (made, recording))
+        return {**comparison.distance, **_mean_pulses(made, made), "harmonicity_bias_db": own - real}, comparison
+    rate = recording.sampling_rate
+    made = Clip(librosa.util.fix_length(made.samples, size=len(recording.samples)), rate)
+    is_voiced = [one.f0 > 0 for one in (made, recording)]
+    both = is_voiced[0] & is_voiced[1]
+    cents = np.abs(1200 * np.log2(made.f0[both] / recording.f0[both]))
+    mels = [extractor(torch.from_numpy(one.samples)[None]) for one in (made, recording)]
+    figures = {
+        **_mean_pulses(made, recording),
+        "harmonicity_bias_db": _mean((made.harmonicity - recording.harmonicity)[both]),
+        "pesq": pesq(made.samples, recording.samples, sampling_rate=rate),
+        "stoi": stoi(made.samples, recording.samples, sampling_rate=rate),
+        "f0_median_cents": float(np.median(cents)) if len(cents) else math.nan,
+        "f0_mean_cents": _mean(cents),
+        "voicing_error": float(np.mean(is_voiced[0] != is_voiced[1])),
+        "mel_distance": float((mels[0] - mels[1]).abs().mean()),
+    }
+    return figures, SpeechComparison(recording, made, np.arange(len(made.f0))[:, None].repeat(2, axis=1))
+
+
+def pulse_strength(
+    wave: np.ndarray, recording: np.ndarray, *, times: np.ndarray, sampling_rate: int, band: tuple[float, float]
+) -> np.ndarray:
+    """How much the energy of wave (T,) in ``band`` (Hz) comes in pulses, at each of ``times`` (F,) in s: (F,).
+
+    That is the highest value of the autocorrelation, at lags of 2 to 12 ms, of the band's envelope: Butterworth filter
+    of order 4 in both directions, magnitude of the analytic signal, 32 ms less their mean times a Hann window, divided
+    by the window's autocorrelation and by the value at lag 0. A pulse train has nearly 1, white noise 0.25 to 0.3. NaN
+    where the 32 ms are not all in the wave, or their RMS in ``recording`` (T,) is below 0.8 of that of all of it.
+    """
+    size = round(PULSE_WINDOW * sampling_rate)
+    starts = np.rint(times * sampling_rate).astype(int) - size // 2
+    inside = (starts >= 0) & (starts + size <= min(len(wave), len(recording)))
+    strength = np.full(len(times), math.nan)
+    if not inside.any() or band[1] >= sampling_rate / 2:
+        return strength
+    power = np.square(sliding_window_view(recording.astype(np.float64), size)[starts[inside]]).mean(axis=1)
+    inside[inside] = power >= QUIETEST**2 * np.square(recording.astype(np.float64)).mean()
+    filtered = sosfiltfilt(butter(4, band, "bandpass", fs=sampling_rate, output="sos"), wave.astype(np.float64))
+    envelope = np.abs(hilbert(filtered, next_fast_len(len(wave)))[: len(wave)])
+    windows = sliding_window_view(envelope, size)[starts[inside]]
+    window = np.hanning(size)
+    first, last = (round(lag * sampling_rate) for lag in PULSE_LAGS)
+    rows = np.vstack([window, (windows - windows.mean(axis=1, keepdims=True)) * window])
+    n_fft = next_fast_len(2 * size, real=True)
+    own, *correlations = irfft(np.abs(rfft(rows, n_fft, axis=1)) ** 2, n_fft, axis=1)[:, :size]
+    ratios = np.array(correlations).reshape(-1, size) / own
+    strength[inside] = ratios[:, first : last + 1].max(axis=1) / np.maximum(ratios[:, 0], np.finfo(float).tiny)
+    return strength
+
+
+def _mean_pulses(clip: Clip, recording: Clip) -> Figures:
+    """Mean `pulse_strength` of a clip, and the numbers of frames; the ``recording`` says which are voiced."""
+    voiced = recording.f0 > 0
+    times = np.arange(len(voiced)) * recording.hop_s
+    figures: Figures = {}
+    for name, band in BANDS.items():
+        strength = pulse_strength(
+            clip.samples, recording.samples, times=times, sampling_rate=clip.sampling_rate, band=band
+        )
+        figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
+        if name == "low":  # the band that more sampling rates hold
+            known = ~np.isnan(strength)
+            figures |= {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
+    return figures
+
+
+def _mean(values: np.ndarray) -> float:
+    """The mean of the values that are no NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan

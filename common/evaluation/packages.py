@@ -3,7 +3,6 @@
 import math
 import re
 import warnings
-from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,13 +23,6 @@ PESQ_RATE, STOI_RATE, SPHINX_RATE = 16000, 10000, 16000  # Hz
 def installed() -> frozenset[str]:
     """The packages that can be imported."""
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
-
-
-def note_missing(wanted: Collection[str]) -> None:
-    """Print what the ``wanted`` packages that are not installed would measure."""
-    if missing := [name for name in PACKAGES if name in wanted and name not in installed()]:
-        columns = ", ".join(PACKAGES[name] for name in missing)
-        print(f"note: without columns {columns}; for them: .venv/bin/pip install {' '.join(missing)}")
 
 
 def pesq(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> float:

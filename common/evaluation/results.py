@@ -1,30 +1,37 @@
-"""Figures of each utterance and of all of them: averages, files, and a journal of the results so far."""
+"""Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
 
+import base64
+import difflib
+import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
+import soundfile
 
 from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_text, write_json, write_text, writing
-from common.pages import Measure, read_measures
+from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
+from common.pages.charts import data_url
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
+EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
     """Where an evaluation in ``folder`` has an utterance's sounds and its plot."""
     return {
-        SYNTHESIZED: folder / "synthesised" / name,
         RECORDING: folder / "recorded" / name,
         GRIFFIN_LIM: folder / GRIFFIN_LIM / name,
+        SYNTHESIZED: folder / "synthesised" / name,
         "plot": (folder / "plots" / name).with_suffix(".svg"),
     }
 
@@ -45,15 +52,14 @@ class Result:
     silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
+    def add(self, figures: Mapping[str, float]) -> None:
+        """Add the figures that have a value; NaN is none."""
+        self.figures |= {key: value for key, value in figures.items() if value == value}
+
     def files(self, folder: Path) -> dict[str, Path]:
         """The files that an evaluation in ``folder`` has of it."""
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
-
-
-def extent(results: Sequence[Result], n_listed: int) -> str:
-    """How much of its list an evaluation has done."""
-    return f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -80,6 +86,19 @@ def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
     return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
 
 
+def tables(results: Sequence[Result], *, n_listed: int) -> tuple[Row, list[Row], list[Row]]:
+    """The heading, utterances and averages, each followed by what it is shown beside; the n-th links to ``u<n>``."""
+    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
+    rows: list[Row] = []
+    for number, result in enumerate(results):
+        for name, one in [(result.name, result), *((f"{result.name}, {one.name}", one) for one in result.beside)]:
+            rows.append((Link(name, f"u{number}"), *cells(measures, one.figures)))
+    done = f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
+    means = averages(results).items()
+    foot: list[Row] = [(f"{done}, {name}" if name else done, *cells(measures, figures)) for name, figures in means]
+    return ("utterance", *measures), rows, foot
+
+
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
@@ -95,32 +114,77 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
     write_json(path, {"settings": settings, "extent": done, **means, "utterances": rows})
 
 
-@dataclass(frozen=True)
-class Journal:
-    """The results so far in a file, one a line, so that a run that was stopped can be resumed.
+def read_journal(path: Path, settings: dict[str, Any]) -> list[Result]:
+    """The results of an earlier run of the same plain ``settings``, up to a line that a kill has cut short."""
+    results: list[Result] = []
+    with suppress(InputError, ValueError, TypeError, KeyError):
+        first, *lines = read_text(path).splitlines()
+        for line in lines if json.loads(first) == settings else ():
+            values = json.loads(line)
+            results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
+    return results
 
-    The first line holds the settings. Reading ends at a line that a kill has cut short.
+
+def start_journal(path: Path, settings: dict[str, Any], results: Sequence[Result]) -> None:
+    """Begin the file of results so far anew, one a line below the settings, so that a run can be resumed."""
+    with writing(path, "; choose another --output"):
+        write_text(path, "".join(f"{json.dumps(line)}\n" for line in [settings, *map(asdict, results)]))
+
+
+def add_to_journal(path: Path, result: Result) -> None:
+    """Append a result."""
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(asdict(result))}\n")
+
+
+def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
+    """Write an HTML page with sounds and plots in it, or links to their files where it would be too large.
+
+    Raises:
+        InputError: it cannot be written, or a file for it cannot be read.
     """
+    files = [{kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results]
+    # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
+    linked = 4 / 3 * sum(path.stat().st_size for paths in files for path in paths.values()) > EMBEDDED_BYTES
+    (_, *measures), rows, foot = tables(results, n_listed=n_listed)
+    html = render_page(
+        "evaluation/page.html",
+        linked=linked,
+        title=title,
+        n_listed=n_listed,
+        results=results,
+        measures=measures,
+        means=averages(results)[""],
+        worst={key: worst_of(measure, results) for key, measure in MEASURES.items()},
+        anchors={result.name: f"u{number}" for number, result in enumerate(results)},
+        rows=rows,
+        foot=foot,
+        media=[
+            {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in one.items()}
+            for one in files
+        ],
+        compared=compared,
+        settings=setting_rows(facts),
+    )
+    write_text(folder / PAGE, html)
 
-    path: Path
-    settings: dict[str, Any]
 
-    def read(self) -> list[Result]:
-        """The results of an earlier run of the same settings; none if there is no such run."""
-        results: list[Result] = []
-        with suppress(InputError, ValueError, TypeError, KeyError):
-            settings, *lines = read_text(self.path).splitlines()
-            for line in lines if json.loads(settings) == json.loads(json.dumps(self.settings)) else ():
-                values = json.loads(line)
-                results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
-        return results
+def _embed(path: Path) -> str:
+    """A data URL of a sound or picture."""
+    if path.suffix == ".svg":
+        return data_url(path.read_text(encoding="utf-8"))
+    try:
+        samples, rate = soundfile.read(path, dtype="int16")
+    except soundfile.LibsndfileError as error:
+        raise InputError(f"{path}: cannot be read; run the evaluation with --fresh") from error
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format="FLAC", subtype="PCM_16")
+    return f"data:audio/flac;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
-    def start(self, results: Sequence[Result]) -> None:
-        """Begin anew with ``results``."""
-        with writing(self.path, "; choose another --output"):
-            write_text(self.path, "".join(f"{json.dumps(line)}\n" for line in [self.settings, *map(asdict, results)]))
 
-    def add(self, result: Result) -> None:
-        """Append a result."""
-        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(asdict(result))}\n")
+def compared(text: str, reference: str | None) -> list[tuple[str, bool]]:
+    """A transcript in pieces, and whether each differs from the reference, if there is one."""
+    words = text.split()
+    matcher = difflib.SequenceMatcher(None, words if reference is None else reference.split(), words, autojunk=False)
+    pieces = [(" ".join(words[start:end]), kind != "equal") for kind, _, _, start, end in matcher.get_opcodes()]
+    return [piece for piece in pieces if piece[0]]

@@ -1,19 +1,37 @@
-"""Mel-spectrograms of a corpus in length-bucketed batches of one process; threads read ahead."""
+"""Features made in length-bucketed batches of one process: mels, and a teacher's durations, attention and mels."""
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MelExtractor
-from common.errors import InputError
-from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, write_feature
+from common.audio.options import AudioOptions
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints.command_line import check_ema
+from common.config import AudioConfig, TextConfig, differences
+from common.errors import InputError, OptionError
+from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, with_durations, write_feature
+from common.extraction.options import ExtractionOptions
+from common.files import sha256
+from common.registry import GeneratorSpec, ModelSpec
+from common.synthesis import MelOutput
+from common.text import TextFrontEnd
+from common.text.teacher import StoredTeacher
 
 BATCH = 32  # clips
+TEACHER_BATCH = 16  # clips; attention's memory grows with frames x symbols
 READERS = 4  # threads
+
+# A text-to-mel network under teacher forcing, on the device of its mels: tokens (L,) and mels (n_mels, F) of utterances
+# -> mel, frames and alignments, each as if it were alone.
+TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
 def mels_on_device(items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device) -> Iterator[Extraction]:
@@ -63,3 +81,100 @@ def _load(batch: Sequence[Extraction], plan: ExtractionPlan) -> list[tuple[Extra
         except InputError as error:
             loaded.append((replace(item, refusal=reason(error, plan)), None))
     return loaded
+
+
+def run_teacher(
+    items: Sequence[Extraction], plan: ExtractionPlan, *, model: TeacherModel, device: torch.device
+) -> Iterator[Extraction]:
+    """Write what is missing of each item; yields each with its durations and what was made, or with its refusal."""
+    for good, mels, refused in mel_batches(items, plan, device=device, size=TEACHER_BATCH):
+        yield from refused
+        if not good:
+            continue
+        output = model([torch.tensor(item.tokens) for item in good], mels)
+        assert output.frames is not None and output.alignments is not None
+        durations, attentions, made = (part.float().cpu() for part in (output.frames, output.alignments, output.mel))
+        for row, (item, n_frames) in enumerate(zip(good, output.lengths.tolist())):
+            n_tokens = len(item.tokens)
+            features = {
+                "durations": durations[row, :n_tokens].long(),
+                "attentions": attentions[row, :n_frames, :n_tokens],
+                "mels_teacher": made[row, :, :n_frames],
+            }
+            yield _write(item, features, plan)
+
+
+def _write(item: Extraction, features: dict[str, Tensor], plan: ExtractionPlan) -> Extraction:
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
+        return replace(item, refusal=f"{item.utterance.wav}: the output of {teacher_of(plan).model} is not finite")
+    missing = tuple(folder for folder in plan.options.taught if folder not in item.kept)
+    for folder in missing:
+        write_feature(plan.path(folder, item.utterance.name), features[folder])
+    item = replace(item, made=missing)
+    return with_durations(item, features["durations"].numpy()) if "durations" in missing else item
+
+
+def teacher_of(plan: ExtractionPlan) -> StoredTeacher:
+    """The teacher of a plan that needs one."""
+    assert plan.teacher is not None
+    return plan.teacher
+
+
+def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
+    """A teacher's checkpoint with the text front end of the options.
+
+    Raises:
+        CheckpointError: it is of another model, or lacks the weights that the options ask for.
+        OptionError: it is an exported file, or the text front end does not fit.
+    """
+    loaded = open_checkpoint(path, model=spec.name, ema=options.ema)
+    check_trained(loaded, ema=options.ema)
+    text = loaded.checkpoint.text or TextConfig()
+    cleaners = text.cleaners if options.text_cleaners is None else options.text_cleaners
+    text = replace(text, symbol_set=options.symbol_set or text.symbol_set, cleaners=cleaners)
+    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
+
+
+def check_trained(loaded: LoadedCheckpoint, *, ema: bool | None) -> None:
+    """Refuse an exported file, which has no teacher forcing, and one without the EMA weights that are asked for."""
+    if loaded.exported is not None:
+        raise OptionError(f"{loaded.path}: an exported file, which has no teacher forcing; give the checkpoint")
+    if ema:
+        check_ema([loaded])
+
+
+def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> StoredTeacher:
+    """What is stored with features of the teacher that they are of."""
+    text = loaded.checkpoint.text
+    assert text is not None
+    return StoredTeacher(loaded.spec.name, sha256(loaded.path), text, loaded.ema, options.unknown_symbols)
+
+
+def load_teacher(loaded: LoadedCheckpoint, device: torch.device) -> TeacherModel:
+    """The teacher's network on a device."""
+    inference = loaded.spec.inference
+    assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
+    return functools.partial(inference.teacher, load_for_inference(loaded, device=device)[0])
+
+
+def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
+    """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
+    base = None if teacher is None or options.audio_config is not None else teacher.checkpoint.audio
+    audio = options.config(corpus=corpus, base=base)
+    try:
+        MelExtractor(audio)  # refuses what cannot be computed
+    except InputError as error:
+        raise OptionError(str(error)) from error
+    if teacher is not None:
+        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
+        wanted = replace(teacher.checkpoint.audio, **unrecorded)
+        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
+            raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
+    return audio
+
+
+def warn_dropped(items: Sequence[Extraction], plan: ExtractionPlan) -> None:
+    """One warning line that counts the symbols of all transcripts that the teacher's symbol set lacks."""
+    front_end = TextFrontEnd(teacher_of(plan).text, unknown_symbols=teacher_of(plan).unknown_symbols)
+    front_end.dropped = Counter(symbol for item in items for symbol in item.dropped)
+    front_end.warn_dropped()

@@ -2,31 +2,53 @@
 
 import functools
 import itertools
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from signal import Signals
+from typing import Any, TypeVar
+
+import torch
 
 from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.pitch import statistics
-from common.data import read_filelist
+from common.data import build_loader, raise_errors, read_filelist
 from common.distributed import Ranks, own_cores
 from common.errors import InputError
-from common.extraction.batches import mels_on_device
+from common.extraction.batches import TeacherModel, mels_on_device, run_teacher, teacher_of, warn_dropped
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
-from common.extraction.options import FRAME_PITCH, ExtractionOptions
-from common.extraction.summary import Report
-from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
-from common.extraction.workers import map_in_processes
+from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
 from common.files import check_output_file, write_json, write_text
+from common.pages import Number, Row, text_table
 from common.progress import progress
+from common.text.options import written_options
 
 T = TypeVar("T")
 
 # a training list has one column of pitch: the first of these that was extracted
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
+CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
+CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
+
+
+@dataclass
+class Report:
+    """What was made and what was refused."""
+
+    n_utterances: int = 0
+    totals: Counter[str] = field(default_factory=Counter)  # list of teacher-forced mels -> its utterances
+    made: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files
+    kept: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files that were complete already
+    refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
+    written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
+    speech_seconds: float = 0.0
+    elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
+    stopped_by: Signals | None = None
 
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
@@ -98,23 +120,23 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     options, plan = plan.options, replace(plan, mels_by_workers=ranks.device.type == "cpu")
     utterances = ranks.together(lambda: _open_corpus(plan) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
-    own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
+    every = [Extraction(utterance, refusal=duplicates.get(utterance.index)) for utterance in utterances]
     started = time.monotonic()
-    work = _Work(plan, teacher, ranks)
-    parts = ranks.together(lambda: work.extract(own))
-    items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
-    items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
+    parts = ranks.together(lambda: _extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
+    items = sorted(itertools.chain(*parts), key=lambda item: item.utterance.index)
     good = [item for item in items if item.refusal is None]
     own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
-    own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-    ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **plan.statistics}))
+    if options.pitch:
+        names = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
+        write = functools.partial(normalize_pitch, by={**own_statistics, **plan.statistics})
+        ranks.together(lambda: _by_workers(write, names, plan, ranks, "normalizing pitch"))
     report = Report(
-        n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
+        n_utterances=len(utterances),
+        speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,
+        made=Counter(folder for item in good for folder in (*item.made, *options.pitch)),
+        kept=Counter(folder for item in good for folder in item.kept),
+        refused=[(item.utterance.where, item.refusal) for item in items if item.refusal is not None],
     )
-    for item in good:
-        report.made.update((*item.made, *options.pitch))
-        report.kept.update(item.kept)
-    report.refused = [(item.utterance.where, item.refusal) for item in items if item.refusal is not None]
     if ranks.is_main:
         report.written = _write_statistics(options, own_statistics) + _write_meta_files(options, good)
     report.elapsed_seconds = time.monotonic() - started
@@ -130,58 +152,48 @@ def _open_corpus(plan: ExtractionPlan) -> list[Utterance]:
     return utterances
 
 
-@dataclass(frozen=True)
-class _Work:
-    """One rank's share of an extraction."""
+def _extract(
+    items: Sequence[Extraction], plan: ExtractionPlan, teacher: TeacherModel | None, ranks: Ranks
+) -> list[Extraction]:
+    """One rank's utterances, checked, with the features that do not depend on other ranks."""
+    checked = functools.partial(attempt, function=prepare)
+    items = _by_workers(checked, items, plan, ranks, "checking")
+    if teacher is not None:  # first: pitch needs its durations
+        make = functools.partial(run_teacher, model=teacher)
+        description = f"{teacher_of(plan).model}, teacher-forced"
+        items = _in_batches(make, items, plan, ranks, description, folders=plan.options.taught)
+        warn_dropped(items, plan)
+    items = _by_workers(functools.partial(attempt, function=extract), items, plan, ranks, "extracting")
+    if plan.options.extract_mels and not plan.mels_by_workers:
+        items = _in_batches(mels_on_device, items, plan, ranks, "mels on the GPU", folders=("mels",))
+    return items
 
-    plan: ExtractionPlan
-    teacher: TeacherModel | None
-    ranks: Ranks
 
-    def extract(self, own: Sequence[Utterance]) -> list[Extraction]:
-        """Check utterances, then make the features that do not depend on other ranks."""
-        checked = functools.partial(attempt, function=prepare)
-        items = self._by_workers(checked, [Extraction(utterance) for utterance in own], "checking")
-        if self.teacher is not None:  # first: pitch needs its durations
-            make = functools.partial(run_teacher, model=self.teacher)
-            description = f"{teacher_of(self.plan).model}, teacher-forced"
-            items = self._make_here(items, make, self.plan.options.taught, description)
-            warn_dropped(items, self.plan)
-        refused = [item for item in items if item.refusal is not None]
-        good = [item for item in items if item.refusal is None]
-        items = self._by_workers(functools.partial(attempt, function=extract), good, "extracting")
-        if self.plan.options.extract_mels and not self.plan.mels_by_workers:
-            items = self._make_here(items, mels_on_device, ("mels",), "mels on the GPU")
-        return refused + items
+def _in_batches(
+    make: Callable[..., Iterable[Extraction]],
+    items: Sequence[Extraction],
+    plan: ExtractionPlan,
+    ranks: Ranks,
+    description: str,
+    *,
+    folders: Sequence[str],
+) -> list[Extraction]:
+    """The items after ``make``, in this process, of those that lack a file in ``folders``."""
+    missing = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
+    by_index = {item.utterance.index: item for item in items}
+    done = make(missing, plan, device=ranks.device)
+    for item in progress(done, total=len(missing), desc=description, unit="utterances", enabled=ranks.is_main):
+        by_index[item.utterance.index] = item
+    return list(by_index.values())
 
-    def _make_here(
-        self,
-        items: Sequence[Extraction],
-        make: Callable[..., Iterable[Extraction]],
-        folders: Sequence[str],
-        description: str,
-    ) -> list[Extraction]:
-        """The items after ``make``, in this process, of those that lack a file in ``folders``."""
-        missing = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
-        by_index = {item.utterance.index: item for item in items}
-        made = make(missing, self.plan, device=self.ranks.device)
-        for item in self._watch(made, len(missing), description):
-            by_index[item.utterance.index] = item
-        return list(by_index.values())
 
-    def normalize(self, names: Sequence[str], *, by: dict[str, PitchStatistics]) -> None:
-        """Write the normalized pitch of utterances."""
-        if self.plan.options.pitch:
-            self._by_workers(functools.partial(normalize_pitch, by=by), names, "normalizing pitch")
-
-    def _by_workers(self, function: Callable[..., T], items: Sequence[object], description: str) -> list[T]:
-        """``function(item, plan=plan)`` of every item."""
-        n_workers = max(1, min(self.plan.options.num_workers or own_cores(), len(items)))
-        done = map_in_processes(functools.partial(function, plan=self.plan), items, n_workers=n_workers)
-        return list(self._watch(done, len(items), description))
-
-    def _watch(self, items: Iterable[T], total: int, description: str) -> Iterable[T]:
-        return progress(items, total=total, desc=description, unit="utterances", enabled=self.ranks.is_main)
+def _by_workers(
+    function: Callable[..., T], items: Sequence[object], plan: ExtractionPlan, ranks: Ranks, description: str
+) -> list[T]:
+    """``function(item, plan=plan)`` of every item."""
+    n_workers = max(1, min(plan.options.num_workers or own_cores(), len(items)))
+    done = map_in_processes(functools.partial(function, plan=plan), items, n_workers=n_workers)
+    return list(progress(done, total=len(items), desc=description, unit="utterances", enabled=ranks.is_main))
 
 
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
@@ -216,3 +228,72 @@ def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) ->
             write_text(path, "".join(lines))
             written.append((str(path), f"{len(lines)} lines"))
     return written
+
+
+@dataclass(frozen=True)
+class _Results:
+    """``function(item)`` of each item, as a dataset whose batches are lists."""
+
+    function: Callable[[Any], Any]
+    items: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.function(self.items[index])
+
+    def collate(self, results: list) -> list:
+        """The results as they are."""
+        return results
+
+
+def map_in_processes(function: Callable[[Any], T], items: Sequence[Any], *, n_workers: int) -> Iterator[T]:
+    """``function(item)`` of every item, in their order, by so many processes with one torch thread each.
+
+    With one, the work is done in this process. An InputError of the function ends it.
+    """
+    if n_workers == 1:
+        torch.set_num_threads(1)  # the same sums in the same order, whatever the number of workers
+    size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
+    chunks = [range(start, min(start + size, len(items))) for start in range(0, len(items), size)]
+    results: Any = _Results(function, items)
+    loader = build_loader(results, chunks, n_workers=n_workers if n_workers > 1 else 0, pin_memory=False, seed=0)
+    for chunk in raise_errors(loader):
+        yield from chunk  # type: ignore[misc]  # a list, not a training batch
+
+
+def table(report: Report, plan: ExtractionPlan) -> str:
+    """Lines to print after an extraction from recordings."""
+    n_good = report.n_utterances - len(report.refused)
+    duration = timedelta(seconds=round(report.speech_seconds))
+    rows: list[Row] = [("features", "made", "already complete")]
+    rows += [(f"{name}/", _number(report.made[name]), _number(report.kept[name])) for name in plan.options.folders]
+    lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
+    lines += [*text_table(rows), *text_table(report.written)]
+    if plan.options.extract_durations and plan.teacher is not None:
+        lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
+    if plan.options.save_alignment_priors:
+        lines.append(
+            f"priors are of the symbols of {written_options(plan.options.prior_text)}; train with these options and "
+            f"--alignment-priors {plan.options.dataset_path / PRIORS}"
+        )
+    return "\n".join([*lines, *_refusals(report, "utterances")])
+
+
+def teacher_forced_table(report: Report) -> str:
+    """Lines to print after making teacher-forced mels."""
+    rows: list[Row] = [("list", "clips", "made", "already complete")]
+    rows += [(name, *map(_number, (n, report.made[name], report.kept[name]))) for name, n in report.totals.items()]
+    return "\n".join([*text_table(rows), *_refusals(report, "clips")])
+
+
+def _number(n: int) -> Number:
+    return Number(str(n), value=n)
+
+
+def _refusals(report: Report, unit: str) -> list[str]:
+    if not report.refused:
+        return []
+    title = f"refused: {len(report.refused)} of {report.n_utterances} {unit}"
+    return [title, *text_table([("line", "reason"), *report.refused])]

@@ -1,8 +1,8 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +97,8 @@ def attempt(
     item: Extraction, plan: ExtractionPlan, *, function: Callable[[Extraction, ExtractionPlan], Extraction]
 ) -> Extraction:
     """``function(item, plan)``, which is `prepare` or `extract`; a bad utterance is refused and leaves nothing new."""
+    if item.refusal is not None:
+        return item
     try:
         with torch.inference_mode():
             return function(item, plan)
@@ -184,21 +186,25 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     options = plan.options
     folders = [folder for folder in options.folders if folder not in (*options.taught, *options.pitch)]
     kept = _kept_files(folders, item, plan)
-    missing = {folder for folder in folders if folder not in kept}
-    if not plan.mels_by_workers:
-        missing.discard("mels")
-    new: dict[str, Tensor] = {}
-    if "durations" in missing:
-        new["durations"] = torch.from_numpy(item.kept_durations)
-    if PRIORS in missing:
-        n_frames = item.kept_frames[1] - item.kept_frames[0]
-        new[PRIORS] = interpolated_prior(n_frames, len(item.tokens)).float()
-    if missing - {"durations", PRIORS}:
-        wave = load_item(item, plan)
-        if "mels" in missing:
-            new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, slice(*item.kept_frames)]
-        if missing - {"durations", PRIORS, "mels"}:
-            new |= _pitch(item, plan, wave, missing)
+    wave = cache(lambda: load_item(item, plan))
+    pitch = cache(lambda: _pitch(item, plan, wave()))
+
+    def make(folder: str) -> Tensor:
+        if folder == "durations":
+            return torch.from_numpy(item.kept_durations)
+        if folder == PRIORS:
+            return interpolated_prior(item.kept_frames[1] - item.kept_frames[0], len(item.tokens)).float()
+        if folder == "mels":
+            return mel_extractor(plan.audio)(wave()[None])[0, :, slice(*item.kept_frames)]
+        if folder == FRAME_PITCH:
+            return torch.from_numpy(pitch()[slice(*item.kept_frames)]).float()
+        kind = folder.removesuffix(HERTZ)
+        first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
+        parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
+        return torch.from_numpy(pitch_of_kind(kind, pitch(), item.durations)[first * parts : last * parts])
+
+    missing = [one for one in folders if one not in kept and (one != "mels" or plan.mels_by_workers)]
+    new = {folder: make(folder) for folder in missing}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
     values = new | kept
@@ -219,21 +225,11 @@ def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     return wave
 
 
-def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor, folders: Collection[str]) -> dict[str, Tensor]:
-    """Pitch in Hz for ``folders``, averaged over all symbols of the recording, then cut to those that remain."""
+def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor) -> np.ndarray:
+    """Pitch of each mel frame of the complete recording, Hz (F,)."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     part = None if item.end is None else (0.0, item.end)
-    pitch = pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
-    made = {}
-    if FRAME_PITCH in folders:
-        made[FRAME_PITCH] = torch.from_numpy(pitch[slice(*item.kept_frames)]).float()
-    for kind in plan.options.pitch:
-        if kind + HERTZ in folders:
-            first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
-            parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
-            values = pitch_of_kind(kind, pitch, item.durations)[first * parts : last * parts]
-            made[kind + HERTZ] = torch.from_numpy(values)
-    return made
+    return pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
 
 
 def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
@@ -249,36 +245,25 @@ def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) 
 def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
     """Folder -> contents, for each folder whose file of ``item`` is complete; without ``--resume`` none."""
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
-    mel = (plan.audio.n_mels, n_frames)
-    real, hertz = torch.float32, torch.float64
-    wanted: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
-        "mels": (mel, real),
-        "mels_teacher": (mel, real),
-        "attentions": ((n_frames, len(item.tokens)), real),
-        PRIORS: ((n_frames, len(item.tokens)), real),
-        "durations": ((n_symbols,), torch.int64),
-        FRAME_PITCH: ((n_frames,), real),
-        "pitch_mel" + HERTZ: ((n_frames,), hertz),
-        "pitch_char" + HERTZ: ((n_symbols,), hertz),
-        "pitch_trichar" + HERTZ: ((TRICHAR_PARTS * n_symbols,), hertz),
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("mels", "mels_teacher"), (plan.audio.n_mels, n_frames)),
+        **dict.fromkeys(("attentions", PRIORS), (n_frames, len(item.tokens))),
+        **dict.fromkeys((FRAME_PITCH, "pitch_mel" + HERTZ), (n_frames,)),
+        **dict.fromkeys(("durations", "pitch_char" + HERTZ), (n_symbols,)),
+        "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
     }
-    found = {}
-    for folder in folders if plan.options.resume else ():
-        tensor = read_complete(plan.path(folder, item.utterance.name), *wanted[folder])
-        if tensor is not None:
-            found[folder] = tensor
-    return found
+    wanted = folders if plan.options.resume else ()
+    found = {folder: read_complete(plan.path(folder, item.utterance.name), shapes[folder]) for folder in wanted}
+    return {folder: tensor for folder, tensor in found.items() if tensor is not None}
 
 
-def read_complete(path: Path, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor | None:
-    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another kind."""
+def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
+    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another shape."""
     try:
         tensor = load_tensor(path) if path.is_file() else None
     except InputError:
         return None
-    if tensor is None or tensor.shape != shape or tensor.dtype != dtype or not torch.isfinite(tensor).all():
-        return None
-    return tensor
+    return tensor if tensor is not None and tensor.shape == shape and torch.isfinite(tensor).all() else None
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:

@@ -1,24 +1,17 @@
 """Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
 
-import io
 import math
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import parselmouth
 import tgt
 
 from common.config import AudioConfig
 from common.errors import InputError, shown
-from common.files import read_text
 from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
-# The head of a tier, in the long format and in the short one, with the number of labels that it announces.
-_TIER_HEAD = re.compile(
-    r'"(?:IntervalTier|TextTier)"\n(?:name = )?".*"\n(?:xmin = )?\S+\n(?:xmax = )?\S+\n(?:\w+: size = )?(\d{1,9})\n'
-)
-_QUOTED = re.compile(r'(?:^|= )"(?:[^"\n]|"")*"$', re.MULTILINE)
 SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silence; spn is an unknown word
 
 
@@ -36,7 +29,7 @@ class TextGridAlignment:
 
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
-    """Read the ``phones`` tier of a TextGrid: long or short format, UTF-8 or UTF-16.
+    """Read the ``phones`` tier of a TextGrid, in any format and encoding that Praat reads.
 
     A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
     ``sp``, ``spn`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
@@ -68,7 +61,9 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
         labels.append("")
         durations.append(math.ceil(tier_end * frames_per_second) - reached)
         end_time = tier_end
-    return TextGridAlignment(tuple(_name_silences(labels)), tuple(durations), end_time)
+    silences = [EDGE_SILENCE, *[PAUSE] * (len(labels) - 2), EDGE_SILENCE]
+    phones = (silence if label in SILENCE_LABELS else label for label, silence in zip(labels, silences))
+    return TextGridAlignment(tuple(phones), tuple(durations), end_time)
 
 
 def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
@@ -108,26 +103,14 @@ def trim_silence(
     return (first_phone, last_phone), (first_frame, last_frame)
 
 
-def _name_silences(labels: list[str]) -> list[str]:
-    edges = (0, len(labels) - 1)
-    return [
-        label if label not in SILENCE_LABELS else EDGE_SILENCE if index in edges else PAUSE
-        for index, label in enumerate(labels)
-    ]
-
-
 def _read_tier(path: Path) -> tgt.IntervalTier:
-    """The phones tier of a file: UTF-8, or the UTF-16 that Praat writes as soon as a label is not ASCII."""
-    lines = [line.strip() for line in read_text(path, kind="TextGrid").split("\n") if line.strip()]
-    text = "".join(f"{line}\n" for line in lines)
-    # tgt does not see that intervals are missing, or that a label has lost its quotes.
-    announced = [int(count) for count in _TIER_HEAD.findall(text)]
-    if len(_QUOTED.findall(text)) != 2 + 2 * len(announced) + sum(announced):
-        raise InputError(f"{path}: not a readable TextGrid: truncated, or a label is not in quotes on one line")
+    """The phones tier of a file, by Praat's own reader."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such TextGrid")
     try:
-        grid = tgt.io.read_textgrid(io.StringIO(text), include_empty_intervals=True)
-    except Exception as error:  # tgt raises whatever a line that is missing or damaged leads to
-        raise InputError(f"{path}: not a readable TextGrid: {' '.join(str(error).split())}") from error
+        grid = parselmouth.read(str(path)).to_tgt(include_empty_intervals=True)
+    except (parselmouth.PraatError, AttributeError, ValueError) as error:  # ValueError: intervals that overlap
+        raise InputError(f"{path}: not a readable TextGrid: {str(error).splitlines()[0]}") from error
     tier = next((tier for tier in grid.tiers if tier.name == TIER), None)
     if not isinstance(tier, tgt.IntervalTier):
         names = ", ".join(shown(tier.name) for tier in grid.tiers)

@@ -14,9 +14,8 @@ from .tables import (
     Number as Number,
     Row as Row,
     cells as cells,
-    known as known,
     read_measures as read_measures,
     read_table as read_table,
-    text_line as text_line,
+    setting_rows as setting_rows,
     text_table as text_table,
 )

@@ -17,24 +17,19 @@ from common.cli import toolkit_version
 
 ROOT = Path(__file__).parents[2]
 NAME = "speech-toolkit"
-
-
-@cache
-def _templates() -> Environment:
-    """The templates of all rooms, by their paths below ``common/``."""
-    loader = FileSystemLoader(ROOT / "common")
-    return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
-    )
-
-
-def _shown(value: Any) -> Any:
-    return "" if value is None else value
+TEMPLATES = Environment(  # of all rooms, by their paths below common/
+    loader=FileSystemLoader(ROOT / "common"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=lambda value: "" if value is None else value,
+)
 
 
 def render_template(path: str | Template, **values: Any) -> str:
     """The text of a template, whose ``path`` is from ``common/``; values are escaped unless they are ``Markup``."""
-    return _templates().get_template(path).render(values)
+    return TEMPLATES.get_template(path).render(values)
 
 
 def render_page(path: str | Template, *, linked: bool = False, **values: Any) -> str:
@@ -44,18 +39,19 @@ def render_page(path: str | Template, *, linked: bool = False, **values: Any) ->
     pictures in files beside it, others hold them.
     """
     # A page that is opened from the disk has no origin: its neighbors are of "file:", not of 'self'.
-    media = "data: 'self' file:" if linked else "data:"
+    sources = "data: 'self' file:" if linked else "data:"
     script = _read("sort.js")
-    policy = f"default-src 'none'; img-src {media}; media-src {media}; style-src 'unsafe-inline'"
-    version = commit()
-    made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}"
+    module = getattr(sys.modules["__main__"], "__spec__", None)
+    start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
     return render_template(
         path,
-        policy=f"{policy}; script-src {digest(script)}",
+        sources=sources,
+        script_digest=digest(script),
         style=Markup(stylesheet()),
         script=Markup(script),
-        made=made + (f", commit {version}" if version else ""),
-        command=_command_line(),
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}",
+        commit=commit(),
+        command=shlex.join(["python", *start, *sys.argv[1:]]),  # as it is pasted from the toolkit's folder
         **values,
     )
 
@@ -73,13 +69,6 @@ def stylesheet() -> str:
 def palette() -> str:
     """The colors as CSS variables, light and dark."""
     return _read("palette.css")
-
-
-def _command_line() -> str:
-    """The command of this process, as it is pasted from the toolkit's folder."""
-    module = getattr(sys.modules["__main__"], "__spec__", None)
-    start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
-    return shlex.join(["python", *start, *sys.argv[1:]])
 
 
 @cache

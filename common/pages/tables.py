@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,6 @@ class Measure:
     meaning: str = ""  # shown on hover and in the glossary
     better: str = ""  # "low" or "high"; empty: no value is worse than another
     scale: float = 1.0  # from the JSON's unit to the one shown: 100 for %
-    needs: str = ""  # without which it cannot be measured
     weight: str = ""  # key of the figure by which a mean over rows weights each of them
 
     def __str__(self) -> str:
@@ -53,6 +53,10 @@ class Measure:
         return Number(self.show(value), anchor, hint, value=value)
 
 
+Cell = str | Measure | Link | tuple[Link, ...]
+Row = tuple[Cell, ...]  # the first cell names the row
+
+
 def read_table(path: str) -> list[dict[str, str]]:
     """The rows of a tab-separated table, whose ``path`` is from ``common/``, by the headings in its first line."""
     with (Path(__file__).parents[1] / path).open(encoding="utf-8", newline="") as file:
@@ -65,27 +69,25 @@ def read_measures(path: str) -> dict[str, Measure]:
     return {row["key"]: Measure(**row, scale=scale) for scale, row in rows}
 
 
-Cell = str | Measure | Link | tuple[Link, ...]
-Row = tuple[Cell, ...]  # the first cell names the row
-
-
 def cells(measures: Iterable[Measure], figures: Mapping[str, float | None]) -> tuple[Number, ...]:
     """The figures of one row, by the measures' keys."""
     return tuple(measure.cell(figures.get(measure.key)) for measure in measures)
 
 
-def known(figures: Mapping[str, float | None]) -> dict[str, float]:
-    """The figures that have a value; NaN is none."""
-    return {key: value for key, value in figures.items() if value is not None and value == value}
+def setting_rows(settings: Mapping[str, Any]) -> list[Row]:
+    """Settings by name, their values in words."""
+    words = {"None": "default", "True": "yes", "False": "no"}
+    texts = {
+        name: " ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for name, one in settings.items()
+    }
+    return [(name.replace("_", " "), words.get(text, text)) for name, text in texts.items()]
 
 
-def text_line(row: Iterable[Cell], widths: Sequence[int], *, left: int = 1) -> str:
-    """A row in columns of these widths for the terminal; the first ``left`` are aligned to the left."""
-    aligned = (f"{cell!s:{'<' if i < left else '>'}{width}}" for i, (cell, width) in enumerate(zip(row, widths)))
-    return "  ".join(aligned)
-
-
-def text_table(rows: Sequence[Row], *, left: int = 1) -> list[str]:
-    """Rows as indented lines with aligned columns; the first ``left`` and the last are aligned to the left."""
-    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows)][:-1]
-    return [f"  {text_line(row, widths, left=left)}  {row[-1]!s}".rstrip() for row in rows]
+def text_table(rows: Sequence[Row]) -> list[str]:
+    """Rows as indented lines with aligned columns, those of numbers to the right; the first row may be a heading."""
+    columns = []
+    for column in zip(*rows):
+        texts = [str(cell) for cell in column]
+        width, align = max(map(len, texts)), str.rjust if isinstance(column[-1], Number) else str.ljust
+        columns.append([align(text, width) for text in texts])
+    return [f"  {'  '.join(line)}".rstrip() for line in zip(*columns)]

@@ -1,9 +1,10 @@
 """Speech to text: transcribing recordings, and error rates."""
 
-from .error_rates import ErrorCounts as ErrorCounts, error_counts as error_counts
 from .recognizer import (
+    ErrorCounts as ErrorCounts,
     Recognizer as Recognizer,
     SpeechItem as SpeechItem,
     Transcription as Transcription,
+    error_counts as error_counts,
     load_recognizer as load_recognizer,
 )

@@ -13,9 +13,8 @@ from common.files import check_apart, check_output_file, write_atomically, write
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import print_line
-from common.recognition.error_rates import error_counts
 from common.recognition.options import TranscribingOptions
-from common.recognition.recognizer import Transcription, load_recognizer
+from common.recognition.recognizer import Transcription, error_counts, load_recognizer
 from common.synthesis import MANY_BATCHES
 
 NamedFiles = list[tuple[str, Path]]  # and what names them

@@ -1,4 +1,4 @@
-"""A speech-to-text model that is ready to transcribe: recordings, lists of them, and waves of any sampling rate."""
+"""A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +13,56 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import resample
-from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
-from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec
 from common.timing import Stopwatch
 
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
+
+
+@dataclass(frozen=True)
+class ErrorCounts:
+    """Substitutions, deletions and insertions, and what they are counted in."""
+
+    word_errors: int = 0
+    n_words: int = 0  # of the references
+    char_errors: int = 0
+    n_chars: int = 0  # of the references, spaces included
+
+    @property
+    def wer(self) -> float:
+        """Word errors a word of the references; above 1 if there are more errors than words."""
+        return self.word_errors / max(self.n_words, 1)  # of no words it is their number, as jiwer has it
+
+    @property
+    def cer(self) -> float:
+        """Character errors a character of the references."""
+        return self.char_errors / max(self.n_chars, 1)
+
+
+def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
+    """Errors of each hypothesis against the reference in its place, added up.
+
+    Words are separated by whitespace; case and punctuation count. Characters are those of the texts as given.
+    """
+    if not references:
+        return ErrorCounts()
+    import jiwer  # here, as only measuring needs it
+
+    whole = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
+    words = jiwer.process_words(_single_spaces(references), _single_spaces(hypotheses))
+    characters = jiwer.process_characters(list(references), list(hypotheses), whole, whole)
+    return ErrorCounts(*_errors_and_length(words), *_errors_and_length(characters))
+
+
+def _single_spaces(texts: Sequence[str]) -> list[str]:
+    return [" ".join(text.split()) for text in texts]
+
+
+def _errors_and_length(output: Any) -> tuple[int, int]:
+    changed = output.substitutions + output.deletions
+    return changed + output.insertions, changed + output.hits
 
 
 @dataclass(frozen=True)
@@ -188,7 +231,7 @@ def load_recognizer(
     precision = precision or precision_for([checkpoint], device)
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, config = load_with_precision(checkpoint, precision)
+    network, config = load_for_inference(checkpoint, device=precision.device)
     return Recognizer(
         inference,
         network,

@@ -17,8 +17,7 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
-from common.synthesis.arguments import add_voice_options, read_voice_options, unsupported_options
-from common.synthesis.options import VoiceOptions
+from common.synthesis.options import VoiceOptions, add_voice_options, read_voice_options, unsupported_options
 
 if TYPE_CHECKING:
     from common.serving.models import ServedModels
@@ -73,9 +72,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
         print(GRIFFIN_LIM)
     specs = {role: one.spec for role, one in opened.items()}
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
-    options = read_voice_options(args, specs, batch_size=args.batch_size)
-    precision = read_options(args, ComputingOptions).precision()
-    precision.prepare_process()
+    options, precision = read_voice_options(args, specs)
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
     return ServedModels(
         voice=voice,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.config import to_plain
 from common.errors import InputError, shown
 from common.serving.errors import ApiError, error_body
 from common.serving.models import VOICES, ServedModels
@@ -169,7 +170,7 @@ def described(speech: Speech, *, warning: str) -> dict[str, Any]:
         "warning": warning or None,
         "words": [{"text": word.text, "start": word.start, "end": word.end} for word in speech.words],
         "marks": [{"name": name, "time": seconds} for name, seconds in speech.marks],
-        "prosody": None if prosody is None else prosody.model_dump(),
+        "prosody": None if prosody is None else to_plain(prosody),
         "mel": {
             "n_mels": mel.size(0),
             "frames": mel.size(1),

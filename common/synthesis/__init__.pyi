@@ -1,7 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
 from .acceleration import CudaGraphRecorder as CudaGraphRecorder
-from .captions import subtitles as subtitles
 from .controls import Controls as Controls, MelOutput as MelOutput
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .loading import (
@@ -13,23 +12,12 @@ from .loading import (
     shipped_vocoder as shipped_vocoder,
     with_shipped as with_shipped,
 )
-from .measurements import BatchTimes as BatchTimes, Measurements as Measurements
-from .options import (
-    ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES,
-    MANY_BATCHES as MANY_BATCHES,
-    MAX_FRAMES as MAX_FRAMES,
-    SUBTITLES as SUBTITLES,
-)
+from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES, MANY_BATCHES as MANY_BATCHES
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
-from .pictures import draw_speech as draw_speech
-from .speech import Speech as Speech, SpokenUtterance as SpokenUtterance, SpokenWord as SpokenWord
+from .speech import Speech as Speech, subtitles as subtitles
 from .synthesizer import Synthesizer as Synthesizer
-from .utterances import (
-    SynthesisInput as SynthesisInput,
-    SynthesisResult as SynthesisResult,
-    plan_batches as plan_batches,
-)
+from .utterances import SynthesisInput as SynthesisInput, SynthesisResult as SynthesisResult
 from .vocoder import (
     AudioContract as AudioContract,
     GriffinLimVocoder as GriffinLimVocoder,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError
 from common.precision import Precision
@@ -87,7 +87,7 @@ def _load(
     """The voice of checkpoints, whose text front end is known, as they are."""
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
     assert isinstance(inference, GeneratorSpec) and stored.text is not None
-    network, config = load_with_precision(generator, precision)
+    network, config = load_for_inference(generator, device=precision.device)
     own, front_end = options.models.get("generator") or inference.options(), options.front_end
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     return Voice(
@@ -127,7 +127,7 @@ def load_vocoder(
         return GriffinLimVocoder(audio, seed=speaking.seed, n_iter=speaking.griffin_lim_iters)
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
-    network, config = load_with_precision(loaded, precision)
+    network, config = load_for_inference(loaded, device=precision.device)
     settings = NO_SETTINGS
     if inference.settings is not None:
         own = options.models.get("vocoder") or inference.options()

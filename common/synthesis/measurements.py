@@ -121,27 +121,15 @@ class Measurements:
             f"{speech / work:.2f} x real time"
         )
 
-    def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
-        """Log one batch's figures, in one line."""
-        figures = self.figures_of([batch])
-        for name in figures:
-            if name not in logger.metrics:
-                _describe(name, logger, title=name.replace("_", " "), width="")
-        logger.log((), figures)
-
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
             # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
             title = name.replace("_", " ").replace("RTF", "speed in real time")
-            _describe(name, logger, title=f"{title: <26}", width=">10")
-            logger.log((), {name: value}, stdout=not name.endswith(_OTHER_NAME))
-
-
-def _describe(figure: str, logger: Logger, *, title: str, width: str) -> None:
-    form, unit = unit_of(figure)
-    form = form.replace(">10", width)
-    logger.metadata(figure, name=title, format=form, unit=unit, shown=not figure.endswith(_OTHER_NAME))
+            form, unit = unit_of(name)
+            is_shown = not name.endswith(_OTHER_NAME)
+            logger.metadata(name, name=f"{title: <26}", format=form, unit=unit, shown=is_shown)
+            logger.log((), {name: value}, stdout=is_shown)
 
 
 def unit_of(figure: str) -> tuple[str, str]:

@@ -1,13 +1,18 @@
 """Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.checkpoints.options import EmaOptions
+from common.cli import ArgumentParser
 from common.errors import OptionError
-from common.options import group, option, option_of
+from common.options import add_options, group, option, option_of, read_options
+from common.precision import ComputingOptions, Precision
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.text.options import TextOverrides
 
 STANDARD = Path("-")  # standard input and output
@@ -22,16 +27,18 @@ STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without 
 LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
 MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
 WARMUP_STEPS = 3  # batches of --include-warmup
+MEASURING = "computing and measuring"  # title in --help
+_measuring = partial(option, section=MEASURING)
 _BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
 
 
 @dataclass(frozen=True)
-class InputOptions:
-    """What is spoken: a list, one text, or one text's prosody.
+class CommandOptions:
+    """What a command speaks, a list, one text or one text's prosody, what it keeps of that, and how it is measured.
 
     Raises:
-        OptionError: not one of them is given.
+        OptionError: not one of the three is given, or nothing would be kept of the work.
     """
 
     input: Path | None = option(
@@ -46,23 +53,6 @@ class InputOptions:
         None, "one text's prosody to speak, as --save-prosody writes it, instead of --input", metavar="FILE"
     )
     dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
-
-    def __post_init__(self) -> None:
-        given = [name for name in ("input", "text", "prosody") if getattr(self, name) is not None]
-        if len(given) != 1:
-            got = " and ".join(map(option_of, given)) or "none of them"
-            raise OptionError(f"give one of --input, --text and --prosody, not {got}")
-
-    @property
-    def list(self) -> Path | None:
-        """The list of phrases; None for one text."""
-        return None if self.input == STANDARD else self.input
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """What is kept of what is spoken, and where."""
-
     output: Path | None = option(
         None,
         "folder for the sound, one file a phrase; of one text also its file, or - for standard output",
@@ -86,6 +76,38 @@ class OutputOptions:
         False, "write each symbol's frames, pitch and energy beside the sound, a.prosody.json of a.wav, for --prosody"
     )
     no_audio: bool = option(False, "stop at the mel-spectrograms")
+    batch_size: int = _measuring(
+        64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
+    )
+    repeats: int = _measuring(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
+    warmup_steps: int = _measuring(
+        0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+    )
+    include_warmup: bool = _measuring(False, f"the same as --warmup-steps {WARMUP_STEPS}")
+    benchmark: bool = _measuring(
+        False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
+    )
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("input", "text", "prosody") if getattr(self, name) is not None]
+        if len(given) != 1:
+            got = " and ".join(map(option_of, given)) or "none of them"
+            raise OptionError(f"give one of --input, --text and --prosody, not {got}")
+        measures = not self.quiet and (self.repeats > 1 or self.benchmark)
+        writes = self.output is not None and (not self.no_audio or any(getattr(self, name) for name in _BESIDE))
+        if not writes and self.log_file is None and not measures:
+            raise OptionError(
+                "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark, --repeats or "
+                "--log-file to measure"
+            )
+        if self.list is not None and self.output is not None and self.names_sound:
+            name = self.output.name
+            raise OptionError(f"--output {self.output}: expected a folder; files are named in the list: {name}|text")
+
+    @property
+    def list(self) -> Path | None:
+        """The list of phrases; None for one text."""
+        return None if self.input == STANDARD else self.input
 
     @property
     def names_sound(self) -> bool:
@@ -102,6 +124,11 @@ class OutputOptions:
     def file_name(self) -> PurePosixPath:
         """The name of the sound of one text."""
         return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
+
+    @property
+    def n_warmup(self) -> int:
+        """Batches before measuring begins."""
+        return WARMUP_STEPS if self.include_warmup else self.warmup_steps
 
 
 @dataclass(frozen=True)
@@ -165,21 +192,6 @@ class AccelerationOptions:
 
 
 @dataclass(frozen=True)
-class MeasuringOptions:
-    """How a list is batched and measured."""
-
-    batch_size: int = option(64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",))
-    repeats: int = option(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
-    warmup_steps: int = option(
-        0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
-    )
-    include_warmup: bool = option(False, f"the same as --warmup-steps {WARMUP_STEPS}")
-    benchmark: bool = option(
-        False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
-    )
-
-
-@dataclass(frozen=True)
 class VoiceOptions:
     """How checkpoints become a voice that speaks."""
 
@@ -193,37 +205,6 @@ class VoiceOptions:
     def takes_shipped_vocoder(self) -> bool:
         """Whether the shipped vocoder may make the sound where none is given; it has no TorchScript."""
         return self.speaking.griffin_lim_iters is None and not self.acceleration.torchscript
-
-
-@dataclass(frozen=True)
-class CommandOptions:
-    """How a list, a text or a prosody table is spoken by a command.
-
-    Raises:
-        OptionError: options do not fit together, or nothing would be kept of the work.
-    """
-
-    source: InputOptions
-    kept: OutputOptions
-    voice: VoiceOptions
-    measuring: MeasuringOptions
-
-    def __post_init__(self) -> None:
-        kept, output = self.kept, self.kept.output
-        measures = not kept.quiet and (self.measuring.repeats > 1 or self.measuring.benchmark)
-        writes = output is not None and (not kept.no_audio or any(getattr(kept, name) for name in _BESIDE))
-        if not writes and kept.log_file is None and not measures:
-            raise OptionError(
-                "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark, --repeats or "
-                "--log-file to measure"
-            )
-        if self.source.list is not None and output is not None and kept.names_sound:
-            raise OptionError(f"--output {output}: expected a folder; files are named in the list: {output.name}|text")
-
-    @property
-    def n_warmup(self) -> int:
-        """Batches before measuring begins."""
-        return WARMUP_STEPS if self.measuring.include_warmup else self.measuring.warmup_steps
 
 
 def _each(names: str, answer: str) -> dict[str, str]:
@@ -258,3 +239,37 @@ REMOVED = {
         "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
     ),
 }
+
+
+def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, without: Collection[str] = ()) -> None:
+    """Add `VoiceOptions` and the options of the ``models`` themselves; fields ``without`` are left out."""
+    add_options(parser, VoiceOptions, without=without)
+    for spec in models:
+        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
+
+
+def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, Precision]:
+    """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
+    own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
+    options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
+    precision = read_options(args, ComputingOptions).precision()
+    precision.prepare_process()
+    return options, precision
+
+
+def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
+    """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
+    generators = [one.inference for one in models.values() if isinstance(one.inference, GeneratorSpec)]
+    vocoders = [one.inference for one in models.values() if isinstance(one.inference, VocoderSpec)]
+    every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
+    found: dict[str, object] = {"ema": models}
+    found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
+    found |= dict.fromkeys(("accept_audio_differences", "cuda_graphs"), vocoders)
+    found["griffin_lim_iters"] = not vocoders
+    found["speaker"] = any(one.n_speakers for one in generators)
+    found["denoising_strength"] = any(one.has_noise for one in vocoders)
+    tells_pitch = any("pitch" in one.phrase_columns for one in generators)
+    found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
+    found["torchscript"] = any(one.to_torchscript for one in every)
+    found["compile"] = any(one.not_compilable is None for one in every)
+    return {name for name, is_supported in found.items() if not is_supported}

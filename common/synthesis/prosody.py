@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import Field
 from torch import Tensor
 
-from common.errors import InputError, shown
+from common.config import from_plain
+from common.errors import InputError
 from common.files import read_json, write_text
 from common.synthesis.options import MAX_FRAMES
 from common.synthesis.phrases import Phrase
@@ -21,16 +23,11 @@ if TYPE_CHECKING:
 
 _MAX_SYMBOLS = 2000  # of an utterance
 
-_Item = TypeVar("_Item")
 _Seconds = Annotated[float, Field(ge=0, le=600)]
-_Rows = Annotated[tuple[_Item, ...], Strict(False)]  # a list of JSON
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class SymbolProsody(_Row):
+@dataclass(frozen=True)
+class SymbolProsody:
     """How one symbol is said."""
 
     symbol: str
@@ -40,21 +37,23 @@ class SymbolProsody(_Row):
     volume: Annotated[float, Field(ge=0, le=1000)] = 1.0  # factor of the amplitude
 
 
-class WordProsody(_Row):
+@dataclass(frozen=True)
+class WordProsody:
     """A word with its symbols; the spaces, punctuation and pauses between words have the text ""."""
 
     text: str
-    symbols: _Rows[SymbolProsody]
+    symbols: tuple[SymbolProsody, ...]
 
 
-class UtteranceProsody(_Row):
+@dataclass(frozen=True, kw_only=True)
+class UtteranceProsody:
     """A part of a text that is spoken at once."""
 
     text: str
     speaker: str = "0"  # number or name
     lead: _Seconds = 0.0  # s of silence before it
     pause: _Seconds = 0.0  # s of silence after it
-    words: _Rows[WordProsody]
+    words: tuple[WordProsody, ...]
 
     @property
     def symbols(self) -> Iterator[SymbolProsody]:
@@ -62,14 +61,15 @@ class UtteranceProsody(_Row):
         return (symbol for word in self.words for symbol in word.symbols)
 
 
-class Prosody(_Row):
+@dataclass(frozen=True, kw_only=True)
+class Prosody:
     """The prosody of a text; frames are of ``hop_length`` samples."""
 
     format: Literal["speech-toolkit prosody 1"] = "speech-toolkit prosody 1"
     sampling_rate: int  # Hz
     hop_length: int  # samples
     symbol_set: str
-    utterances: Annotated[_Rows[UtteranceProsody], Field(min_length=1)]
+    utterances: Annotated[tuple[UtteranceProsody, ...], Field(min_length=1)]
 
     def save(self, path: Path) -> None:
         """Write it as JSON, a line for each symbol."""
@@ -77,16 +77,16 @@ class Prosody(_Row):
         for utterance in self.utterances:
             words = []
             for word in utterance.words:
-                rows = ",\n".join("     " + _json(row.model_dump()) for row in word.symbols)
-                words.append(f'   {{"text": {_json(word.text)}, "symbols": [\n{rows}]}}')
-            head = _json(utterance.model_dump(exclude={"words"}))
-            lines.append(f'  {head[:-1]}, "words": [\n' + ",\n".join(words) + "]}")
-        head = _json(self.model_dump(exclude={"utterances"}))
-        write_text(path, f'{head[:-1]}, "utterances": [\n' + ",\n".join(lines) + "]}\n")
+                rows = ",\n".join(f"     {_json(row)}}}" for row in word.symbols)
+                words.append(f'   {_json(word)}, "symbols": [\n{rows}]}}')
+            lines.append(f'  {_json(utterance)}, "words": [\n' + ",\n".join(words) + "]}")
+        write_text(path, f'{_json(self)}, "utterances": [\n' + ",\n".join(lines) + "]}\n")
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _json(row: Any) -> str:
+    """A JSON object of the fields of ``row`` that hold no further rows, without its closing brace."""
+    values = {name: value for name, value in vars(row).items() if not isinstance(value, tuple)}
+    return json.dumps(values, ensure_ascii=False)[:-1]
 
 
 def load_prosody(path: Path) -> Prosody:
@@ -100,13 +100,7 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
     Raises:
         InputError: it is not of this form; names the value.
     """
-    try:
-        found = Prosody.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-        got = "" if first["type"] == "missing" else f", got {shown(first['input'], longest=60)}"
-        raise InputError(f"{where}: no prosody table: {place + ': ' if place else ''}{first['msg']}{got}") from error
+    found: Prosody = from_plain(Prosody, content, where=f"{where}: no prosody table")
     for number, utterance in enumerate(found.utterances, 1):
         symbols = list(utterance.symbols)
         if not 0 < len(symbols) <= _MAX_SYMBOLS:
@@ -132,7 +126,7 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
     if pitch is not None and not pitch.any():
         pitch = None
     rows = [
-        SymbolProsody.model_construct(  # whatever the values are; they are checked where a table is read
+        SymbolProsody(
             symbol=name,
             frames=int(frames[place]),
             pitch=None if pitch is None else float(pitch[place]),
@@ -144,11 +138,11 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
     words, end = [], 0
     for word in item.words:
         if word.start > end:
-            words.append(WordProsody(text="", symbols=tuple(rows[end : word.start])))
-        words.append(WordProsody(text=word.text, symbols=tuple(rows[word.start : word.end])))
+            words.append(WordProsody("", tuple(rows[end : word.start])))
+        words.append(WordProsody(word.text, tuple(rows[word.start : word.end])))
         end = word.end
     if end < len(rows):
-        words.append(WordProsody(text="", symbols=tuple(rows[end:])))
+        words.append(WordProsody("", tuple(rows[end:])))
     speaker = speakers[item.speaker] if item.speaker < len(speakers) else str(item.speaker)
     return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 

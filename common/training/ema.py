@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Weights, check_weights
+from common.checkpoints import Weights, load_weights
 from common.training.conditional import choose
 
 
@@ -52,7 +52,5 @@ def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | Non
         return [f"the EMA weights of {where} are left out, as --ema-decay is 0"] if averages is not None else []
     if averages is None:
         return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
-    check_weights(ema.averages, averages, where=where, kind="EMA weights")
-    for name, network in ema.networks.items():
-        network.load_state_dict(averages[name])
+    load_weights(ema.networks, averages, where=where, kind="EMA weights")
     return []

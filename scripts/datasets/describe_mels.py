@@ -58,7 +58,7 @@ def main() -> int:
     if args.like is not None:
         base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
     elif options.audio_config is None:
-        base = audio_preset(options.sampling_rate or usual_rate(args.dataset_path))
+        base = audio_preset(options.values.get("sampling_rate") or usual_rate(args.dataset_path))
     audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():  # another file is not lost by a slip

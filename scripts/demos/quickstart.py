@@ -23,7 +23,7 @@ from common.checkpoints import checkpoint_path, open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.errors import InputError
-from common.evaluation.metrics import SpeechDistance, compare_speech
+from common.evaluation.metrics import Figures, compare_speech
 from common.options import add_options, option, read_options
 from common.synthesis import AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
@@ -97,20 +97,20 @@ def call(script: str, *words: object, **options: object) -> None:
     run_or_print([sys.executable, ROOT / script, *following])
 
 
-def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
+def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
     """Measure how far each phrase is from the embedded speaker's own rendering."""
     rate, distances = AUDIO.sampling_rate, []
     for phrase in phrases:
         wave = load_wav(output / phrase.output, sampling_rate=rate).numpy()
-        reference = READER.speak(normalize(phrase.text)).wave
+        reference = READER.speak(normalize(phrase.text)).samples / np.float32(32768)
         save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
 
 
-def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
+def report(phrases: list[Phrase], distances: list[Figures]) -> float:
     """Print the distance of each phrase and their means; returns the mean mel-cepstral distortion in dB."""
-    rows = [[d.mcd_db, d.f0_rmse_hz, d.f0_rmse_cents, 100 * d.voicing_error] for d in distances]
+    rows = [[d["mcd_db"], d["f0_rmse_hz"], d["f0_rmse_cents"], 100 * d["voicing_error"]] for d in distances]
     means = np.nanmean(rows, axis=0)  # a phrase may have no pitch to compare
     print("phrase              distortion      F0 error            voicing error")
     for name, (mcd, hz, cents, voicing) in zip([*(phrase.output.name for phrase in phrases), "mean"], [*rows, means]):
