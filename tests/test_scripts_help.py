@@ -9,7 +9,7 @@ import pytest
 from shell import ROOT, run_bash
 from test_documents import commands, words_of
 
-from scripts.start import help_of, read_shell_file, script_of, variables_of
+from scripts.start import SCRIPTS as STARTED, help_of, read_shell_file, variables_of
 
 SCRIPTS = sorted(path for path in ROOT.glob("scripts/*.sh") if path.name != "lib.sh")
 PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
@@ -29,7 +29,7 @@ def test_each_script_says_what_it_does_with_examples_and_all_its_variables(path:
     assert len(re.findall(rf"^  .*{path.name}", answer, re.MULTILINE)) >= 2
     shown = re.findall(r"^  ([A-Z][A-Z_0-9]*)=", answer.partition("\nVariables, set")[2], re.MULTILINE)
     if file.runs and "MODEL" not in file.fixed:
-        wanted = [one.name for one in variables_of(script_of(file.runs))]
+        wanted = [one.name for one in variables_of(STARTED[file.runs])]
         assert [name for name in wanted if name not in file.fixed] == shown
     assert "DRY_RUN=1" in answer and "PYTHON=" in answer
 
