@@ -30,9 +30,8 @@ from scripts.launch import (
     require,
     run_or_print,
 )
-from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS
+from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
 from scripts.variables import Variables
-from scripts.voices import VOCODERS, VOICE, find_voice, vocoder_of, voice_of, voice_words
 
 _TRAINED = ("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2")
 
@@ -101,7 +100,7 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
         if kind:
             _make_random(folder, model, *given(kind=kind, count=max(own.batch_sizes)))
             own = replace(own, **{name: str(folder / f"{model}_{kind}.pt")})
-            if voice_of(own) is None and phrases is None:
+            if own.voice is None and phrases is None:
                 phrases, needs_voice = folder / "random_mels.tsv", False
     own = replace(own, phrases=phrases or Path("phrases/benchmark_8_128.tsv"))
     if needs_voice:
@@ -109,8 +108,8 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
     if not own.audio:
         own = replace(own, hifigan=None, waveglow=None, harmonic=None)
     options = [*given(input=own.phrases), *voice_words(own), *["--no-audio"] * (not own.audio)]
-    options += ["--benchmark"] if vocoder_of(own) else []  # times the first sound
-    without_vocoder = {} if vocoder_of(own) else {"DENOISING": "", "SIGMA": ""}
+    options += ["--benchmark"] if own.vocoder else []  # times the first sound
+    without_vocoder = {} if own.vocoder else {"DENOISING": "", "SIGMA": ""}
     for amp in _precisions(own):
         for size in own.batch_sizes:
             name = f"nvlog_infer_{'amp' if amp == 'true' else 'fp32'}_bs{size}.json"

@@ -24,9 +24,9 @@ from scripts.launch import (
     require,
     run_or_print,
 )
+from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
-from scripts.voices import downloaded
 
 _SPLITS = ("train", "val", "test")
 _LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"

@@ -28,8 +28,8 @@ from scripts.launch import (
     require,
     run_or_print,
 )
+from scripts.speaking import find_newest
 from scripts.variables import Variables
-from scripts.voices import find_newest
 
 
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:

@@ -178,3 +178,13 @@ class Variables:
         "PRECISIONS", (), "of fp32, tf32, float16, bfloat16 in the search; empty: those that the machine has"
     )
     steps: int = _count("STEPS", 5, "updates that are timed in the search")
+
+    @property
+    def voice(self) -> Path | None:
+        """The checkpoint of the voice."""
+        return self.tacotron2 or self.fastpitch
+
+    @property
+    def vocoder(self) -> str | None:
+        """The checkpoint of the vocoder."""
+        return self.hifigan or self.waveglow or self.harmonic
