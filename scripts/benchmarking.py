@@ -8,7 +8,6 @@ from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
-from common.files import write_text
 from common.options import read_switch
 from common.precision import ComputingOptions
 from scripts import train
@@ -173,14 +172,9 @@ def _speech_corpus(own: Variables, folder: Path) -> dict[str, str]:
     corpus = own.dataset_path or train.find_ljspeech()
     if own.dataset_path or own.train_filelist or own.val_filelist or corpus.is_dir():
         return {"DATASET_PATH": str(require(corpus, "no such folder; set DATASET_PATH to a corpus"))}
-    corpus, sentences = folder / "corpus", folder / "sentences.txt"
-    if not dry_run():
-        note(f"LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to {own.clips} clips")
-        lines = Path("scripts/datasets/corpus_sentences.txt").read_text(encoding="utf-8").splitlines()
-        chosen = [line for line in lines if line.strip() and not line.startswith("#")][: own.clips]
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(sentences, "\n".join(chosen) + "\n")
-    made = ["-o", corpus, "--n-validation", "2", "--sentences", sentences]
+    corpus = folder / "corpus"
+    note(f"LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to {own.clips} clips")
+    made = given(output=corpus, n_validation=2, count=own.clips)
     run_or_print([python(), "-m", "scripts.datasets.make_corpus", *made])
     settings = {"DATASET_PATH": str(corpus), "TRAIN_FILELIST": f"{corpus}/train.txt"}
     # It has recordings and transcripts alone.
