@@ -22,7 +22,7 @@ from common.files import read_text, write_text
 from common.options import option_of, words_of_value
 from common.registry import available_models, get_model
 from scripts.launch import REMOVED
-from scripts.start import all_scripts, variables_of
+from scripts.start import SCRIPTS, variables_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
@@ -124,7 +124,7 @@ def training_part(_: str) -> str:
 def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
     text = ""
-    for name, script in sorted(all_scripts().items()):
+    for name, script in sorted(SCRIPTS.items()):
         rows = [
             (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
             for variable, default, meaning, models in variables_of(script)
@@ -154,7 +154,7 @@ def published_part(command: str) -> str:
 def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
-    for script, one in sorted(all_scripts().items()):
+    for script, one in sorted(SCRIPTS.items()):
         for _, field, known, _, models in one.declarations():
             for name in (name for name in known.published if name[0] != "-"):
                 found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
