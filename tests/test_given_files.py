@@ -14,13 +14,13 @@ from common.data import read_filelist
 from common.errors import InputError
 from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
-from common.synthesis.prosody import load_prosody
+from common.synthesis.speech import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
-from scripts.datasets.download import fetch
+from scripts.datasets.download import bring
 
 READERS: dict[str, Callable[[Path], object]] = {
     "text": read_text,
@@ -79,4 +79,4 @@ def test_an_output_that_cannot_be_is_refused_and_not_echoed(tmp_path: Path, name
 def test_a_pipe_as_a_source_of_a_download_is_named(tmp_path: Path, never_blocks: None):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="a pipe or device"):
-        fetch(str(tmp_path / "pipe"), tmp_path / "target", sha256=None)
+        bring(str(tmp_path / "pipe"), tmp_path / "target", parts=tmp_path / "parts")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from shell import ROOT, dry_run, run_bash
 
-from scripts.start import all_scripts, variables_of
+from scripts.start import SCRIPTS, variables_of
 
 SWITCHES = [  # script, variable, what it needs besides, and the word that it adds to a command where it is on
     ("train", "AMP", {}, "--amp"),
@@ -60,7 +60,7 @@ def test_a_dry_run_may_be_asked_for_in_any_of_these_words():
 
 
 def test_every_variable_has_a_meaning_and_stands_once():
-    for script in all_scripts().values():
+    for script in SCRIPTS.values():
         names = [variable.name for variable in variables_of(script)]
         assert len(names) == len(set(names))
         assert all(variable.meaning for variable in variables_of(script))
