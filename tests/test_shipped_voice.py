@@ -16,8 +16,8 @@ from common.files import write_json
 from common.serving.arguments import load_models
 from common.synthesis import load_voice, loading, shipped_vocoder
 from common.torch_file import save_tensor
+from scripts.speaking import find_voice, voice_words
 from scripts.variables import Variables
-from scripts.voices import find_voice, voice_words
 
 
 @pytest.fixture
