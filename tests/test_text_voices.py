@@ -130,7 +130,7 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         (tmp_path / "list.txt").write_text(f"{text}\n")
         voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
-        return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader), needs_words=True)
+        return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader))
 
     (item,), (old,) = items(voice, SENTENCES[2]), items(old_voice, SENTENCES[2])
     assert item.words == old.words == SENTENCES[2]
