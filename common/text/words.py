@@ -73,7 +73,8 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
 
     A span with a source is one word, together with what is written to it: ``WWW's``.
     """
-    joined, owners = "".join(span.text for span in spans), [i for i, span in enumerate(spans) for _ in span.text]
+    joined = "".join(span.text for span in spans)
+    owners = [index for index, span in enumerate(spans) for _ in span.text]
     words: list[Written] = []
     done = 0
     for match in TOKEN.finditer("".join(span.masked for span in spans)):
