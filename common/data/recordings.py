@@ -18,10 +18,8 @@ from common.errors import InputError
 class RecordingDataset(ListedDataset):
     """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
-    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name.
-
-    Raises:
-        InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
+    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name. Raises
+    InputError where the list or a recording is missing, or a recording is not as ``audio`` says.
     """
 
     def __init__(
@@ -59,10 +57,8 @@ class RecordingDataset(ListedDataset):
         """Raise InputError for a recording of fewer than ``least`` samples, of which no mel to validate on is made."""
         if self.lengths[index] < least:
             entry = self.entries[index]
-            raise InputError(
-                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; a mel needs at least "
-                f"{least} ({entry.where})"
-            )
+            problem = f"{self.lengths[index]} samples, too short to validate on; a mel needs at least {least}"
+            raise InputError(f"{entry.fields['wav']}: {problem} ({entry.where})")
 
     def random_start(self, index: int, *, last: int, epoch: int) -> int:
         """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
