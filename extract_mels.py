@@ -1,19 +1,16 @@
 """Extract what models train on from recordings: mel-spectrograms, durations and pitch, and lists of them."""
 
 import argparse
-import functools
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from common import extraction
 from common.audio.options import AudioOptions, corpus_note
 from common.cli import ArgumentParser, run
-from common.config import AudioConfig
 from common.data_report.options import Limits, ReportOptions
 from common.errors import InputError, say_last
 from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser, wants_teacher_forcing
-from common.extraction.options import ExtractionOptions, TeacherForcingOptions, transcript_config
+from common.extraction.options import ExtractionOptions, TeacherForcingOptions
 from common.options import add_options, read_options
 from common.signals import ended_by
 
@@ -33,30 +30,10 @@ def build_parser() -> ArgumentParser:
 
 def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
     """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
-    from common.data_report import run as data_report
-    from common.distributed import own_cores
+    from common.data_report.run import report_on_corpus
 
-    audio, corpus = read_options(args, AudioOptions), args.dataset_path
-
-    def audio_of(rate: int | None) -> AudioConfig:
-        is_known = rate is None or "sampling_rate" in audio.values or audio.of_corpus(corpus) is not None
-        suited = audio if is_known else replace(audio, values=audio.values | {"sampling_rate": rate})
-        return extraction.mel_settings(suited, corpus=corpus)
-
-    options, limits = read_options(args, ReportOptions), read_options(args, Limits)
-    audio_of(None)  # wrong options are reported first
-    analyze = functools.partial(
-        data_report.analyze_corpus,
-        args.wav_text_filelist,
-        dataset=corpus,
-        audio_of=audio_of,
-        text=transcript_config(args.symbol_set, args.text_cleaners and tuple(args.text_cleaners)),
-        limits=limits,
-        max_wav_value=args.max_wav_value,
-        n_workers=args.num_workers or own_cores(),
-    )
-    output = options.report_output or corpus / "data_report"
-    return data_report.write_report(output, analyze, read=read, strict=options.report_strict)
+    kinds = (ExtractionOptions, AudioOptions, ReportOptions, Limits)
+    return report_on_corpus(*(read_options(args, kind) for kind in kinds), read=read)
 
 
 def extract(args: argparse.Namespace) -> int:

@@ -83,14 +83,6 @@ def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
     assert found["harmonicity_bias_db"] == pytest.approx(-10, abs=1)
 
 
-def test_a_copy_without_speech_has_no_pesq_nor_stoi():
-    for name in ("pesq", "pystoi"):
-        pytest.importorskip(name)
-    short = voiced(140, seconds=0.1)
-    assert np.isnan(packages.pesq(short, short, sampling_rate=RATE))
-    assert np.isnan(packages.stoi(short, short, sampling_rate=RATE))
-
-
 class Echo:
     """A decoder of pocketsphinx that hears the same words in everything, and keeps how many samples it got."""
 

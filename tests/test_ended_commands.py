@@ -85,6 +85,7 @@ def main():
     with distributed.processes(cuda=False) as ranks:
         if end.startswith("torchrun is killed"):
             Path(sys.argv[2], f"{rank}.pid").write_text(str(os.getpid()))
+            ranks.gather(None)
             if rank == 1:
                 os.kill(os.getppid(), signal.SIGKILL)
         if end == "killed" and rank == 1:

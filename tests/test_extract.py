@@ -131,23 +131,16 @@ def test_pitch_ends_where_the_textgrid_does_as_the_originals(goldens: Path, tmp_
 def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tmp_path: Path, extract):
     make_corpus(tmp_path, 3)
     wavs, grids = tmp_path / "wavs", tmp_path / "TextGrid"
-    for name in ("rate", "stereo", "cut", "nan", "words", "other", "no_grid", "bad_grid", "no_text"):
+    for name in ("stereo", "nan", "other", "no_grid", "bad_grid", "no_text"):
         add_clip(tmp_path, name, 1.0)
-    soundfile.write(wavs / "rate.wav", glide(1.0), 44100)
     soundfile.write(wavs / "stereo.wav", np.stack([glide(1.0)] * 2, axis=1), RATE)
-    (wavs / "cut.wav").write_bytes((wavs / "cut.wav").read_bytes()[:20000])
     soundfile.write(wavs / "nan.wav", np.where(np.arange(RATE) == 9, np.nan, glide(1.0)), RATE, subtype="FLOAT")
-    (wavs / "words.wav").write_text("no samples at all")
     write_textgrid(grids / "other.TextGrid", 1.5)
     (grids / "no_grid.TextGrid").unlink()
     (grids / "bad_grid.TextGrid").write_text("".join((grids / "c000.TextGrid").read_text().splitlines(True)[:20]))
     bad = {
-        "wavs/rate.wav|a": "wavs/rate.wav: 44100 Hz, expected 22050; resample it or pass --sampling-rate 44100",
         "wavs/stereo.wav|a": "wavs/stereo.wav: 2 channels, expected 1",
-        "wavs/cut.wav|a": "wavs/cut.wav: truncated, it announces more samples than it holds",
         "wavs/nan.wav|a": "wavs/nan.wav: sample 9 is not a finite number",
-        "wavs/words.wav|a": "wavs/words.wav: not a readable WAV or FLAC file",
-        "wavs/missing.wav|a": "wavs/missing.wav: no such file",
         "wavs/other.wav|a": r"TextGrid/other.TextGrid: 130 frames (1.51 s), the recording has 87 (1.01 s)",
         "wavs/no_grid.wav|a": "TextGrid/no_grid.TextGrid: no such TextGrid",
         "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: Early end of text",
@@ -174,7 +167,6 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
     ("content", "message"),
     [
         (None, "train.txt: no such filelist"),
-        ("wavs/c000.wav|a\nwavs/c001.wav\n", "train.txt:2: 1 columns, expected wav|text[|speaker]"),
         ("/wavs/c000.wav|a\n", "train.txt:1: /wavs/c000.wav leads out of the dataset"),
     ],
 )
@@ -194,7 +186,6 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         ([], "nothing to extract"),
         (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-"),
         (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
-        (["--extract-mels", "--num-workers", "0"], "--num-workers"),
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
         (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
@@ -357,13 +348,6 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
     for name in results:
         mel = load(tmp_path / "mels", name)
         assert mel.shape == wanted[name].shape and (mel - wanted[name]).abs().max() < 1e-4
-
-
-def test_silence_alone_ends_in_a_clear_line(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    soundfile.write(tmp_path / "wavs" / "c000.wav", np.zeros(RATE), RATE)
-    status, _, errors = extract(tmp_path, *ALL)
-    assert status == 1 and "no statistics to normalize by; is it speech?" in errors
 
 
 @pytest.mark.parametrize("method", METHODS)

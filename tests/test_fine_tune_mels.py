@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from shell import ROOT, dry_run, run_bash
+from shell import ROOT, dry_run
 from tiny_tacotron2 import TINY as TACOTRON2, tiny_network
 from training_setup import parsed
 
@@ -197,7 +197,7 @@ def test_resuming_keeps_whole_mels_and_makes_the_others_again(
 
 def test_mels_that_would_be_mixed_or_do_not_fit_are_refused(voice: tuple[Path, Path], corpus: Path, tmp_path: Path):
     assert extract(voice, tmp_path / "a") == 0
-    with pytest.raises(InputError, match=r"mels of another generator .*generator\.json.* choose another --output"):
+    with pytest.raises(InputError, match=r"other settings: ema: True \(there\), False \(options\)"):
         extract(voice, tmp_path / "a", "--resume", "--no-ema")
     checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config={})
     save_checkpoint(tmp_path / "v.pt", checkpoint)
@@ -284,8 +284,6 @@ def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: 
     assert words[5:-1] == wanted.split()
     (words,) = dry_run(script, **named, TRAIN_FILELIST="a", VAL_FILELIST="b")
     assert words[words.index("--filelist") + 1 :][:3] == ["a", "b", "--output"]
-    refused = run_bash(ROOT / script, DRY_RUN="1", VAL_FILELIST="b", **named)
-    assert (refused.returncode, refused.stderr) == (2, "error: VAL_FILELIST=b: set TRAIN_FILELIST as well\n")
     (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
     args = parsed(words[words.index("train.py") + 1 :])
     lists = [*args.training_files, *args.validation_files]

@@ -94,18 +94,17 @@ import torch
 torch.set_num_threads(1)
 from common import distributed
 from test_gradients import ACCUMULATIONS, OBJECTIVES, count_exchanges, evaluate_and_stop, learn, learn_normalized
-ranks = distributed.start(cuda=False)
-share = ((0, 5), (5, 12))[ranks.rank]
-results = {
-    f"{name} {n}": learn(objective(), n, ranks=ranks, share=share)
-    for name, objective in OBJECTIVES.items()
-    for n in ACCUMULATIONS
-}
-results["exchanges"] = [count_exchanges(n, ranks=ranks) for n in ACCUMULATIONS]
-results["normalized"] = learn_normalized(ranks)
-results["evaluated"], results["stop"] = evaluate_and_stop(ranks, share)
-torch.save(results, f"{sys.argv[1]}/{ranks.rank}.pt")
-distributed.stop()
+with distributed.processes(cuda=False) as ranks:
+    share = ((0, 5), (5, 12))[ranks.rank]
+    results = {
+        f"{name} {n}": learn(objective(), n, ranks=ranks, share=share)
+        for name, objective in OBJECTIVES.items()
+        for n in ACCUMULATIONS
+    }
+    results["exchanges"] = [count_exchanges(n, ranks=ranks) for n in ACCUMULATIONS]
+    results["normalized"] = learn_normalized(ranks)
+    results["evaluated"], results["stop"] = evaluate_and_stop(ranks, share)
+    torch.save(results, f"{sys.argv[1]}/{ranks.rank}.pt")
 """
 
 

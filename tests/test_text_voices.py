@@ -12,8 +12,6 @@ import inference
 import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import TextConfig
-from common.data import FilelistEntry
-from common.data.text_mel import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
@@ -27,10 +25,6 @@ pytestmark = pytest.mark.usefixtures("no_samples")
 SENTENCES = ["Bread and salt.", "Seven ships came.", "It cost $1.2m on 3/4/2021.", "The rain stopped."]
 PHONES = ("--input-type", "phone", "--symbol-set", "ipa", "--g2p", "espeak", "--transcript-type", "phones")
 READS_TEXT = TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak", transcript_type="phones")
-
-
-def entries(*texts: str) -> list[FilelistEntry]:
-    return [FilelistEntry({"text": text}, f"list.txt:{line}") for line, text in enumerate(texts, start=1)]
 
 
 @pytest.fixture(scope="module")
@@ -132,19 +126,11 @@ def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
 
 
-def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
-    texts = [normalize(text) for text in SENTENCES]
-    phones = [" ".join(Speaker().phones(text)) for text in texts]
-    of_text = Transcripts(entries(*texts), replace(READS_TEXT, transcript_type="text"), unknown_symbols="error")
-    of_phones = Transcripts(entries(*phones), READS_TEXT, unknown_symbols="error")
-    assert [of_text[index] for index in range(4)] == [of_phones[index] for index in range(4)]
-
-
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         (tmp_path / "list.txt").write_text(f"{text}\n")
         voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
-        return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader), needs_words=True)
+        return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader))
 
     (item,), (old,) = items(voice, SENTENCES[2]), items(old_voice, SENTENCES[2])
     assert item.words == old.words == SENTENCES[2]

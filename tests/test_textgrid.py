@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_files import entries, read_golden
+from golden_files import read_golden
 
 from common.config import AudioConfig
 from common.errors import InputError
@@ -63,23 +63,6 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
         with pytest.raises(InputError, match=reasons[name.split(".")[-2]]) as caught:
             fit(read_alignment(path, CONFIG), n_frames, path=path, config=CONFIG)
         assert str(caught.value).startswith(f"{path}:") and "\n" not in str(caught.value)
-
-
-def file_of_each_format() -> list[str]:
-    """The smallest TextGrid in the long format and the smallest in the short one."""
-    files = entries("textgrid/expected.json", "files").values()
-    largest_first = sorted(files, key=lambda one: -len(one["phones"]))
-    return list({one["format"]: one["file"] for one in largest_first}.values())
-
-
-@pytest.mark.parametrize("name", file_of_each_format())
-def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Path, name: str):
-    lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
-    path = tmp_path / "a.TextGrid"
-    for n_lines in range(len(lines)):
-        path.write_text("".join(lines[:n_lines]))
-        with pytest.raises(InputError, match="TextGrid"):
-            read_alignment(path, CONFIG)
 
 
 @pytest.mark.parametrize(

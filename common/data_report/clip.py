@@ -13,7 +13,7 @@ import soundfile
 from scipy.ndimage import binary_opening
 
 from common.audio import open_wav
-from common.audio.pitch import SHORTEST, estimate_pitch
+from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
@@ -189,11 +189,7 @@ def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
 
 def _pitch(wave: np.ndarray, rate: int) -> np.ndarray:
     """wave (T,) -> pitch in Hz, PITCH_RATE values a second, 0 where unvoiced; nothing where too short for any."""
-    hop = max(1, rate // PITCH_RATE)
-    if len(wave) < SHORTEST * rate or len(wave) < hop:
-        return np.zeros(0)
-    config = AudioConfig(sampling_rate=rate, hop_length=hop, mel_fmax=None)
-    try:
-        return estimate_pitch(wave, config, n_frames=len(wave) // hop)
-    except AudioError:
-        return np.zeros(0)
+    config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
+    with suppress(AudioError):
+        return estimate_pitch(wave, config, n_frames=len(wave) // config.hop_length)
+    return np.zeros(0)

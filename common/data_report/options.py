@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import OptionError
 from common.options import option
 
 
@@ -42,7 +41,3 @@ class Limits:
     report_max_clipping: float = option(0.0001, "share of samples in flat tops", least=0)
     report_max_dc: float = option(0.01, "mean of the samples, as a part of full scale", above=0)
     report_min_level: float = option(-45.0, "dBFS: a clip whose speech is quieter is near-silent")
-
-    def __post_init__(self) -> None:
-        if self.report_min_seconds >= self.report_max_seconds:
-            raise OptionError("--report-min-seconds must be smaller than --report-max-seconds")

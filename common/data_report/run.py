@@ -2,18 +2,19 @@
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from common.config import AudioConfig, TextConfig
+from common.audio.options import AudioOptions
 from common.data_report.charts import draw
 from common.data_report.clip import MEASURES, measure
 from common.data_report.findings import KINDS, find_issues
-from common.data_report.options import Limits
+from common.data_report.options import Limits, ReportOptions
 from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, to_json, values_of
-from common.extraction import map_in_processes, read_lists
+from common.distributed import own_cores
+from common.extraction import ExtractionOptions, map_in_processes, mel_settings, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
@@ -32,50 +33,48 @@ UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
 
-def analyze_corpus(
-    lists: Sequence[Path],
-    *,
-    dataset: Path,
-    audio_of: Callable[[int | None], AudioConfig],
-    text: TextConfig,
+def report_on_corpus(
+    corpus: ExtractionOptions,
+    audio: AudioOptions,
+    options: ReportOptions,
     limits: Limits,
-    max_wav_value: float | None = None,
-    n_workers: int,
-) -> DataReport:
-    """Measure every clip of ``lists`` and find what is wrong with it.
-
-    ``audio_of`` gives the mel-spectrograms that will be made, from the sampling rate (Hz) of most recordings, None if
-    none can be read. A list that cannot be read is an InputError; a recording that cannot is a finding.
-    """
-    utterances = read_lists(lists)
-    of_clip = functools.partial(measure, dataset=dataset, text=text)
-    done = map_in_processes(of_clip, utterances, n_workers=max(1, min(n_workers, len(utterances))))
-    clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
-    clips.sort(key=lambda clip: clip.utterance.index)
-    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    audio = audio_of(rates.most_common(1)[0][0] if rates else None)
-    findings = find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)
-    return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
-
-
-def write_report(
-    folder: Path, analyze: Callable[[], DataReport], *, read: Sequence[tuple[str, Path]], strict: bool
+    *,
+    read: Sequence[tuple[str, Path]],
 ) -> int:
-    """Print what ``analyze`` reports, and write it as a page and as JSON, in place of none of the files that are read.
+    """Print what is wrong with a corpus, and write it as a page and as JSON, in place of none of the files ``read``.
 
-    The exit status is 1 where a recording cannot be read, and with ``strict`` where anything is found.
+    The exit status is 1 where a recording cannot be read, and with --report-strict where anything is found.
     """
+    folder = options.report_output or corpus.dataset_path / "data_report"
     paths = [folder / "report.html", folder / "report.json"]
     check_apart([("the report", path) for path in paths], read)
+    mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
-    report = analyze()
+    report = analyze(corpus, audio, limits)
     print(terminal(report))
     with writing(folder, _HINT):
         write_text(paths[0], page(report, draw(report)))
         write_json(paths[1], to_json(report))
-    for path in paths:
-        print(path)
-    return int(any(strict or finding.kind in UNUSABLE for finding in report.findings))
+    print(*paths, sep="\n")
+    return int(any(options.report_strict or finding.kind in UNUSABLE for finding in report.findings))
+
+
+def analyze(corpus: ExtractionOptions, audio: AudioOptions, limits: Limits) -> DataReport:
+    """Measure every clip of a corpus and find what is wrong with it; raises InputError for a list.
+
+    The sampling rate that nothing gives is that of most recordings.
+    """
+    dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
+    utterances = read_lists(lists)
+    n_workers = max(1, min(corpus.num_workers or own_cores(), len(utterances)))
+    done = map_in_processes(functools.partial(measure, dataset=dataset, text=text), utterances, n_workers=n_workers)
+    clips = tuple(progress(done, total=len(utterances), desc="measuring", unit="clips"))
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
+    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:
+        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
+    mels = mel_settings(audio, corpus=dataset)
+    findings = find_issues(clips, audio=mels, limits=limits, max_wav_value=corpus.max_wav_value)
+    return DataReport(dataset, lists, mels, text, limits, clips, tuple(findings))
 
 
 def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:

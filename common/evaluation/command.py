@@ -63,7 +63,7 @@ def evaluate(
     """
     can_recognize = "recognizer" in models or "pocketsphinx" in installed()
     if "generator" in models:
-        items, evaluator = _speaking(path, options, voice, models, precision, needs_words=can_recognize)
+        items, evaluator = _speaking(path, options, voice, models, precision)
     else:
         items, evaluator = _copying(path, options, voice, models.get("vocoder"), precision)
     _check_files(options, items, [*read, *(("a checkpoint", one.path) for one in models.values())])
@@ -73,6 +73,8 @@ def evaluate(
         evaluator = replace(evaluator, recognizer=load_recognizer(models["recognizer"], precision=precision))
     elif can_recognize and has_words:
         evaluator = replace(evaluator, recognizer=Pocketsphinx.load())
+    if can_recognize and not has_words and "generator" in models:
+        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     wanted = {"pesq", "pystoi"} if evaluator.extractor else set()
     wanted |= {"pocketsphinx"} if evaluator.recognizer is None and has_words else set()
     if missing := [name for name in PACKAGES if name in wanted - installed()]:
@@ -95,13 +97,11 @@ def _speaking(
     voice_options: VoiceOptions,
     models: Mapping[str, LoadedCheckpoint],
     precision: Precision,
-    *,
-    needs_words: bool,
 ) -> tuple[list[EvaluationItem], Evaluator]:
-    """What a voice is to speak, ``needs_words`` as `read_items` has it, and what evaluates it."""
+    """What a voice is to speak, and what evaluates it."""
     vocoder, speaking = models.get("vocoder"), voice_options.speaking
     voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
-    items = read_items(path, voice, options, needs_words=needs_words)
+    items = read_items(path, voice, options)
     griffin_lim = replace(voice, vocoder=GriffinLimVocoder(voice.audio, seed=speaking.seed), vocoder_pitch="mel")
     beside = None if vocoder is None else partial(speak, griffin_lim)
     return items, Evaluator(options.output, partial(speak, voice), beside, voice.sampling_rate)
@@ -130,7 +130,6 @@ def _check_files(options: EvaluationOptions, items: Sequence[EvaluationItem], re
     written = [("--output: the file", folder / name) for name in (JOURNAL, RESULTS, PAGE)]
     written += [(f"{one.where}: the file", path) for one in items for path in files_of(folder, one.name).values()]
     own = [(one.where, path) for one in items for path in one.phrase.files(options.dataset_path)]
-    own += [(f"the recording of {one.where}", one.recording) for one in items if one.recording is not None]
     check_apart(written, [*read, *own])
 
 

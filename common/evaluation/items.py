@@ -34,12 +34,16 @@ class EvaluationItem:
     inputs: tuple[SynthesisInput, ...]  # one, or of a long text several
     text: str  # as in the list
     words: str | None = None  # to be recognized; None: not known, as the text is phones
-    recording: Path | None = None  # of the same words
 
     @property
     def phrase(self) -> Phrase:
         """Its line in the list."""
         return self.inputs[0].phrase
+
+    @property
+    def recording(self) -> Path | None:
+        """The recording of the same words, if there is one."""
+        return None if self.phrase.wav is None else Path(self.phrase.wav)
 
     @property
     def name(self) -> str:
@@ -63,15 +67,13 @@ class EvaluationItem:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_words: bool) -> list[EvaluationItem]:
+def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[EvaluationItem]:
     """A list's utterances for a voice, all checked, with what each is compared with.
-
-    With ``needs_words`` a list without words is noted.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
-    phrases = read_texts(path)
+    phrases = find_recordings(read_texts(path), options)
     uses_espeak = _uses_espeak(options.reader, voice.front_end, [one.text or "" for one in phrases])
     spoken = phrases
     if uses_espeak:
@@ -84,15 +86,11 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions, *, needs_wo
     text = voice.front_end.config
     reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
     words = _read_words(phrases, options.transcripts, reads_text=reads_text)
-    found = find_recordings(phrases, options)
-    items = [
-        EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output), recording)
-        for (_, inputs), phrase, recording in zip(parts, phrases, found)
-    ]
-    if needs_words and all(item.words is None for item in items):
-        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
-    return items
+    return [
+        EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output))
+        for (_, inputs), phrase in zip(parts, phrases)
+    ]
 
 
 def read_copies(
@@ -105,22 +103,15 @@ def read_copies(
     Raises:
         InputError: the list, or a recording, is missing or cannot be used; names the line.
     """
-    phrases = read_texts(path, needs_text=False)
-    found = find_recordings(phrases, options)
-    for phrase, recording in zip(phrases, found):
-        if recording is None:
-            raise InputError(f"{phrase.where}: no recording to copy; give a column wav, or --recordings")
-    given = [replace(phrase, wav=str(Path(str(clip)).absolute())) for phrase, clip in zip(phrases, found)]
-    inputs, audio = load_mels_or_recordings(given, dataset_path=options.dataset_path, contract=contract)
+    phrases = find_recordings(read_texts(path, needs_text=False), options)
+    if lacking := [one.where for one in phrases if one.wav is None]:
+        raise InputError(f"{lacking[0]}: no recording to copy; give a column wav, or --recordings")
+    inputs, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     if takes_pitch:
         inputs = with_frame_pitch(inputs, dataset_path=options.dataset_path)
     warn_unread(phrases, read=("text", "wav", *["pitch"] * takes_pitch), source=str(path))
     words = _read_words(phrases, options.transcripts, reads_text=True)
-    items = [
-        EvaluationItem((one,), phrase.text or "", words.get(phrase.output), recording)
-        for one, phrase, recording in zip(inputs, phrases, found)
-    ]
-    return items, audio
+    return [EvaluationItem((one,), one.phrase.text or "", words.get(one.phrase.output)) for one in inputs], audio
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
@@ -156,19 +147,20 @@ def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_te
     return words
 
 
-def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Path | None]:
-    """The recording of each phrase, whose header is checked; None where there is none."""
+def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Phrase]:
+    """The phrases, ``wav`` the absolute path of each one's recording, whose header is checked; None without one."""
     folder = options.recordings
     if folder is None and options.dataset_path != Path():  # else the current folder may hold unrelated recordings
         folder = options.dataset_path
-    found: list[Path | None] = []
+    found = []
     for phrase in phrases:
         names = [phrase.output, phrase.output.with_suffix(".flac")] if folder is not None else []
         paths = [path for name in names if (path := Path(folder or "") / name).is_file()]
-        found.append(options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None))
-        if found[-1] is not None:
-            check_wav(found[-1], sampling_rate=None, where=phrase.where)
-    if options.recordings is not None and not any(found):
+        recording = options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None)
+        if recording is not None:
+            check_wav(recording, sampling_rate=None, where=phrase.where)
+        found.append(replace(phrase, wav=None if recording is None else str(recording.absolute())))
+    if options.recordings is not None and all(one.wav is None for one in found):
         raise InputError(
             f"{options.recordings}: no such folder, or without recordings of the list; expected files such as "
             f"{options.recordings / phrases[0].output} (--recordings)"

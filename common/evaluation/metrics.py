@@ -20,7 +20,7 @@ from scipy.signal import butter, hilbert, sosfiltfilt
 
 from common.audio import MelExtractor
 from common.errors import AudioError
-from common.evaluation.packages import pesq, stoi
+from common.evaluation.packages import pesq_and_stoi
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
 DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
@@ -204,8 +204,7 @@ def measure(
     figures = {
         **_mean_pulses(made, recording),
         "harmonicity_bias_db": _mean((made.harmonicity - recording.harmonicity)[both]),
-        "pesq": pesq(made.samples, recording.samples, sampling_rate=rate),
-        "stoi": stoi(made.samples, recording.samples, sampling_rate=rate),
+        **pesq_and_stoi(made.samples, recording.samples, sampling_rate=rate),
         "f0_median_cents": float(np.median(cents)) if len(cents) else math.nan,
         "f0_mean_cents": _mean(cents),
         "voicing_error": float(np.mean(is_voiced[0] != is_voiced[1])),

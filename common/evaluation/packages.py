@@ -1,8 +1,8 @@
 """Measures by packages that are not required: PESQ, STOI, and the words that pocketsphinx hears."""
 
-import math
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,32 +25,25 @@ def installed() -> frozenset[str]:
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
 
 
-def pesq(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> float:
-    """Wide-band PESQ (ITU-T P.862.2) of a copy (T,), 1 to 4.64; NaN without the package, or if it finds no speech."""
-    if "pesq" not in installed():
-        return math.nan
-    package = import_module("pesq")
-    try:
-        return float(package.pesq(PESQ_RATE, *_at(PESQ_RATE, sampling_rate, recording, copy), "wb"))
-    except package.PesqError:
-        return math.nan
+def pesq_and_stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> dict[str, float]:
+    """Quality of a copy (T,) by those of the packages that are installed, where they find speech.
 
+    Wide-band PESQ (ITU-T P.862.2) is from 1 to 4.64, short-time objective intelligibility (Taal 2011) up to 1.
+    """
 
-def stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> float:
-    """Short-time objective intelligibility (Taal 2011) of a copy (T,), up to 1; NaN as for `pesq`."""
-    if "pystoi" not in installed():
-        return math.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # of less speech than it needs, for which it returns 1e-5
-        try:
-            return float(import_module("pystoi").stoi(*_at(STOI_RATE, sampling_rate, recording, copy), STOI_RATE))
-        except RuntimeWarning:
-            return math.nan
+    def at(rate: int) -> list[np.ndarray]:
+        return [resample(torch.from_numpy(one), ratio=rate / sampling_rate).numpy() for one in (recording, copy)]
 
-
-def _at(rate: int, old_rate: int, *waves: np.ndarray) -> list[np.ndarray]:
-    """The waves (T,) at another sampling rate."""
-    return [resample(torch.from_numpy(wave), ratio=rate / old_rate).numpy() for wave in waves]
+    figures = {}
+    if "pesq" in installed():
+        package = import_module("pesq")
+        with suppress(package.PesqError):
+            figures["pesq"] = float(package.pesq(PESQ_RATE, *at(PESQ_RATE), "wb"))
+    if "pystoi" in installed():
+        with warnings.catch_warnings(), suppress(RuntimeWarning):
+            warnings.simplefilter("error", RuntimeWarning)  # of less speech than it needs, for which it returns 1e-5
+            figures["stoi"] = float(import_module("pystoi").stoi(*at(STOI_RATE), STOI_RATE))
+    return figures
 
 
 @dataclass(frozen=True)

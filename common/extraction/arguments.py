@@ -9,8 +9,6 @@ from common.checkpoints.command_line import architecture_answers, models_with
 from common.cli import ArgumentParser, names_given
 from common.errors import OptionError
 from common.extraction.options import (
-    REMOVED_EXTRACTION,
-    REMOVED_TEACHER_FORCING,
     CorpusOptions,
     ExtractionOptions,
     FeatureOptions,
@@ -18,6 +16,7 @@ from common.extraction.options import (
     TeacherOptions,
 )
 from common.options import add_options, option_of
+from common.pages import read_table
 from common.registry import GeneratorSpec, ModelSpec
 from common.text.options import TextOverrides
 
@@ -39,8 +38,13 @@ def extraction_parser() -> ArgumentParser:
         group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
     add_options(group, TeacherOptions)
     add_mel_options(parser)
-    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_EXTRACTION)
+    parser.answer_published(architecture_answers(models_with("generator")) | _removed("recordings"))
     return parser
+
+
+def _removed(command: str) -> dict[str, str]:
+    """Options of the originals that no longer exist, and what to do."""
+    return {row["option"]: row["answer"] for row in read_table("extraction/removed.tsv") if row["command"] == command}
 
 
 def add_mel_options(parser: ArgumentParser) -> None:
@@ -92,5 +96,5 @@ def teacher_forcing_parser() -> ArgumentParser:
     add_options(
         parser.add_argument_group("text", "the checkpoint's text front end need not be repeated"), TextOverrides
     )
-    parser.answer_published(architecture_answers(models_with("generator")) | REMOVED_TEACHER_FORCING)
+    parser.answer_published(architecture_answers(models_with("generator")) | _removed("checkpoint"))
     return parser

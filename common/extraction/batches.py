@@ -43,6 +43,7 @@ def mels_on_device(items: Sequence[Extraction], plan: ExtractionPlan, *, device:
             yield replace(item, made=(*item.made, "mels"))
 
 
+@torch.inference_mode()
 def mel_batches(
     items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device, size: int
 ) -> Iterator[tuple[list[Extraction], list[Tensor], list[Extraction]]]:
@@ -52,35 +53,30 @@ def mel_batches(
     """
     extractor = MelExtractor(plan.audio).to(device)
     items = sorted(items, key=lambda item: item.n_samples)  # little padding
-    batches = [items[start : start + size] for start in range(0, len(items), size)]
+    load = functools.partial(_load, plan=plan)
     with ThreadPoolExecutor(READERS) as readers:
-        ahead = [readers.submit(_load, batch, plan) for batch in batches[:READERS]]
-        for index in range(len(batches)):
-            loaded = ahead.pop(0).result()
-            if index + READERS < len(batches):
-                ahead.append(readers.submit(_load, batches[index + READERS], plan))
-            good = [(item, wave) for item, wave in loaded if wave is not None]
-            mels = _mels([wave for _, wave in good], extractor, device) if good else []
-            yield [item for item, _ in good], mels, [item for item, wave in loaded if wave is None]
+        ahead = [readers.submit(load, item) for item in items[: READERS * size]]
+        for start in range(0, len(items), size):
+            ahead += [
+                readers.submit(load, item) for item in items[start + READERS * size : start + (READERS + 1) * size]
+            ]
+            loaded = [ahead.pop(0).result() for _ in items[start : start + size]]
+            waves = [wave for _, wave in loaded if wave is not None]
+            mels: list[Tensor] = []
+            if waves:
+                lengths = torch.tensor([len(wave) for wave in waves], device=device)
+                padded = extractor(pad_sequence(waves, batch_first=True).to(device), lengths)
+                mels = [mel[:, : extractor.n_frames(len(wave))] for mel, wave in zip(padded, waves)]
+            good, refused = ([item for item, wave in loaded if (wave is None) == bad] for bad in (False, True))
+            yield good, mels, refused
 
 
-@torch.inference_mode()
-def _mels(waves: list[Tensor], extractor: MelExtractor, device: torch.device) -> list[Tensor]:
-    """Each wave's mel, without padding."""
-    lengths = torch.tensor([len(wave) for wave in waves], device=device)
-    padded = extractor(pad_sequence(waves, batch_first=True).to(device), lengths)
-    return [mel[:, : extractor.n_frames(len(wave))] for mel, wave in zip(padded, waves)]
-
-
-def _load(batch: Sequence[Extraction], plan: ExtractionPlan) -> list[tuple[Extraction, Tensor | None]]:
-    """Each item with its samples, or refused and without."""
-    loaded: list[tuple[Extraction, Tensor | None]] = []
-    for item in batch:
-        try:
-            loaded.append((item, load_item(item, plan)))
-        except InputError as error:
-            loaded.append((replace(item, refusal=reason(error, plan)), None))
-    return loaded
+def _load(item: Extraction, plan: ExtractionPlan) -> tuple[Extraction, Tensor | None]:
+    """An item with its samples, or refused and without."""
+    try:
+        return item, load_item(item, plan)
+    except InputError as error:
+        return replace(item, refusal=reason(error, plan)), None
 
 
 def run_teacher(
@@ -101,23 +97,14 @@ def run_teacher(
                 "attentions": attentions[row, :n_frames, :n_tokens],
                 "mels_teacher": made[row, :, :n_frames],
             }
-            yield _write(item, features, plan)
-
-
-def _write(item: Extraction, features: dict[str, Tensor], plan: ExtractionPlan) -> Extraction:
-    if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
-        return replace(item, refusal=f"{item.utterance.wav}: the output of {teacher_of(plan).model} is not finite")
-    missing = tuple(folder for folder in plan.options.taught if folder not in item.kept)
-    for folder in missing:
-        write_feature(plan.path(folder, item.utterance.name), features[folder])
-    item = replace(item, made=missing)
-    return with_durations(item, features["durations"].numpy()) if "durations" in missing else item
-
-
-def teacher_of(plan: ExtractionPlan) -> StoredTeacher:
-    """The teacher of a plan that needs one."""
-    assert plan.teacher is not None
-    return plan.teacher
+            if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
+                yield replace(item, refusal=f"{item.utterance.wav}: the teacher's output is not finite")
+                continue
+            missing = tuple(folder for folder in plan.options.taught if folder not in item.kept)
+            for folder in missing:
+                write_feature(plan.path(folder, item.utterance.name), features[folder])
+            item = replace(item, made=missing)
+            yield with_durations(item, features["durations"].numpy()) if "durations" in missing else item
 
 
 def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
@@ -173,8 +160,8 @@ def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoi
     return audio
 
 
-def warn_dropped(items: Sequence[Extraction], plan: ExtractionPlan) -> None:
+def warn_dropped(items: Sequence[Extraction], teacher: StoredTeacher) -> None:
     """One warning line that counts the symbols of all transcripts that the teacher's symbol set lacks."""
-    front_end = TextFrontEnd(teacher_of(plan).text, unknown_symbols=teacher_of(plan).unknown_symbols)
+    front_end = TextFrontEnd(teacher.text, unknown_symbols=teacher.unknown_symbols)
     front_end.dropped = Counter(symbol for item in items for symbol in item.dropped)
     front_end.warn_dropped()

@@ -19,7 +19,7 @@ from common.audio.pitch import statistics
 from common.data import build_loader, raise_errors, read_filelist
 from common.distributed import Ranks, own_cores
 from common.errors import InputError
-from common.extraction.batches import TeacherModel, mels_on_device, run_teacher, teacher_of, warn_dropped
+from common.extraction.batches import TeacherModel, mels_on_device, run_teacher, warn_dropped
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
@@ -158,11 +158,10 @@ def _extract(
     """One rank's utterances, checked, with the features that do not depend on other ranks."""
     checked = functools.partial(attempt, function=prepare)
     items = _by_workers(checked, items, plan, ranks, "checking")
-    if teacher is not None:  # first: pitch needs its durations
-        make = functools.partial(run_teacher, model=teacher)
-        description = f"{teacher_of(plan).model}, teacher-forced"
+    if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
+        make, description = functools.partial(run_teacher, model=teacher), f"{plan.teacher.model}, teacher-forced"
         items = _in_batches(make, items, plan, ranks, description, folders=plan.options.taught)
-        warn_dropped(items, plan)
+        warn_dropped(items, plan.teacher)
     items = _by_workers(functools.partial(attempt, function=extract), items, plan, ranks, "extracting")
     if plan.options.extract_mels and not plan.mels_by_workers:
         items = _in_batches(mels_on_device, items, plan, ranks, "mels on the GPU", folders=("mels",))

@@ -1,6 +1,6 @@
 """What is stored with features: the settings they were made with, and the model that made them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,6 +13,9 @@ from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
 from common.text.teacher import TEACHER, read_teacher
 
+_NO_TEACHER = {"model": None}  # of features that the file TEACHER is not beside
+_READERS: dict[str, Callable[[Path], Any]] = {SETTINGS: read_audio_config, TEACHER: read_teacher}
+
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
     """Refuse to mix features of different settings in one folder; write the settings next to the features.
@@ -23,15 +26,15 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
     options, dataset = plan.options, plan.options.dataset_path
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
     folders = {dataset / name / sub: _settings(name, plan) for name in options.folders for sub in subfolders}
-    for folder, settings in folders.items():
-        if next(folder.glob("*.pt"), None) is not None:
-            _check(folder, {name: value for values in settings.values() for name, value in values.items()})
     if options.reads_durations and (dataset / "durations" / SETTINGS).is_file():
-        _check(dataset / "durations", to_plain(plan.audio))
+        check_settings(dataset / "durations", {SETTINGS: to_plain(plan.audio)})
+    for folder, settings in folders.items():
+        check_settings(folder, settings)
     for folder, settings in folders.items():
         (folder / TEACHER).unlink(missing_ok=True)
         for file, values in settings.items():
-            write_json(folder / file, values)
+            if values != _NO_TEACHER:
+                write_json(folder / file, values)
 
 
 def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
@@ -39,20 +42,26 @@ def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
     if name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS:
         settings["pitch_method.json"] = {"pitch_method": plan.options.pitch_method}
-    return settings | ({TEACHER: to_plain(plan.teacher)} if name in plan.options.taught else {})
+    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else _NO_TEACHER}
 
 
-def _check(folder: Path, wanted: dict[str, Any]) -> None:
-    """Refuse a folder of features that were made with other settings, or with unknown ones."""
+def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
+    """Refuse a folder that holds features, itself or below, unless the files ``settings`` beside them are the same.
+
+    Raises:
+        InputError: they say otherwise, or are not there.
+    """
+    if next(folder.rglob("*.pt"), None) is None:
+        return
     if not (folder / SETTINGS).is_file():
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
-    stored = {"trim_silence": None, "pitch_method": METHODS[0], **to_plain(read_audio_config(folder / SETTINGS))}
-    for path in (folder / "trim_silence.json", folder / "pitch_method.json"):
-        stored |= read_json(path) if path.is_file() else {}
-    if "trim_silence" in wanted and (folder / TEACHER).is_file():
-        stored |= to_plain(read_teacher(folder / TEACHER))
-        stored["unknown_symbols"] = wanted.get("unknown_symbols")  # older folders do not say what became of them
-    names = [name for name in {"model": None, **wanted} if stored.get(name) != wanted.get(name)]
+    wanted = {name: value for values in settings.values() for name, value in values.items()}
+    stored: dict[str, Any] = {"pitch_method": METHODS[0]}  # in older folders without a file of it
+    for path in (folder / file for file in settings if (folder / file).is_file()):
+        reader = _READERS.get(path.name)  # which knows older files
+        stored |= read_json(path) if reader is None else to_plain(reader(path))
+    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # older folders do not say what became of them
+    names = [name for name in ("model", *wanted) if stored.get(name) != wanted.get(name)]
     if names:
         names = ["model"] if "model" in names else names
         lines = (f"{name}: {stored.get(name)!r} (there), {wanted.get(name)!r} (options)" for name in names)

@@ -131,7 +131,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
     @property
     def prior_text(self) -> TextConfig:
-        """How transcripts become the symbols of priors."""
+        """How transcripts become the symbols of priors, and of a data report."""
         return transcript_config(self.symbol_set, self.text_cleaners)
 
     def check(self) -> None:
@@ -182,26 +182,3 @@ class TeacherForcingOptions:
     def __post_init__(self) -> None:
         if bool(self.filelist) == (self.lists is not None):
             raise OptionError("give one of --filelist and --lists")
-
-
-# Options of the originals that have gone, and what to do.
-REMOVED_EXTRACTION = {
-    **dict.fromkeys(("-b", "--batch-size"), "the batch size is fixed, and no result depends on it; leave it out"),
-    "--log-file": "the summary is printed, and statistics are written beside the features; leave it out",
-    "--n-speakers": "a third column of the lists holds the speaker; leave it out",
-    "--train-mode": "the teacher always runs as at inference; leave it out",
-}
-_REASONS = {
-    "the launcher says it, as torchrun --nproc-per-node N does; leave it out": "--world-size --rank --dist-url "
-    "--group-name --dist-backend",
-    "the checkpoint describes its mel-spectrograms; leave it out": "-sr --sampling-rate --filter-length --hop-length "
-    "--win-length --mel-fmin --mel-fmax --n-mel-channels",
-    "the checkpoint describes how its text is read; leave it out": "--prepend-space-to-text --append-space-to-text "
-    "--n-speakers",
-    "the checkpoint holds the architecture; leave it out": "--max-seq-len --n-symbols --padding-idx "
-    "--speaker-emb-weight",
-    "a pitch column in the lists says it; leave it out": "--load-pitch-from-disk",
-    "pitch comes from the lists or the dataset's pitch cache; leave it out": "--pitch-online-method --pitch-online-dir",
-    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
-}
-REMOVED_TEACHER_FORCING = {name: reason for reason, names in _REASONS.items() for name in names.split()}

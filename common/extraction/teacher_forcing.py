@@ -26,8 +26,9 @@ from common.errors import InputError
 from common.extraction.batches import check_trained
 from common.extraction.corpus import Report
 from common.extraction.features import read_complete, write_feature
+from common.extraction.folders import check_settings
 from common.extraction.options import TeacherForcingOptions
-from common.files import read_json, sha256, write_json, writing
+from common.files import sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
@@ -72,7 +73,12 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
     )
     filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
     datasets = [open_list(options.dataset_path, filelist) for filelist in filelists]
-    _prepare_output(options.output, loaded)
+    maker = {"model": loaded.spec.name, "sha256": sha256(loaded.path), "ema": loaded.ema}
+    settings = {SETTINGS: to_plain(audio), GENERATOR: maker}
+    check_settings(options.output, settings)
+    with writing(options.output, "; choose another --output"):
+        for name, values in settings.items():
+            write_json(options.output / name, values)
     report = Report()
     clips = _plan(datasets, options.output, options, audio, report)
     bar: Progress[None] = progress(total=len(clips), desc="mels", unit="clip")
@@ -95,22 +101,6 @@ def _named_lists(prefix: Path, columns: str, checkpoint: Path) -> list[Path]:
             f"NAME={prefix.name}{features} bash scripts/prepare_dataset.sh, or give --filelist"
         )
     return [train, val] if val.is_file() else [train]
-
-
-def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
-    """Store with the mels what they are; refuse a folder with those of another or of an unknown model."""
-    maker = {"model": loaded.spec.name, "sha256": sha256(loaded.path), "ema": loaded.ema}
-    stored = {SETTINGS: to_plain(loaded.checkpoint.audio), GENERATOR: maker}
-    is_new = not folder.is_dir() or next(folder.rglob("*.pt"), None) is None
-    for name, value in stored.items():
-        if is_new:
-            with writing(folder, "; choose another --output"):
-                write_json(folder / name, value)
-        elif not (folder / name).is_file() or read_json(folder / name) != value:
-            raise InputError(
-                f"{folder}: holds mels of another generator or of other weights ({name}); move the folder away, "
-                "or choose another --output"
-            )
 
 
 def _plan(

@@ -55,9 +55,8 @@ class TextUtterance:
 
     spans: tuple[Span, ...]
     pause: float  # s of silence after it; of the last one only an explicit <break>
-    marks: tuple[
-        tuple[int, str], ...
-    ] = ()  # index of the span before which the mark stands (len(spans): at the end), name
+    # Index of the span before which the mark stands (len(spans): at the end), name.
+    marks: tuple[tuple[int, str], ...] = ()
 
 
 def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[TextUtterance]:

@@ -101,15 +101,13 @@ def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[l
     together = any(_is_together(word.reading) for word, boundary in zip(written, boundaries) if not boundary)
     if BOUNDARY in (word.reading for word in written) or not together:
         words: list[Written] = []
-        joins = False
-        for word, boundary in zip(written, boundaries):
-            if joins and not boundary and spans[word.span].source is None and spans[words[-1].span].source is None:
-                last = words[-1]
-                text, reading = last.text + " " + word.text, last.reading + word.before + word.reading
-                words[-1] = replace(last, text=text, reading=reading)
-            else:
+        for word, boundary, after_boundary in zip(written, boundaries, [True, *boundaries]):
+            last = words[-1] if words else word
+            if boundary or after_boundary or not (spans[word.span].source is spans[last.span].source is None):
                 words.append(word)
-            joins = not boundary
+            else:
+                reading = last.reading + word.before + word.reading
+                words[-1] = replace(last, text=f"{last.text} {word.text}", reading=reading)
         written = words
     return written, after
 

@@ -4,23 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from common.text.normalization.numbers import (
-    cardinal,
-    digits,
-    identifier,
-    number_words,
-    ordinal,
-    plural,
-    roman,
-    two_digits,
-    year,
-)
+from common.text.normalization import numbers
 from common.text.tables import rule_lines, table_text, word_table
 
 Words = Callable[[re.Match], str]
 
-_SHARED = (cardinal, digits, identifier, number_words, ordinal, plural, roman, two_digits, year)
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower, **{one.__name__: one for one in _SHARED}}
+_OF_NUMBERS = "cardinal digits identifier number_words ordinal plural roman two_digits year".split()
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower} | {
+    name: getattr(numbers, name) for name in _OF_NUMBERS
+}
 
 _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
@@ -32,11 +24,11 @@ def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str
     for name in names:
         lines, signs = rule_lines(name)
         steps = [(pattern, _replacement(words, functions)) for pattern, words in lines]
-        lists.append((re.compile(f"[{re.escape(signs)}]" if signs else ""), steps))
+        lists.append((re.compile(f"[{re.escape(signs)}]") if signs else None, steps))
 
     def apply(text: str) -> str:
         for needed, steps in lists:
-            if needed.search(text):
+            if needed is None or needed.search(text):
                 for pattern, words in steps:
                     text = pattern.sub(words, text)
         return text
