@@ -1,38 +1,31 @@
 """Processes that work together: who they are, and what they exchange."""
 
+import ctypes
 import os
 import signal
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import JOINED, FailedElsewhereError, InputError, OptionError, reason, wait_for_torchrun
+from common.errors import JOINED, InputError, OptionError, reason, wait_for_torchrun
 from common.precision import check_cuda
 from common.progress import progress
 from common.signals import ending_at_once
 
 _TIMEOUT = timedelta(minutes=30)
 _SECONDS_TO_FREE = 0.1  # what collectives used
-_SECONDS_TO_LOOK = 1.0  # between looks for torchrun
+_PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 Result = TypeVar("Result")
-
-
-class Gather(Protocol):
-    """How what is computed over a whole list is shared among processes; `Ranks.gather_over` is one."""
-
-    def __call__(
-        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
-    ) -> list[Result]:
-        """The results of items 0 to ``n_items`` - 1, in order; ``compute`` yields those of the indices it is given."""
+Gather = Callable[..., list[Any]]  # as `Ranks.gather_over`
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,10 @@ class Ranks:
     def gather_over(
         self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
     ) -> list[Result]:
-        """Gather results: each process computes every world-size-th item, and all receive all results."""
+        """Results of items 0 to ``n_items`` - 1, of which each process computes every world-size-th, in order.
+
+        ``compute`` yields those of the indices that it is given.
+        """
         own = range(n_items)[self.rank :: self.world_size]
         watched = progress(compute(own), total=len(own), desc=description, unit="utterances", enabled=self.is_main)
         shares = self.gather(list(watched))
@@ -82,89 +78,49 @@ class Ranks:
             for tensor in tensors:
                 dist.broadcast(tensor.detach(), src=0)
 
-    def together(self, work: Callable[[], Result]) -> list[Result]:
-        """Every process's result of its ``work``, once all are done.
-
-        Raises:
-            InputError, OSError: of this process's work.
-            FailedElsewhereError: another process's work has raised it.
-        """
-        result, error = None, None
-        try:
-            result = work()
-        except (InputError, OSError) as own_error:
-            error = own_error
-        parts = self.gather((result, error is not None))
-        if error is not None:
-            raise error
-        if any(failed for _, failed in parts):
-            raise FailedElsewhereError
-        return [result for result, _ in parts]
-
 
 @contextmanager
 def processes(*, cuda: bool) -> Iterator[Ranks]:
-    """`start`, and `stop` at the end.
-
-    Raises:
-        InputError: another process has ended in the middle of the work.
-    """
-    ranks = start(cuda=cuda)
-    try:
-        yield ranks
-    except RuntimeError as error:
-        if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
-            raise
-        wait_for_torchrun()
-        raise InputError(
-            f"process {ranks.rank} of {ranks.world_size} has lost its connection to another one, which has failed or "
-            "was killed; start all again, with --resume"
-        ) from error
-    finally:
-        stop()
-
-
-def start(*, cuda: bool) -> Ranks:
-    """Join the processes that ``torchrun`` started, or be the only one.
+    """Join the processes that ``torchrun`` started, or be the only one, until the block is left.
 
     Raises:
         OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
-        InputError: the processes do not find each other.
+        InputError: the processes do not find each other, or another one has ended in the middle of the work.
     """
     world_size, rank, local_rank = _from_torchrun("WORLD_SIZE", 1), _from_torchrun("RANK"), _from_torchrun("LOCAL_RANK")
+    device = torch.device("cpu")
     if cuda:
         check_cuda()
-    n_local = max(local_rank + 1, _from_torchrun("LOCAL_WORLD_SIZE", 1))
-    if cuda and n_local > (n_gpus := torch.cuda.device_count()):
-        raise OptionError(f"--cuda: {n_local} processes on this machine, expected at most {n_gpus}, one for each GPU")
-    device = torch.device("cuda", local_rank) if cuda else torch.device("cpu")
-    if cuda:
+        n_local, n_gpus = max(local_rank + 1, _from_torchrun("LOCAL_WORLD_SIZE", 1)), torch.cuda.device_count()
+        if n_local > n_gpus:
+            raise OptionError(f"--cuda: {n_local} processes here, expected at most {n_gpus}, one for each GPU")
+        device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
-        threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+        if sys.platform == "linux":  # torchrun that is killed does not end its processes
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         try:
             with ending_at_once():
                 dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
         except (dist.DistError, ValueError) as error:  # the latter where torchrun's variables are missing
             raise InputError(f"the {world_size} processes do not find each other: {reason(error)}") from error
         JOINED.set()
-    return Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process by SIGTERM when torchrun, the process ``parent``, is killed, which ends its processes else."""
-    while os.getppid() == parent:
-        time.sleep(_SECONDS_TO_LOOK)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def stop() -> None:
-    """Leave the group of processes, if there is one."""
-    if dist.is_initialized():
-        # Threads of Gloo free the tensors of the last collective, for which they need the interpreter: they would wait
-        # for this thread for ever, which waits for them.
-        time.sleep(_SECONDS_TO_FREE)
-        dist.destroy_process_group()
+    try:
+        yield Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
+    except RuntimeError as error:
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
+            raise
+        wait_for_torchrun()
+        raise InputError(
+            f"process {rank} of {world_size} has lost its connection to another one, which has failed or was killed; "
+            "start all again, with --resume"
+        ) from error
+    finally:
+        if dist.is_initialized():
+            # Threads of Gloo free the tensors of the last collective, for which they need the interpreter: they would
+            # wait for this thread for ever, which waits for them.
+            time.sleep(_SECONDS_TO_FREE)
+            dist.destroy_process_group()
 
 
 def own_cores() -> int:

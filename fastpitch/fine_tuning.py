@@ -49,7 +49,7 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
     found = [path for path in named if path.is_file()] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
     if len({read_pitch_statistics(path) for path in found}) == 1:
         return found[0]
-    there = f"differ from each other: {', '.join(path.name for path in found)}" if found else "no such file"
+    there = f"differ: {', '.join(path.name for path in found)}" if found else "no such file"
     raise InputError(
         f"{named[0]}: {there}; name those of the voice with --pitch-mean-std-file, or make them by extract_mels.py "
         "--extract-pitch-char"

@@ -73,9 +73,9 @@ def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | Non
     Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
     """
     name = setup.get("symbol_set")
-    if name == "english_expanded" and n_symbols == get_symbol_table(EXPANDED_1_1).n_symbols:
+    if name == "english_expanded" and n_symbols == len(get_symbol_table(EXPANDED_1_1).symbols):
         name = EXPANDED_1_1
-    elif name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
+    elif name not in CHARACTER_SETS or len(get_symbol_table(name).symbols) != n_symbols:
         return None
     return TextConfig(
         symbol_set=name,

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
-from common.files import write_text
 from common.options import read_switch
 from common.precision import ComputingOptions
 from scripts import train
@@ -30,9 +28,8 @@ from scripts.launch import (
     require,
     run_or_print,
 )
-from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS
+from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
 from scripts.variables import Variables
-from scripts.voices import VOCODERS, VOICE, find_voice, vocoder_of, voice_of, voice_words
 
 _TRAINED = ("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2")
 
@@ -101,7 +98,7 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
         if kind:
             _make_random(folder, model, *given(kind=kind, count=max(own.batch_sizes)))
             own = replace(own, **{name: str(folder / f"{model}_{kind}.pt")})
-            if voice_of(own) is None and phrases is None:
+            if own.voice is None and phrases is None:
                 phrases, needs_voice = folder / "random_mels.tsv", False
     own = replace(own, phrases=phrases or Path("phrases/benchmark_8_128.tsv"))
     if needs_voice:
@@ -109,8 +106,8 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
     if not own.audio:
         own = replace(own, hifigan=None, waveglow=None, harmonic=None)
     options = [*given(input=own.phrases), *voice_words(own), *["--no-audio"] * (not own.audio)]
-    options += ["--benchmark"] if vocoder_of(own) else []  # times the first sound
-    without_vocoder = {} if vocoder_of(own) else {"DENOISING": "", "SIGMA": ""}
+    options += ["--benchmark"] if own.vocoder else []  # times the first sound
+    without_vocoder = {} if own.vocoder else {"DENOISING": "", "SIGMA": ""}
     for amp in _precisions(own):
         for size in own.batch_sizes:
             name = f"nvlog_infer_{'amp' if amp == 'true' else 'fp32'}_bs{size}.json"
@@ -174,14 +171,9 @@ def _speech_corpus(own: Variables, folder: Path) -> dict[str, str]:
     corpus = own.dataset_path or train.find_ljspeech()
     if own.dataset_path or own.train_filelist or own.val_filelist or corpus.is_dir():
         return {"DATASET_PATH": str(require(corpus, "no such folder; set DATASET_PATH to a corpus"))}
-    corpus, sentences = folder / "corpus", folder / "sentences.txt"
-    if not dry_run():
-        note(f"LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to {own.clips} clips")
-        lines = Path("scripts/datasets/corpus_sentences.txt").read_text(encoding="utf-8").splitlines()
-        chosen = [line for line in lines if line.strip() and not line.startswith("#")][: own.clips]
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(sentences, "\n".join(chosen) + "\n")
-    made = ["-o", corpus, "--n-validation", "2", "--sentences", sentences]
+    corpus = folder / "corpus"
+    note(f"LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to {own.clips} clips")
+    made = given(output=corpus, n_validation=2, count=own.clips)
     run_or_print([python(), "-m", "scripts.datasets.make_corpus", *made])
     settings = {"DATASET_PATH": str(corpus), "TRAIN_FILELIST": f"{corpus}/train.txt"}
     # It has recordings and transcripts alone.
@@ -255,9 +247,5 @@ SCRIPTS = {
         default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
         trains=train.SCRIPT,
     ),
-    "benchmark": Script(
-        benchmark,
-        {f"{GPU} bs accumulation {VOICE}": (), ComputingOptions: (), EmaOptions: ()},
-        defaults={"": "BS=16 GRAD_ACCUMULATION=4"},
-    ),
+    "benchmark": Script(benchmark, {f"{GPU} bs accumulation": ()}, defaults={"": "BS=16 GRAD_ACCUMULATION=4"}),
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from common.errors import InputError
 from common.files import write_text
-from common.options import read_switch
 from common.registry import get_model
 from scripts import train
 from scripts.datasets.make_filelists import ListOptions
@@ -24,9 +23,9 @@ from scripts.launch import (
     require,
     run_or_print,
 )
+from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
-from scripts.voices import downloaded
 
 _SPLITS = ("train", "val", "test")
 _LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
@@ -37,27 +36,19 @@ _FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/ta
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
-    features = _features(own, corpus, words)
-    own, features, durations = _choose_durations(replace(own, dataset_path=corpus), corpus, features)
-    _make_lists(own, corpus, features, environ)
-    own = _describe_mels(own, corpus, words)
-    if features != "false":
-        _extract(own, corpus, features, [*durations, *words])
-    if features != "true" and (list_path(own, "audio_text", "train").is_file() or dry_run()):
-        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text")
-    _print_next(own, "for a vocoder", "HiFi-GAN", "audio")
-
-
-def _features(own: Variables, corpus: Path, words: list[str]) -> str:
-    """What is made of a corpus: true, mels, false, or auto, which `_choose_durations` decides."""
-    features = own.features
-    if features not in ("mels", "auto"):
-        features = str(read_switch("FEATURES", features)).lower()
+    own, features = replace(own, dataset_path=corpus), own.features
     has_text = (corpus / "metadata.csv").is_file() or list_path(own, "audio_text", "train").is_file()
     if features == "auto" and not (own.tacotron2_checkpoint or words or has_text) and corpus.is_dir():
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made")
-        return "false"
-    return features
+        features = "false"
+    own, features, durations = _choose_durations(own, corpus, features)
+    _make_lists(own, corpus, features, environ)
+    own = _describe_mels(own, corpus, words)
+    if features != "false":
+        _extract(own, corpus, features, [*durations, *cuda(own), *words])
+    if features != "true" and (list_path(own, "audio_text", "train").is_file() or dry_run()):
+        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text")
+    _print_next(own, "for a vocoder", "HiFi-GAN", "audio")
 
 
 def _choose_durations(own: Variables, corpus: Path, features: str) -> tuple[Variables, str, list[str | Path]]:
@@ -86,7 +77,7 @@ def _choose_durations(own: Variables, corpus: Path, features: str) -> tuple[Vari
             return own, "mels", ["--extract-mels"]
     if tacotron2:
         options = [*options, "--extract-durations", "--tacotron2-checkpoint", tacotron2]
-    options = ["--extract-mels", "--extract-pitch-char", *options, *cuda(own)]
+    options = ["--extract-mels", "--extract-pitch-char", *options]
     return replace(own, tacotron2_checkpoint=tacotron2), "true" if features == "auto" else features, options
 
 

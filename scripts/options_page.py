@@ -22,7 +22,7 @@ from common.files import read_text, write_text
 from common.options import option_of, words_of_value
 from common.registry import available_models, get_model
 from scripts.launch import REMOVED
-from scripts.start import all_scripts, variables_of
+from scripts.start import SCRIPTS, variables_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
@@ -113,36 +113,18 @@ def tables(options: Iterable[Option], *, level: int) -> str:
 
 
 def training_part(_: str) -> str:
-    """Options of train.py: those of all models, defaults that differ, and those that only some models have."""
-    everyone = tuple(available_models())
-    alike: dict[tuple[tuple[str, ...], str], dict[str, Option]] = {}  # one option of several models, by model
-    for model in everyone:
-        for option in options_of(f"train -m {model}"):
-            alike.setdefault((option.names, option.meaning), {})[model] = option
-    sections: dict[tuple[str, ...], list[Option]] = {}
-    differing = []
-    for by_model in alike.values():
-        option = next(iter(by_model.values()))
-        if {own.default for own in by_model.values()} != {option.default}:
-            defaults = (by_model[model].default if model in by_model else "" for model in everyone)
-            differing.append([f"`{max(option.names, key=len)}`", *defaults])
-            option = option._replace(default="by model")
-        if option.group.replace(" ", "") in by_model:  # the section's title says it
-            option = option._replace(group="")
-        sections.setdefault(tuple(by_model), []).append(option)
-    text = ""
-    for models in sorted(sections, key=lambda models: (-len(models), [everyone.index(model) for model in models])):
-        title = "all models" if models == everyone else " and ".join(models)
-        text += f"\n### Options of {title}\n" + tables(sections[models], level=4)
-        if models == everyone:
-            text += "\n#### Defaults by model\n" + table(" | ".join(["option", *everyone]), differing)
-    return text
+    """Options of train.py: those that are alike in all models, and the others of each model."""
+    by_model = {model: options_of(f"train -m {model}") for model in available_models()}
+    shared = set.intersection(*map(set, by_model.values()))
+    sections = {"all models": [option for option in options_of("train") if option in shared]}
+    sections |= {model: [option for option in own if option not in shared] for model, own in by_model.items()}
+    return "".join(f"\n### Options of {title}\n" + tables(own, level=4) for title, own in sections.items())
 
 
 def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
     text = ""
-    for name, script in sorted(all_scripts().items()):
+    for name, script in sorted(SCRIPTS.items()):
         rows = [
             (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
             for variable, default, meaning, models in variables_of(script)
@@ -172,7 +154,7 @@ def published_part(command: str) -> str:
 def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
-    for script, one in sorted(all_scripts().items()):
+    for script, one in sorted(SCRIPTS.items()):
         for _, field, known, _, models in one.declarations():
             for name in (name for name in known.published if name[0] != "-"):
                 found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)

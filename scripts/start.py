@@ -4,7 +4,6 @@ python -m scripts.start train --resume
 python -m scripts.start --help scripts/train.sh
 """
 
-import importlib
 import os
 import re
 import shlex
@@ -15,28 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.cli import run
+from scripts import benchmarking, corpora, speaking, train, training
 from scripts.launch import ROOT, Script
 
-_MODULES = {  # with the scripts that they hold
-    "train": "train",
-    "speaking": "inference_example evaluation evaluate_voice serve",
-    "benchmarking": "inference_benchmark train_benchmark benchmark",
-    "training": "finetune_voice fine_tune extract_fine_tune_mels train_digits train_voices slurm_train",
-    "corpora": "prepare_dataset download_dataset download_librispeech download_fsdd preprocess_librispeech",
-}
+SCRIPTS = train.SCRIPTS | speaking.SCRIPTS | benchmarking.SCRIPTS | training.SCRIPTS | corpora.SCRIPTS
 _COMMAND = re.compile(r"^((?:[A-Z_]+=\S+ )*)run_script (\w+)(.*)", re.MULTILINE)
-
-
-def script_of(name: str) -> Script:
-    """The script that ``run_script NAME`` runs."""
-    module = next(module for module, names in _MODULES.items() if name in names.split())
-    found: Script = importlib.import_module(f"scripts.{module}").SCRIPTS[name]
-    return found
-
-
-def all_scripts() -> dict[str, Script]:
-    """Every script by its name."""
-    return {name: script_of(name) for names in _MODULES.values() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -111,7 +93,7 @@ def help_of(path: Path) -> str:
         name = f"platform/{path.name}"
         text += f"\n  bash {name} --resume\n  EPOCHS=10 OUTPUT_DIR=output/trial bash {name}  # a trial"
     defaults = dict(word.split("=", 1) for word in file.words if "=" in word)
-    script = script_of(file.runs) if file.runs else None
+    script = SCRIPTS[file.runs] if file.runs else None
     if script is not None:
         text += "\n\nVariables, set in front of the command as NAME=value:"
         for name, default, meaning, models in variables_of(script, model):
@@ -124,13 +106,6 @@ def help_of(path: Path) -> str:
         if script.trains:
             text += "\n\nThe variables of scripts/train.sh apply too; `bash scripts/train.sh --help` lists them."
     text += "\n\nDRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
-    goes = re.search(r"rguments go to ([^ \n]+(?: --[a-z-]+(?: [A-Z][\w-]*)?)*)", file.comment)
-    if goes:
-        program = goes[1].rstrip(".,;:")
-        program += f" --model {model}" if program == "train.py" and model else ""
-        module = program.removesuffix(".py").replace("/", ".")
-        words = f"-m {module}" if program == "pytest" or program.startswith("scripts/") else program
-        text += f"\nArguments go to {program}; `.venv/bin/python {words} --help` lists them."
     return text
 
 
@@ -140,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if first == "--help":
         print(help_of(ROOT / words[0]))
     else:
-        script_of(first).start(dict(os.environ), words)
+        SCRIPTS[first].start(dict(os.environ), words)
     return 0
 
 

@@ -122,7 +122,7 @@ def find_ljspeech() -> Path:
 def _choose_version(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> str:
     """The columns of FastPitch's lists; variables of its version are set in ``environ``."""
     if own.learned_alignment != "auto":
-        learned = read_switch("LEARNED_ALIGNMENT", own.learned_alignment)
+        learned = own.learned_alignment == "true"
     else:
         path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
         learned = not (own.train_filelist is not None or path.is_file()) or not _gives_durations(path)

@@ -28,20 +28,12 @@ from scripts.launch import (
     require,
     run_or_print,
 )
+from scripts.speaking import find_newest
 from scripts.variables import Variables
-from scripts.voices import find_newest
 
 
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Fine-tune a FastPitch to a new voice."""
-    *lists, training = _finetuning(own, environ, words)
-    for command in lists:
-        run_or_print(command)
-    exec_or_print(training)
-
-
-def _finetuning(own: Variables, environ: dict[str, str], words: list[str]) -> list[list[str | Path]]:
-    """The commands that do: one makes lists, unless they are there, and one trains."""
+    """Fine-tune a FastPitch to a new voice, on lists that are made unless they are there."""
     if len(words) < 2:
         raise OptionError("expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]")
     checkpoint = require(Path(words[0]), "no such checkpoint")
@@ -49,7 +41,6 @@ def _finetuning(own: Variables, environ: dict[str, str], words: list[str]) -> li
     speaker = own.speaker or corpus.resolve().name
     output = own.output_dir or Path("output") / speaker
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
-    commands: list[list[str | Path]] = []
     if training is None:
         require(corpus / "metadata.csv", "no such file; it lists clip|transcript, or set TRAIN_FILELIST, VAL_FILELIST")
         lists = output / "filelists"
@@ -57,12 +48,12 @@ def _finetuning(own: Variables, environ: dict[str, str], words: list[str]) -> li
         if not training.is_file():
             options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=speaker)
             options += SCRIPTS["finetune_voice"].passed_on(environ)
-            commands.append([python(), "-m", "scripts.datasets.make_filelists", *options])
+            run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
     environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
     if own.num_gpus == "auto":
         environ["NUM_GPUS"] = str(min(number_of_gpus(own), 1))
-    return [*commands, train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]])]
+    exec_or_print(train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]]))
 
 
 def fine_tune(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -144,39 +135,36 @@ def _make_voice_data(own: Variables, data: Path) -> None:
     _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *options])
 
 
-def _settings(own: Variables, data: Path, lists: Sequence[str], text: str) -> dict[str, str]:
-    """Variables of a training on the GPU of ``own``: lists to train and validate on, and others in words."""
-    settings = {"NUM_GPUS": own.num_gpus, "DATASET_PATH": str(data), "KEEP_CHECKPOINTS": "2"}
-    settings |= {"TRAIN_FILELIST": f"{data}/{lists[0]}.txt", "VAL_FILELIST": f"{data}/{lists[1]}.txt"}
-    return settings | dict(word.split("=") for word in text.split())
+def _train(own: Variables, data: Path, name: str, settings: str, *options: str | Path) -> Path:
+    """Train in the folder ``name`` with variables in words, and options; returns the last epoch's checkpoint."""
+    variables = dict(word.split("=") for word in f"{settings} NUM_GPUS={own.num_gpus} KEEP_CHECKPOINTS=2".split())
+    variables |= {"DATASET_PATH": str(data), "OUTPUT_DIR": str(data.parent / name)}
+    for split in ("TRAIN", "VAL"):
+        variables[f"{split}_FILELIST"] = f"{data}/{variables.pop(split)}.txt"
+    checkpoint = data.parent / name / f"{variables['MODEL']}_checkpoint_{variables['EPOCHS']}.pt"
+    _run_once(checkpoint, train.command(variables, [*options, "--resume"]))
+    return checkpoint
 
 
 def _train_vocoder(own: Variables, data: Path) -> None:
-    folder = data.parent / "vocoder"
-    checkpoint = folder / f"Harmonic_checkpoint_{own.vocoder_epochs}.pt"
-    text = f"MODEL=Harmonic OUTPUT_DIR={folder} EPOCHS={own.vocoder_epochs} EPOCHS_PER_CHECKPOINT=5"
-    _run_once(checkpoint, train.command(_settings(own, data, ["vocoder_train", "vocoder_val"], text), ["--resume"]))
-    _strip("float16", checkpoint, own.voices / "vocoder-small.pt")
+    settings = f"MODEL=Harmonic EPOCHS={own.vocoder_epochs} EPOCHS_PER_CHECKPOINT=5 TRAIN=vocoder_train VAL=vocoder_val"
+    _strip("float16", _train(own, data, "vocoder", settings), own.voices / "vocoder-small.pt")
 
 
 def _train_voice(own: Variables, data: Path) -> None:
+    every = "MODEL=FastPitch LEARNED_ALIGNMENT=true AMP=true GRAD_CLIP=5 EMA=0.99 VAL=lj_val"
+    options: list[str | Path] = ["--optimizer", "adam", "--pitch-cache", data.parent / "pitch_cache"]
+    settings = f"{every} EPOCHS={own.base_epochs} TRAIN=base_train BS=8 GRAD_ACCUMULATION=1 LEARNING_RATE=1.4e-2"
+    settings += " ENERGY=true INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=4 WARMUP_STEPS=250"
+    settings += " EPOCHS_PER_CHECKPOINT=1 VALIDATION_INTERVAL=1 KL_LOSS_START_EPOCH=2 KL_LOSS_WARMUP_EPOCHS=2"
     size = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384"
     size += " --symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias"
-    every = f"--optimizer adam --pitch-cache {data.parent}/pitch_cache".split()
-    folder = data.parent / "base"
-    base = folder / f"FastPitch_checkpoint_{own.base_epochs}.pt"
-    text = f"MODEL=FastPitch OUTPUT_DIR={folder} EPOCHS={own.base_epochs} AMP=true GRAD_CLIP=5 EMA=0.99 BS=8"
-    text += " LEARNED_ALIGNMENT=true ENERGY=true INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=4"
-    text += " GRAD_ACCUMULATION=1 LEARNING_RATE=1.4e-2 WARMUP_STEPS=250 EPOCHS_PER_CHECKPOINT=1 VALIDATION_INTERVAL=1"
-    text += " KL_LOSS_START_EPOCH=2 KL_LOSS_WARMUP_EPOCHS=2"
-    words = f"--g2p espeak --g2p-language en-us {size} --resume".split()
-    _run_once(base, train.command(_settings(own, data, ["base_train", "lj_val"], text), [*words, *every]))
-    folder = data.parent / "lj"
-    voice = folder / f"FastPitch_checkpoint_{own.voice_epochs}.pt"
-    text = f"SPEAKER=lj OUTPUT_DIR={folder} EPOCHS={own.voice_epochs} AMP=true GRAD_CLIP=5 EMA=0.99 BS=4"
-    text += " LEARNING_RATE=7e-3 WARMUP_STEPS=100 EPOCHS_PER_CHECKPOINT=10 KL_LOSS_START_EPOCH=0"
-    settings = _settings(own, data, ["lj_train", "lj_val"], f"{text} KL_LOSS_WARMUP_EPOCHS=1")
-    _run_once(voice, _finetuning(*_FINETUNE_VOICE.prepare(settings, [str(base), str(data), *every]))[-1])
+    size += " --g2p espeak --g2p-language en-us"
+    base = _train(own, data, "base", settings, *options, *size.split())
+    settings = f"{every} EPOCHS={own.voice_epochs} TRAIN=lj_train BS=4 NUM_SPEAKERS=auto LEARNING_RATE=7e-3"
+    settings += " WARMUP_STEPS=100 EPOCHS_PER_CHECKPOINT=10 VALIDATION_INTERVAL=10"
+    settings += " KL_LOSS_START_EPOCH=0 KL_LOSS_WARMUP_EPOCHS=1"
+    voice = _train(own, data, "lj", settings, *options, "--from-checkpoint", base)
     _strip("bfloat16", voice, own.voices / "lj-small.pt")
 
 
@@ -223,19 +211,18 @@ def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str])
     raise SystemExit(status if status >= 0 else 128 - status)
 
 
-# A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses transcripts
-# with characters that the voice has no symbol for.
-_FINETUNE_VOICE = Script(
-    finetune_voice,
-    {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
-    defaults={
-        "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
-        "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
-    },
-    trains=train.SCRIPT,
-)
 SCRIPTS = {
-    "finetune_voice": _FINETUNE_VOICE,
+    # A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
+    # transcripts with characters that the voice has no symbol for.
+    "finetune_voice": Script(
+        finetune_voice,
+        {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
+        defaults={
+            "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
+            "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
+        },
+        trains=train.SCRIPT,
+    ),
     "fine_tune": Script(
         fine_tune,
         {"hifigan name input_mels_dir output_dir": ()},

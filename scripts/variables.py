@@ -76,6 +76,7 @@ class Variables:
         "FEATURES",
         "auto",
         "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first of these that can be made",
+        choices=("auto", "mels", "true", "false"),
     )
     audio_config: Path | None = _variable(
         "AUDIO_CONFIG", None, "file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS"
@@ -139,6 +140,7 @@ class Variables:
         "auto",
         "true: from recordings and transcripts alone (1.1); false: from a list of durations (1.0); auto: "
         "1.0 where the training list gives durations, else 1.1",
+        choices=("auto", "true", "false"),
     )
     speaker: str | None = _variable("SPEAKER", None, "the new voice's name; by default that of the folder")
     held_back: tuple[str, ...] = _variable(
@@ -178,3 +180,13 @@ class Variables:
         "PRECISIONS", (), "of fp32, tf32, float16, bfloat16 in the search; empty: those that the machine has"
     )
     steps: int = _count("STEPS", 5, "updates that are timed in the search")
+
+    @property
+    def voice(self) -> Path | None:
+        """The checkpoint of the voice."""
+        return self.tacotron2 or self.fastpitch
+
+    @property
+    def vocoder(self) -> str | None:
+        """The checkpoint of the vocoder."""
+        return self.hifigan or self.waveglow or self.harmonic

@@ -18,7 +18,7 @@ from unittest.mock import patch
 from training_setup import parsed
 
 from common.errors import line_and_status
-from scripts.start import read_shell_file, script_of
+from scripts.start import SCRIPTS, read_shell_file
 
 
 def project_files(root: Path) -> list[str]:
@@ -90,7 +90,7 @@ def _run_here(path: Path, name: str, words: list[str], environ: dict[str, str]) 
     try:
         with patch.dict(os.environ, environ, clear=True), redirect_stdout(said), redirect_stderr(notes):
             try:
-                script_of(name).start(dict(os.environ), words)
+                SCRIPTS[name].start(dict(os.environ), words)
             except Exception as error:
                 line, status = line_and_status(error)
                 print(f"error: {line}", file=notes)

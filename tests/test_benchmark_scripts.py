@@ -252,7 +252,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
 
 def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path, monkeypatch):
     monkeypatch.setattr(random_models, "N_FRAMES", 40)  # where bfloat16 is emulated, 693 take long
-    random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
+    random_models.main([str(tmp_path), *"--model HiFi-GAN --kind v3 --count 1".split()])
     options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
     for name, precision in (("fp32", []), ("amp", ["--amp", "--amp-dtype", "bfloat16"])):
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])

@@ -1,5 +1,6 @@
 """Checkpoints: plain types only, whole or not at all, and one clear line for each way they can be bad."""
 
+import json
 import os
 import re
 import signal
@@ -8,7 +9,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -30,18 +30,9 @@ from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
 
 
-def training_state(**changes) -> dict[str, Any]:
-    state = {
-        "epoch": 4,
-        "iteration": 17,
-        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}},
-        "sums": {"loss": 0.5},
-        "random": [{"cpu": torch.get_rng_state()}],
-    }
-    return state | changes
-
-
 def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:
+    optimizers = {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}}
+    random = [{"cpu": torch.get_rng_state()}]
     parts = {
         "model": "FastPitch",
         "config": {"n_symbols": 40, "symbol_type": "phone", "n_speakers": 2},
@@ -49,104 +40,49 @@ def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:
         "text": TextConfig(input_type="phone", symbol_set="ipa", cleaners=(), speakers=("ada", "bob")),
         "networks": {"fastpitch": {"w": torch.full((2, 3), value), "n": torch.tensor([3])}},
         "ema": {"fastpitch": {"w": torch.zeros(2, 3), "n": torch.tensor([3])}},
-        "training": training_state(),
+        "training": {"epoch": 4, "iteration": 17, "optimizers": optimizers, "sums": {"loss": 0.5}, "random": random},
     }
     return Checkpoint(**parts | changes)
 
 
-def test_everything_comes_back_as_it_was_saved(tmp_path: Path):
-    saved = make_checkpoint()
+def test_everything_comes_back_as_it_was_saved_in_plain_types(tmp_path: Path):
+    saved = make_checkpoint(assumed=("framing", "peak"))
     save_checkpoint(tmp_path / "a.pt", saved)
     loaded = load_checkpoint(tmp_path / "a.pt")
-    assert (loaded.model, loaded.config, loaded.audio, loaded.text) == (
-        saved.model,
-        saved.config,
-        saved.audio,
-        saved.text,
-    )
+    for name in ("model", "config", "audio", "text", "assumed", "stripped"):
+        assert getattr(loaded, name) == getattr(saved, name)
     for part in ("networks", "ema"):
         for key, value in getattr(saved, part)["fastpitch"].items():
             assert torch.equal(getattr(loaded, part)["fastpitch"][key], value)
     assert loaded.training["sums"] == {"loss": 0.5}
     assert torch.equal(loaded.training["random"][0]["cpu"], saved.training["random"][0]["cpu"])
-
-
-def test_the_file_holds_only_what_weights_only_loading_admits(tmp_path: Path):
-    save_checkpoint(tmp_path / "a.pt", make_checkpoint())
     payload = torch.load(tmp_path / "a.pt", weights_only=True)
     assert payload["format"] == 1
-    assert set(payload) == {"format", "model", "config", "networks", "ema", "training"}
+    assert set(payload) == {"format", "model", "config", "assumed", "networks", "ema", "training"}
+
+
+_FIRST_AUDIO = """{"sampling_rate": 22050, "filter_length": 1024, "hop_length": 256, "win_length": 1024, "n_mels": 80,
+    "mel_fmin": 0.0, "mel_fmax": 8000.0, "framing": "aligned", "peak": 0.95}"""
+_FIRST_TEXT = """{"input_type": "char", "symbol_set": "english_basic", "cleaners": ["english_cleaners_v3"],
+    "speakers": ["ann"], "prepend_space": false, "append_space": false, "p_arpabet": 0.0, "arpabet_by": "word",
+    "arpabet_ambiguous": "ignore", "cmudict_path": null, "heteronyms_path": null, "g2p": null,
+    "g2p_language": "en-us"}"""
+_FIRST_TRAINING = """{"iteration": 8, "skipped_in_a_row": 0, "scaler": {"scales": {}, "finite_since": {}}, "epoch": 2,
+    "steps_done": 4, "global_batch": 4, "sums": {"mel_loss": 12.5, "loss": 13.0}, "frames": 1234, "seconds": 1.5,
+    "skipped": 0, "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}}}"""
 
 
 def test_a_file_of_format_1_as_it_was_first_written_is_read(tmp_path: Path):
-    audio = {
-        "sampling_rate": 22050,
-        "filter_length": 1024,
-        "hop_length": 256,
-        "win_length": 1024,
-        "n_mels": 80,
-        "mel_fmin": 0.0,
-        "mel_fmax": 8000.0,
-        "framing": "aligned",
-        "peak": 0.95,
-    }
-    text = {
-        "input_type": "char",
-        "symbol_set": "english_basic",
-        "cleaners": ["english_cleaners_v3"],
-        "speakers": ["ann"],
-        "prepend_space": False,
-        "append_space": False,
-        "p_arpabet": 0.0,
-        "arpabet_by": "word",
-        "arpabet_ambiguous": "ignore",
-        "cmudict_path": None,
-        "heteronyms_path": None,
-        "g2p": None,
-        "g2p_language": "en-us",
-    }
-    training = {
-        "iteration": 8,
-        "skipped_in_a_row": 0,
-        "scaler": {"scales": {}, "finite_since": {}},
-        "epoch": 2,
-        "steps_done": 4,
-        "global_batch": 4,
-        "sums": {"mel_loss": 12.5, "loss": 13.0},
-        "frames": 1234,
-        "seconds": 1.5,
-        "skipped": 0,
-        "random": [{"cpu": torch.get_rng_state()}],
-        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}},
-    }
-    weights = {"fastpitch": {"w": torch.ones(2)}}
-    payload = {
-        "format": 1,
-        "model": "FastPitch",
-        "config": {"model": {"n_symbols": 148}, "audio": audio, "text": text},
-        "networks": weights,
-        "ema": None,
-        "training": training,
-    }
-    torch.save(payload, tmp_path / "a.pt")
+    audio, text, training = map(json.loads, (_FIRST_AUDIO, _FIRST_TEXT, _FIRST_TRAINING))
+    config = {"model": {"n_symbols": 148}, "audio": audio, "text": text}
+    payload = {"format": 1, "model": "FastPitch", "config": config, "networks": {"fastpitch": {"w": torch.ones(2)}}}
+    torch.save(payload | {"ema": None, "training": training}, tmp_path / "a.pt")
     loaded = load_checkpoint(tmp_path / "a.pt")
     assert (loaded.model, loaded.config, loaded.ema) == ("FastPitch", {"n_symbols": 148}, None)
     assert loaded.audio == AudioConfig(framing="aligned", peak=0.95)
     assert loaded.text == TextConfig(cleaners=("english_cleaners_v3",), speakers=("ann",))
     assert torch.equal(loaded.networks["fastpitch"]["w"], torch.ones(2))
-    assert {key: value for key, value in loaded.training.items() if key != "random"} == {
-        key: value for key, value in training.items() if key != "random"
-    }
-    assert (loaded.assumed, loaded.assumed_config) == ((), ())
-
-
-def test_assumed_audio_fields_are_saved_and_older_files_have_none(tmp_path: Path):
-    save_checkpoint(tmp_path / "a.pt", make_checkpoint(assumed=("framing", "peak")))
-    assert load_checkpoint(tmp_path / "a.pt").assumed == ("framing", "peak")
-    payload = torch.load(tmp_path / "a.pt", weights_only=True)
-    del payload["assumed"]
-    torch.save(payload, tmp_path / "a.pt")
-    assert load_checkpoint(tmp_path / "a.pt").assumed == ()
+    assert (loaded.training, loaded.assumed, loaded.assumed_config) == (training, (), ())
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -222,8 +158,6 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
     ("place", "value", "message"),
     [
         ("config/audio/loudness", -23.0, "config.audio: loudness: unknown key"),
-        ("config/audio/n_mels", "80", "config.audio: n_mels: Input should be a valid integer, got '80'"),
-        ("config/text/input_type", "words", "config.text: input type 'words': expected one of char, phone, pf"),
         ("config/model/width", 3, "config.model: width: unknown key"),
         ("model", "Tacotron9000", "of the model 'Tacotron9000', expected one of"),
         ("stripped", {"dtype": "float16", "for": 1}, "a damaged checkpoint (TypeError: "),
@@ -232,16 +166,14 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
 def test_what_a_file_of_another_version_holds_is_named(place: str, value: object, message: str, tmp_path: Path):
     path = tmp_path / "a.pt"
     save_checkpoint(path, make_checkpoint())
-    payload = torch.load(path, weights_only=True)
+    payload = part = torch.load(path, weights_only=True)
     *parents, last = place.split("/")
-    part = payload
     for name in parents:
         part = part[name]
     part[last] = value
     torch.save(payload, path)
-    with pytest.raises(CheckpointError) as caught:
+    with pytest.raises(CheckpointError, match=f"^{path}: {re.escape(message)}"):
         load_checkpoint(path)
-    assert str(caught.value).startswith(f"{path}: {message}")
 
 
 def test_weights_of_another_architecture_are_listed_by_name(tmp_path: Path):
@@ -312,18 +244,15 @@ def test_checkpoints_are_ordered_by_training_state(tmp_path: Path):
 
 
 def test_the_last_readable_checkpoint_is_taken_and_the_others_reported(tmp_path: Path):
+    warnings: list[str] = []
+    load = partial(load_last_checkpoint, tmp_path, "FastPitch", warn=warnings.append)
+    assert load() is None
+    checkpoint_path(tmp_path, "FastPitch", epoch=3).write_bytes(b"PK\x03\x04 cut short")
+    with pytest.raises(CheckpointError, match=r"none of 1 checkpoints of FastPitch can be read: .*_3\.pt: "):
+        load()
     for epoch in (1, 2):
         save_checkpoint(checkpoint_path(tmp_path, "FastPitch", epoch=epoch), make_checkpoint(float(epoch)))
-    checkpoint_path(tmp_path, "FastPitch", epoch=3).write_bytes(b"PK\x03\x04 cut short")
-    warnings: list[str] = []
-    path, loaded = load_last_checkpoint(tmp_path, "FastPitch", warn=warnings.append)
+    path, loaded = load()
     assert path.name == "FastPitch_checkpoint_2.pt"
     assert loaded.networks["fastpitch"]["w"][0, 0] == 2.0
     assert len(warnings) == 1 and "FastPitch_checkpoint_3.pt" in warnings[0]
-
-
-def test_no_checkpoint_is_none_and_only_bad_ones_are_an_error(tmp_path: Path):
-    assert load_last_checkpoint(tmp_path, "FastPitch", warn=print) is None
-    checkpoint_path(tmp_path, "FastPitch", epoch=1).write_bytes(b"x")
-    with pytest.raises(CheckpointError, match="none of 1 checkpoints of FastPitch can be read"):
-        load_last_checkpoint(tmp_path, "FastPitch", warn=lambda line: None)

@@ -12,6 +12,7 @@ from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
+from scripts.start import all_scripts
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -102,7 +103,7 @@ def option_names(program: str) -> set[str]:
 
 @cache
 def text_of(script: Path) -> str:
-    """The code of a script and of all that it calls, and what declares its variables, without comment lines."""
+    """The code of a script and of all that it calls, without comment lines, and the variables of scripts in Python."""
     texts: dict[Path, str] = {}
     waiting = [script]
     while waiting:
@@ -110,9 +111,9 @@ def text_of(script: Path) -> str:
         if path not in texts and path.is_file():
             texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
             waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
-            if "run_script" in texts[path]:  # its variables are those of options
-                waiting += [*(ROOT / "scripts").glob("*.py"), *(ROOT / "scripts/benchmarks").glob("*.py")]
-                waiting += [*ROOT.glob("*/options.py"), *ROOT.glob("common/*/options.py"), ROOT / "common/precision.py"]
+            if "run_script" in texts[path]:
+                declared = [one.option for script in all_scripts().values() for one in script.declarations()]
+                texts[path] += " MODEL ".join(name for one in declared for name in (one.variable or "", *one.published))
     return "".join(texts.values())
 
 

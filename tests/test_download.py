@@ -22,7 +22,7 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from fastpitch.config import ModelConfig
-from scripts.datasets.download import bring_member, fetch
+from scripts.datasets.download import bring, bring_member, fetch
 from scripts.download_models import PUBLISHED, main as download_models
 
 
@@ -64,22 +64,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, type[RangeSer
 
 def test_an_interrupted_download_resumes_where_it_broke(tmp_path: Path, server: tuple[str, type[RangeServer]]):
     url, handler = server
-    target, digest = tmp_path / "new" / "file", sha256(RangeServer.content).hexdigest()
+    target, parts, digest = tmp_path / "new", tmp_path / "parts", sha256(RangeServer.content).hexdigest()
     handler.limit = 600_000
     with pytest.raises(InputError, match="run again to resume"):
-        fetch(f"{url}/file", target, sha256=digest)
+        bring(f"{url}/file", target, parts=parts, sha256=digest)
     assert not target.exists()
-    fetch(f"{url}/file", target, sha256=digest)
-    assert target.read_bytes() == RangeServer.content
-    assert handler.requests == [None, "bytes=600000-"]
-    fetch(f"{url}/file", target, sha256=digest)
-    assert len(handler.requests) == 2  # it exists already
+    fetch(f"{url}/file", parts / "file")
+    bring(f"{url}/file", target, parts=parts, sha256=digest)  # it is complete already
+    assert (target / "file").read_bytes() == RangeServer.content
+    assert handler.requests == [None, "bytes=600000-", "bytes=1024000-"] and not parts.exists()
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("{url}/file", r"file\.part: SHA-256 is [0-9a-f]{64}, expected abcd"),
+        ("{url}/file", r"parts/file: SHA-256 is [0-9a-f]{64}, expected abcd"),
         ("{url}/other", "/other: the server answers 404"),
         ("http://127.0.0.1:1/file", r"cannot be downloaded \(.*is this machine offline\?"),
         ("/absent.tar", r"absent\.tar: no such file"),
@@ -89,8 +88,8 @@ def test_a_source_that_is_not_what_it_should_be_is_one_clear_line_and_not_kept(
     tmp_path: Path, server: tuple[str, type[RangeServer]], source: str, message: str
 ):
     with pytest.raises(InputError, match=message):
-        fetch(source.format(url=server[0]), tmp_path / "file", sha256="abcd")
-    assert list(tmp_path.iterdir()) == []
+        bring(source.format(url=server[0]), tmp_path / "out", parts=tmp_path / "parts", sha256="abcd")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def write_zip(path: Path, files: dict[str, bytes]) -> Path:

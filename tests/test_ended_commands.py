@@ -85,12 +85,13 @@ def main():
     with distributed.processes(cuda=False) as ranks:
         if end.startswith("torchrun is killed"):
             Path(sys.argv[2], f"{rank}.pid").write_text(str(os.getpid()))
+            ranks.gather(None)
             if rank == 1:
                 os.kill(os.getppid(), signal.SIGKILL)
         if end == "killed" and rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         if end == "wrong input":
-            ranks.together(refuse if rank else lambda: None)
+            ranks.gather(refuse() if rank else None)
         if end == "wrong input of one" and rank == 1:
             refuse()
         while True:

@@ -8,11 +8,10 @@ import pytest
 import torch
 from tiny_served import make_checkpoints, served_models
 
-from common.checkpoints import ExportedVocoder, open_checkpoint
+from common.checkpoints import ExportedVocoder
 from common.errors import OptionError
-from common.precision import Precision
 from common.serving.models import ServedModels
-from common.synthesis import engine
+from common.synthesis import loading
 from fastpitch.export import ExportedFastPitch
 from fastpitch.model import FastPitch
 from scripts import export_model
@@ -91,8 +90,8 @@ def test_auto_takes_the_fastest_engine_for_each_network_that_speaks_close_to_it(
             way()
         return next(rest)
 
-    monkeypatch.setattr(engine, "measure", measure)
-    monkeypatch.setattr(engine, "LARGEST_DISTANCE", bound)
+    monkeypatch.setattr(loading, "measure", measure)
+    monkeypatch.setattr(loading, "LARGEST_DISTANCE", bound)
     models = served_models(folder, "--engine", "auto")
     assert engines_of(models) == tuple(name != "PyTorch" for name in chosen)
     (line,) = capsys.readouterr().out.splitlines()
@@ -118,13 +117,9 @@ def test_auto_runs_exported_files_as_they_are(folder: Path, tmp_path: Path, caps
     assert engines_of(served_models(tmp_path, "--engine", "onnx")) == (True, True)
 
 
-@pytest.mark.parametrize("precision", [Precision(cuda=True), Precision(amp_dtype=torch.bfloat16)])
-def test_auto_is_pytorch_on_a_gpu_and_with_amp(folder: Path, precision: Precision, capsys: pytest.CaptureFixture):
-    generator = open_checkpoint(folder / "voice.pt")
-    given = []
-    engine.load_in_engine("auto", generator, None, precision=precision, load=lambda *one: given.append(one))
-    assert given == [(generator, None)]
-    assert capsys.readouterr().out.startswith("engine: PyTorch, as always ")
+def test_auto_is_pytorch_with_amp(folder: Path, capsys: pytest.CaptureFixture):
+    models = served_models(folder, "--engine", "auto", "--amp", "--amp-dtype", "bfloat16")
+    assert engines_of(models) == (False, False) and "engine: PyTorch, as always with" in capsys.readouterr().out
 
 
 def test_onnx_computes_in_no_other_numbers(folder: Path):

@@ -20,8 +20,8 @@ from foreign import fastpitch_1_0, save_authors_hifigan
 from seed_commands import PROGRAMS, Project, archive_of_ljspeech, settings_of
 from shell import ROOT, training_options
 from sung_words import CONFIG
-from test_help_examples import SCRIPTS, examples
 from test_jasper_manifest import make_librispeech
+from test_scripts_help import SCRIPTS, examples
 from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_recordings
 from tiny_harmonic import save_harmonic
 

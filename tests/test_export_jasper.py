@@ -1,38 +1,21 @@
 """Exported Jaspers transcribe as the checkpoint does, in every format."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import tiny_jasper
 import tiny_voice
 import torch
-from tiny_jasper import SMALL
 
 import inference
-from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
-from common.config import to_plain
 from common.errors import OptionError
 from common.logger import read_log
 from common.recognition import load_recognizer
 from common.serving import arguments as serving
-from jasper.config import ModelConfig
 from scripts import evaluate_voice, export_model
 
 CPU = torch.device("cpu")
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
-FORMS = {
-    "dense": SMALL,
-    "plain": replace(
-        SMALL,
-        blocks=tuple(replace(one, residual_dense=False) for one in SMALL.blocks),
-        activation="hardtanh",
-        use_conv_masks=False,
-        features=replace(SMALL.features, frame_splicing=2, pad_align=0),
-        labels=("a", "b"),
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -94,32 +77,3 @@ def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Pa
     models = evaluate_voice.parse_and_open(words)[1]
     for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
         assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_log_probabilities_of_any_batch(tmp_path: Path, form: str):
-    path = save(tmp_path / "Jasper.pt", FORMS[form])
-    exported = tmp_path / "Jasper.onnx"
-    export_model.main([str(path)])
-    listener, made = (load_for_inference(open_checkpoint(one), device=CPU)[0] for one in (path, exported))
-    lengths = torch.tensor([31, 50, 18, 44])
-    features = torch.randn(4, listener.config.features.n_features, 50, generator=torch.Generator().manual_seed(1))
-    features *= (torch.arange(50) < lengths[:, None])[:, None]
-    expected, together = listener.infer(features, lengths), made.infer(features, lengths)
-    assert torch.equal(together.lengths, expected.lengths)
-    assert made.decode(together) == listener.decode(expected) and any(made.decode(together))
-    for row, length in enumerate(lengths.tolist()):
-        n_frames = int(expected.lengths[row])
-        torch.testing.assert_close(
-            together.log_probs[row, :n_frames], expected.log_probs[row, :n_frames], atol=1e-5, rtol=0
-        )
-        alone = [one.infer(features[row : row + 1, :, :length], lengths[row : row + 1]) for one in (made, listener)]
-        torch.testing.assert_close(alone[0].log_probs, alone[1].log_probs, atol=1e-5, rtol=0)
-
-
-def save(path: Path, config: ModelConfig) -> Path:
-    """A checkpoint of a small network of a seed's weights."""
-    network = tiny_jasper.small_network(**{name: getattr(config, name) for name in to_plain(config)})
-    networks = {"jasper": network.state_dict()}
-    save_checkpoint(path, Checkpoint("Jasper", to_plain(config), config.features.audio, None, networks))
-    return path

@@ -17,7 +17,7 @@ import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import FilelistEntry
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
@@ -109,8 +109,6 @@ def test_energy_is_changed_at_inference_and_refused_without_it(corpus: Path, voi
     assert run_train(corpus, tmp_path / "without", "--epochs", "1") == 0
     with pytest.raises(InputError, match="predicts no energy to transform"):
         speak(tmp_path / "without" / "FastPitch_checkpoint_1.pt", tmp_path, "--energy-transform-shift", "1")
-    with pytest.raises(OptionError, match="--energy-transform-custom is applied alone; leave out"):
-        speak(voice, tmp_path, "--energy-transform-custom", "--energy-transform-invert")
 
 
 def test_transforms_of_energy_do_what_they_are_called():

@@ -1,32 +1,25 @@
 """Feeding training: tensors are read quickly and safely, and loader processes give what one process gives."""
 
 import itertools
-import json
 import multiprocessing
 import os
 import pickle
 import signal
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import make_corpus
-from tiny_vocoder import hifigan_objective, make_recordings, train_options
 from torch import Tensor
-from training_setup import set_up
 
-from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
 from common.data import GlobalBatchSampler, build_loader, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
-from common.registry import get_model
 from common.torch_file import load_tensor
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
-from hifigan.data_function import HifiganDataset
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
@@ -110,42 +103,14 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader._iterator._shutdown_workers()  # left to the garbage collector, the queue goes first, and this takes 10 s
 
 
-def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp_path: Path, capsys):
-    words = "--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split()
-    feed.main([*words, "--json", str(tmp_path / "feed.json")])
-    out, figures = capsys.readouterr().out, json.loads((tmp_path / "feed.json").read_text())
+def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):
+    measured: list[dict[str, float]] = []
+    measure = feed.measure
+    monkeypatch.setattr(feed, "measure", lambda *given: measured.append(measure(*given)) or measured[0])
+    feed.main("--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split())
+    rates = [float(line.split("|")[2].replace(",", "")) for line in capsys.readouterr().out.splitlines()[3:]]
     generator = torch.Generator().manual_seed(1234)
-    assert figures["n_frames"] == int(torch.randint(150, 861, (8,), generator=generator).sum())
-    assert "|loaders|" in out and "|training process|" in out
-    assert min(figures["seconds"], figures["loaders"], figures["training_process"]) > 0
-    slower = max(figures["loaders"], figures["training_process"])
-    assert figures["on_cores"] == pytest.approx(figures["n_frames"] / slower)
-    assert f"with 2 cores: {figures['on_cores']:,.0f} frames/s" in out
-
-
-class GivenError(Exception):
-    """Ends the work of an objective where it calls its network."""
-
-
-class Spy:
-    """A network that keeps what it is given."""
-
-    def __call__(self, given: Tensor, *_: object) -> None:
-        self.given = given
-        raise GivenError
-
-
-def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes(tmp_path: Path):
-    make_recordings(tmp_path, count=6, val=2)
-    audio = AudioConfig(n_mels=8, framing="aligned", peak=0.95)
-    words = [word for word in train_options(tmp_path, tmp_path) if word not in ("-m", "HiFi-GAN")]
-    spec = get_model("HiFi-GAN")
-    options = set_up("-m", spec.name, *words).options
-    data = HifiganDataset(options, tmp_path / "train.txt", audio=audio)
-    batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
-    assert batch.mels is None, "waves alone are loaded"
-    expected = MelExtractor(replace(audio, peak=None))(batch.audio)
-    spy, objective = Spy(), hifigan_objective(audio)
-    with pytest.raises(GivenError):
-        objective.numerators("discriminator", {"generator": spy}, batch)
-    assert torch.equal(spy.given, expected)
+    n_frames = int(torch.randint(150, 861, (8,), generator=generator).sum())
+    assert measured[0].pop("n_frames") == n_frames and min(measured[0].values()) > 0
+    seconds, training_process, loading = (n_frames / spent for spent in measured[0].values())
+    assert rates == pytest.approx([seconds, loading, training_process, min(loading, training_process)], abs=0.5)

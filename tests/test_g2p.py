@@ -5,7 +5,6 @@ import pytest
 from common.config import TextConfig
 from common.errors import InputError
 from common.text import Speaker, TextFrontEnd
-from common.text.options import TextOptions, TextOverrides, overridden, text_config
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 
@@ -59,26 +58,3 @@ def test_silence_is_an_empty_transcript(text: str) -> None:
 def test_english_is_written_out_first_but_for_phones_in_braces() -> None:
     reader = front_end("en-us", cleaners=("english_cleaners_v3",))
     assert reader.clean("At 5 pm {k ˈ æ t}.") == front_end("en-us").clean("at five p.m. {k ˈ æ t}.")
-
-
-def test_options_describe_g2p() -> None:
-    german = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
-    assert text_config(TextOptions(g2p="espeak", g2p_language="de")) == german
-    options = TextOptions(input_type="phone", symbol_set="ipa", g2p="espeak")
-    assert text_config(options) == TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak")
-    for language, message in (("klingon", "eSpeak NG has no voice 'klingon'; it has af"), ("de-xx", "it has de")):
-        with pytest.raises(InputError, match=message):
-            text_config(TextOptions(g2p="espeak", g2p_language=language))
-    with pytest.raises(InputError, match="are for characters"):
-        text_config(TextOptions(g2p="espeak", p_arpabet=1.0))
-    with pytest.raises(InputError, match="eSpeak NG's phones are in ipa_marked and ipa"):
-        front_end(symbol_set="xsampa").encode("ja")
-
-
-def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
-    phones = TextConfig("phone", "ipa", ())
-    reads = overridden(phones, TextOverrides(g2p="espeak", g2p_language="de"))
-    assert reads == TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert overridden(reads, TextOverrides(g2p="none")) == TextConfig("phone", "ipa", (), g2p_language="de")
-    with pytest.raises(InputError, match="has no voice"):
-        overridden(reads, TextOverrides(g2p_language="xx-yy"))

@@ -1,9 +1,12 @@
 """Variables of the scripts: a switch may be said in several ways, and a wrong value is refused first."""
 
+import itertools
+from pathlib import Path
+
 import pytest
 from shell import ROOT, dry_run, run_bash
 
-from scripts.start import all_scripts, variables_of
+from scripts.start import SCRIPTS, variables_of
 
 SWITCHES = [  # script, variable, what it needs besides, and the word that it adds to a command where it is on
     ("train", "AMP", {}, "--amp"),
@@ -57,7 +60,18 @@ def test_a_dry_run_may_be_asked_for_in_any_of_these_words():
 
 
 def test_every_variable_has_a_meaning_and_stands_once():
-    for script in all_scripts().values():
+    for script in SCRIPTS.values():
         names = [variable.name for variable in variables_of(script)]
         assert len(names) == len(set(names))
         assert all(variable.meaning for variable in variables_of(script))
+
+
+@pytest.mark.parametrize("script", ["train", "prepare_dataset", "inference_example", "serve", "evaluation"])
+def test_no_value_of_a_variable_is_run(script: str, tmp_path: Path):
+    canary = tmp_path / "canary"
+    for name, value in itertools.product(
+        ("NAME", "DATASET_PATH", "NUM_GPUS", "OUTPUT_DIR"),
+        ("$(touch {})", "a;touch {}", "a[$(touch {})]", "`touch {}`"),
+    ):
+        run_bash(ROOT / f"scripts/{script}.sh", DRY_RUN="1", **{name: value.format(canary)})
+    assert not canary.exists()

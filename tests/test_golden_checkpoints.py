@@ -19,7 +19,7 @@ from common.checkpoints import Checkpoint, load_checkpoint, load_networks
 from common.checkpoints.layout import is_state
 from common.checkpoints.loading import new_networks
 from common.nn import SeededNoise, mask_from_lengths
-from common.synthesis.prosody import Prosody, SymbolProsody, UtteranceProsody, WordProsody
+from common.synthesis.speech import Prosody, SymbolProsody, UtteranceProsody, WordProsody
 from common.text import TextFrontEnd
 from scripts.convert_checkpoint import main as convert
 from scripts.inspect_checkpoint import main as inspect

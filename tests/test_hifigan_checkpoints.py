@@ -280,7 +280,7 @@ def test_bare_weights_are_read_with_the_config_in_their_folder(folder: Path, exp
         ("{", r"config\.json:1: not JSON "),
         ("{}", r"config\.json: its configuration of HiFi-GAN lacks resblock, upsample_initial_channel"),
         ({"fmin": 9000}, r"config\.json: its audio: mel_fmin 9000"),
-        ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes 3: expected a list$"),
+        ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes: .*, got 3$"),
         (
             {"upsample_initial_channel": 512},
             r"its weights do not fit the model: size mismatch for conv_pre\.bias: .*\[16\].*\[512\]",

@@ -1,4 +1,4 @@
-"""Checkpoints whose fields are right alone and wrong together are refused in one line that names the file."""
+"""Checkpoints whose parts do not fit together: what cannot go on as it was is said, the rest is one line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from scripts import convert_checkpoint, inspect_checkpoint, strip_checkpoint
 
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
 NAME = "FastPitch_checkpoint_1.pt"
-PROJ = "fastpitch.proj.bias"
+OPTIMIZER = ("training", "optimizers", "fastpitch")
 
 
 @pytest.fixture(scope="module")
@@ -42,36 +42,31 @@ def with_value(payload: Any, place: tuple[str, ...], change: Callable[[Any], Any
     return {**payload, place[0]: with_value(payload[place[0]], place[1:], change)}
 
 
-def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda values: {key: value for key, value in values.items() if key != name}
+def with_huge_mels(payload: dict[str, Any], *place: str) -> dict[str, Any]:
+    """A payload whose network at ``place`` makes mels that are not finite."""
+    payload = with_value(payload, (*place, "proj.bias"), lambda value: torch.full_like(value, 3e38))
+    return with_value(payload, (*place, "proj.weight"), lambda value: value * 1e38)
 
 
-OPTIMIZER = ("training", "optimizers", "fastpitch")
-STATE = (*OPTIMIZER, "states", PROJ)
-INCONSISTENT = {
-    "EMA of some weights": (("ema", "fastpitch"), without("proj.bias"), "missing proj.bias"),
-    "a state less": ((*OPTIMIZER, "states"), without(PROJ), f"missing: {PROJ}"),
-    "a state more": ((*OPTIMIZER, "states"), lambda states: {**states, "mpd.w": states[PROJ]}, "unknown: mpd.w"),
-    "moments of another shape": ((*STATE, "exp_avg"), lambda value: value[1:], "another shape: fastpitch.proj.bias"),
-    "an optimizer more": (
-        OPTIMIZER[:2],
-        lambda one: {**one, "mpd": one["fastpitch"]},
-        "are of mpd, expected fastpitch",
-    ),
-    "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b"], "names of 2 speakers"),
-    "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
-    "other mel channels": (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),
-}
-
-
-@pytest.mark.parametrize("case", INCONSISTENT)
-def test_a_state_that_does_not_fit_together_is_refused(case: str, trained, tmp_path: Path):
-    place, change, message = INCONSISTENT[case]
+@pytest.mark.parametrize(
+    ("place", "change", "message"),
+    [
+        (
+            ("ema", "fastpitch"),
+            lambda state: dict([*state.items()][1:]),
+            "its EMA weights do not fit the model: Missing",
+        ),
+        ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "its optimizer's state does not fit"),
+        (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "are of mpd, expected fastpitch"),
+        (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
+        (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),
+    ],
+)
+def test_a_state_that_does_not_fit_together_is_refused(place, change, message: str, trained, tmp_path: Path):
     with pytest.raises(CheckpointError) as caught:
         resume(trained, tmp_path / "out", with_value(trained[1], place, change))
     line = str(caught.value)
     assert str(tmp_path / "out" / NAME) in line and message in line and line.isprintable()
-    assert "none of 1 checkpoints" not in line or line.startswith(f"{tmp_path / 'out'}: ")
 
 
 def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: pytest.CaptureFixture):
@@ -92,55 +87,30 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert f"{NAME} are left out, as --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
 
 
-def test_the_reason_of_the_last_checkpoint_that_cannot_be_read_is_in_the_error(trained, tmp_path: Path):
-    (tmp_path / NAME).write_bytes(b"x")
-    with pytest.raises(CheckpointError, match=f"none of 1 checkpoints of FastPitch can be read: .*{NAME}: "):
-        train.main(train_options(trained[0], tmp_path, *RUN, "--resume"))
-
-
-VOICES = {
-    "more names than speakers": (("config", "text", "speakers"), lambda _: ["a", "b", "c"]),
-    "fewer rows than speakers": (("networks", "fastpitch", "speaker_emb.weight"), lambda value: value[:1]),
-    "other mel channels": (("config", "audio", "n_mels"), lambda _: 20),
-    "window longer than the filter": (("config", "audio", "win_length"), lambda _: 4096),
-    "hop longer than the window": (("config", "audio", "hop_length"), lambda _: 2000),
-    "fmin above fmax": (("config", "audio", "mel_fmin"), lambda _: 9000.0),
-    "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended"),
-}
-
-
-@pytest.mark.parametrize("case", VOICES)
-def test_a_voice_that_does_not_fit_together_is_refused_by_every_command(case: str, tmp_path: Path):
-    path, (place, change) = tmp_path / "a.pt", VOICES[case]
-    torch.save(with_value(torch.load(save_voice(path), weights_only=True), place, change), path)
+def test_a_voice_whose_configuration_is_not_that_of_its_weights_is_refused_by_every_command(tmp_path: Path):
+    path = save_voice(tmp_path / "a.pt")
+    torch.save(with_value(torch.load(path, weights_only=True), ("config", "audio", "n_mels"), lambda _: 20), path)
     speak = ["--fastpitch", str(path), "--text", "A.", "-o", str(tmp_path / "o"), "--no-audio", "--save-mels"]
-    commands = [
-        lambda: inference.main([*speak, "--speaker", "1"]),
-        lambda: inspect_checkpoint.main([str(path)]),
-        lambda: strip_checkpoint.main([str(path), str(tmp_path / "b.pt")]),
-        lambda: convert_checkpoint.main([str(path), str(tmp_path / "c.pt")]),
-    ]
-    for command in commands:
-        with pytest.raises(CheckpointError) as caught:
-            command()
-        assert str(caught.value).startswith(f"{path}: ")
+    for main, words in (
+        (inference.main, [*speak, "--speaker", "1"]),
+        (inspect_checkpoint.main, [str(path)]),
+        (strip_checkpoint.main, [str(path), str(tmp_path / "b.pt")]),
+        (convert_checkpoint.main, [str(path), str(tmp_path / "c.pt")]),
+    ):
+        with pytest.raises(CheckpointError, match=f"^{path}: "):
+            main(words)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.pt"]
 
 
 def test_a_voice_whose_mel_is_not_finite_is_named(tmp_path: Path):
     path = save_voice(tmp_path / "a.pt")
-    change = (("networks", "fastpitch", "proj.bias"), lambda value: torch.full_like(value, 3e38))
-    payload = with_value(torch.load(path, weights_only=True), *change)
-    payload = with_value(payload, ("networks", "fastpitch", "proj.weight"), lambda value: value * 1e38)
-    torch.save(payload, path)
+    torch.save(with_huge_mels(torch.load(path, weights_only=True), "networks", "fastpitch"), path)
+    words = ["--fastpitch", str(path), "--text", "A.", "-o", str(tmp_path / "o"), "--no-audio", "--save-mels"]
     with pytest.raises(InputError, match=rf"text: the mel-spectrogram made for it is not finite; .* {path} is damaged"):
-        inference.main(
-            ["--fastpitch", str(path), "--text", "A.", "-o", str(tmp_path / "o"), "--no-audio", "--save-mels"]
-        )
+        inference.main(words)
 
 
 def test_a_training_whose_examples_are_not_finite_says_what_to_do(trained, tmp_path: Path):
-    payload = with_value(trained[1], ("ema", "fastpitch", "proj.bias"), lambda value: torch.full_like(value, 3e38))
-    payload = with_value(payload, ("ema", "fastpitch", "proj.weight"), lambda value: value * 1e38)
+    payload = with_huge_mels(trained[1], "ema", "fastpitch")
     with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2; .*--checkpoint-path"):
         resume(trained, tmp_path / "out", payload, "--samples-interval", "1")

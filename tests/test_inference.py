@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import tiny_voice
 import torch
 from golden_files import checkpoint_layouts
 from safetensors.torch import load_file
+from tiny_voice import MEAN, STD
 from torch import Tensor
 
 import inference
@@ -23,51 +25,23 @@ from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import EncodedText, TextFrontEnd
 from common.torch_file import save_tensor
-from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
-from fastpitch.model import FastPitch, build_networks
+from fastpitch.model import FastPitch
 
 AUDIO = AudioConfig(hop_length=200, n_mels=40)
 TEXT = TextConfig(speakers=("ann", "bob", "cy"))
-MODEL = ModelConfig(
-    n_mel_channels=40,
-    symbols_embedding_dim=24,
-    in_fft_n_layers=1,
-    in_fft_d_head=16,
-    in_fft_conv1d_filter_size=32,
-    in_fft_output_size=24,
-    out_fft_n_layers=1,
-    out_fft_d_head=16,
-    out_fft_conv1d_filter_size=32,
-    out_fft_output_size=24,
-    dur_predictor_filter_size=16,
-    pitch_predictor_filter_size=16,
-    n_speakers=3,
-)
-MEAN, STD = 200.0, 40.0  # Hz
+MODEL = dataclasses.replace(tiny_voice.MODEL, n_mel_channels=40, energy_conditioning=False, n_speakers=3)
 TEXTS = ("Go on.", "A longer sentence than the others, by far.", "Not so long.", "Hm?", "Words, words, words.")
-
-
-def new_network(seed: int) -> FastPitch:
-    """A network whose durations are about four frames and whose mels look like quiet speech."""
-    torch.manual_seed(seed)
-    network = build_networks(MODEL, AUDIO, TEXT)["fastpitch"]
-    with torch.no_grad():
-        network.duration_predictor.fc.bias.fill_(1.6)
-        network.proj.bias.fill_(-4.0)
-        network.pitch_mean.fill_(MEAN)
-        network.pitch_std.fill_(STD)
-    return network.eval()
 
 
 @pytest.fixture(scope="module")
 def network() -> FastPitch:
-    return new_network(0)
+    return tiny_voice.new_voice(MODEL, AUDIO, TEXT, seed=0)
 
 
 @pytest.fixture(scope="module")
 def averaged() -> FastPitch:
-    return new_network(1)
+    return tiny_voice.new_voice(MODEL, AUDIO, TEXT, seed=1)
 
 
 @pytest.fixture(scope="module")

@@ -54,9 +54,7 @@ def test_a_late_run_logs_the_same_lines_in_the_same_order_and_learns_the_same(
 ):
     assert run_train(corpus, tmp_path, "--validation-steps", "4") == 0
     assert log_of(tmp_path) == log_of(prompt)
-    for epoch in (1, 2):
-        name = f"FastPitch_checkpoint_{epoch}.pt"
-        assert_same_state(prompt / name, tmp_path / name)
+    assert_same_state(prompt / "FastPitch_checkpoint_2.pt", tmp_path / "FastPitch_checkpoint_2.pt")
 
 
 def test_a_late_run_that_is_killed_and_stopped_is_the_uninterrupted_one(

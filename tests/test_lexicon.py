@@ -8,8 +8,9 @@ import pytest
 from common.config import TextConfig
 from common.errors import InputError
 from common.text import TextFrontEnd, read_lexicon
-from common.text.arpabet import load_dictionary
+from common.text.arpabet import dictionary_of_file, heteronyms_of_file, load_dictionary
 from common.text.phone_alphabets import alphabet_of, phones_for_voice
+from common.text.phone_features import read_phone_features
 from common.text.ssml import Span
 
 V3 = "english_cleaners_v3"
@@ -55,21 +56,15 @@ def test_words_become_arpabet_for_a_voice_of_letters(words: Path, config: TextCo
 
 @pytest.mark.parametrize(("config", "tomato"), [(IPA, "təmˈɑːtoʊ"), (PLAIN_IPA, "təmɑtoʊ"), (GERMAN, "təmˈɑːtoʊ")])
 def test_words_become_ipa_for_a_voice_of_phones(words: Path, config: TextConfig, tomato: str) -> None:
-    marked = config.symbol_set == "ipa_marked"
     symbols = read(words, config, "Tomato, tomato NVIDIA!")
     assert symbols.count(tomato) == 2
-    assert ("ɛnvˈɪdiə!sil" if marked else "ɛnvɪdiəsil") in symbols
+    assert ("ɛnvɪdiəsil" if config is PLAIN_IPA else "ɛnvˈɪdiə!sil") in symbols
 
 
-def test_case_matters_for_words_with_capitals_inside(words: Path) -> None:
+def test_case_matters_for_words_with_capitals_inside_and_possessives_get_their_ending(words: Path) -> None:
     assert read(words, LETTERS, "US told us about Us.") == "{Y UW1 EH1 S} told us about us."
-    assert read(words, LETTERS, "Nvidia Cat cats") == "{EH0 N V IH1 D IY0 AH0} {K AA1 T} cats"
-
-
-def test_possessives_and_plurals_of_capitals_get_their_ending(words: Path) -> None:
-    assert read(words, LETTERS, "NVIDIA's cat’s church's") == (
-        "{EH0 N V IH1 D IY0 AH0 Z} {K AA1 T S} {CH ER1 CH IH0 Z}"
-    )
+    assert read(words, LETTERS, "Nvidia's Cat cats") == "{EH0 N V IH1 D IY0 AH0 Z} {K AA1 T} cats"
+    assert read(words, LETTERS, "cat’s church's") == "{K AA1 T S} {CH ER1 CH IH0 Z}"
     assert read(words, LETTERS, "GPUs, gpus") == "{JH IY1 P IY1 Y UW1 Z}, gpus"
     assert "t͡ʃˈɜːt͡ʃɪz" in read(words, IPA, "The church's.")
 
@@ -80,22 +75,23 @@ def test_a_front_end_takes_its_lexicon_to_other_processes(words: Path) -> None:
     assert TextFrontEnd(LETTERS).encode("a tomato") != front_end.encode("a tomato")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("cat K AE1 T\n", "words.tsv:1: 'cat K AE1 T': expected lines such as"),
-        ("# x\ncat\tK QQ T\n", "words.tsv:2): 'QQ' is no phone of ARPAbet"),
-        ("cat\tkæʘt\n", "words.tsv:1): 'ʘ' (U+0298) is no phone of ARPAbet, which the voice reads"),
-        ("cat\tK AE1 T\n\nCat\tK AA1 T\n", "words.tsv:3: 'cat' has other phones than in a line before"),
-        ("# nothing\n", "words.tsv: holds no words"),
-        ("cat\tK AE1 T\txsampa\n", "words.tsv:1: alphabet 'xsampa': expected one of ipa, arpabet"),
-    ],
-)
-def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "words.tsv").write_text(content)
+READERS = {
+    "lexicon": lambda path: read_lexicon(path, LETTERS),
+    "features": read_phone_features,
+    "dictionary": dictionary_of_file,
+    "heteronyms": heteronyms_of_file,
+}
+FOLDER = Path(__file__).parent / "text_cases"
+BAD_FILES = (FOLDER / "bad_files.tsv").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("line", BAD_FILES)
+def test_what_is_wrong_in_a_file_is_named_by_its_line(tmp_path: Path, line: str) -> None:
+    kind, content, message = line.split(" | ")
+    (tmp_path / "words.tsv").write_text(content.replace("\\n", "\n").replace("\\t", "\t"), encoding="utf-8")
     with pytest.raises(InputError) as error:
-        read_lexicon(tmp_path / "words.tsv", LETTERS)
-    assert message in str(error.value) and "\n" not in str(error.value)
+        READERS[kind](tmp_path / "words.tsv")
+    assert f"{tmp_path / 'words.tsv'}{message}" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_voice_that_takes_no_phones_for_words_says_so(words: Path) -> None:
@@ -105,24 +101,14 @@ def test_a_voice_that_takes_no_phones_for_words_says_so(words: Path) -> None:
         phones_for_voice("K AE1 T", alphabet="arpabet", config=TextConfig("phone", "xsampa", ()))
 
 
-@pytest.mark.parametrize(
-    ("phones", "arpabet", "ipa"),
-    [
-        ("həˈloʊ", "HH AH0 L OW1", "həlˈoʊ"),
-        ("/ˌɪn.fəɹˈmeɪ.ʃən/", "IH2 N F ER0 M EY1 SH AH0 N", "ˌɪnfəɹmˈeɪʃən"),
-        ("dʒ ʌ dʒ", "JH AH1 JH", "d͡ʒʌd͡ʒ"),
-        ("t͜ʃi:z", "CH IY1 Z", "t͡ʃiːz"),
-        ("'bʌtn\u0329", "B AH1 T AH0 N", "bˈʌtn\u0329"),
-        ("W ER1 D Z", "W ER1 D Z", "wˈɜːdz"),
-        ("L EH1 T ER0", "L EH1 T ER0", "lˈɛtəɹ"),
-    ],
-)
-def test_phones_of_both_alphabets_are_converted_with_stress(phones: str, arpabet: str, ipa: str) -> None:
+@pytest.mark.parametrize("line", (FOLDER / "phones.tsv").read_text(encoding="utf-8").splitlines()[1:])
+def test_phones_of_both_alphabets_are_converted_with_stress(line: str) -> None:
+    phones, arpabet, ipa = line.split("\t")
     alphabet = alphabet_of(phones)
-    assert " ".join(phones_for_voice(phones, alphabet=alphabet, config=LETTERS)) == arpabet
+    assert phones_for_voice(phones, alphabet=alphabet, config=LETTERS) == arpabet.split()
     assert "".join(phones_for_voice(phones, alphabet=alphabet, config=IPA)) == ipa
-    plain = "".join(one for one in ipa if one not in "ˈˌː")
     if "\u0329" not in ipa:
+        plain = ipa.translate(str.maketrans("", "", "ˈˌː"))
         assert "".join(phones_for_voice(phones, alphabet=alphabet, config=PLAIN_IPA)) == plain
 
 

@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.errors import CheckpointError
-from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.optim import (
     OPTIMIZERS,
@@ -19,6 +18,7 @@ from common.training.optim import (
     exponential_schedule,
     inverse_sqrt_schedule,
     load_state_by_name,
+    restore_unless,
     state_by_name,
 )
 
@@ -88,28 +88,23 @@ def test_average_equals_the_originals_but_copies_integers(goldens: Path):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_restored_optimizer_goes_on_exactly(name: str):
+def test_a_restored_optimizer_continues_exactly(name: str):
     torch.manual_seed(0)
-    gradients = [torch.randn(3, 4) for _ in range(6)]
+    start, gradients = torch.randn(3, 4), [torch.randn(3, 4) for _ in range(6)]
 
-    def run(parameter: nn.Parameter, optimizer: torch.optim.Optimizer, steps: list[torch.Tensor]) -> None:
+    def run(weight: torch.Tensor, steps: list[torch.Tensor], saved: dict | None = None) -> tuple[nn.Parameter, dict]:
+        parameter = nn.Parameter(weight.clone())
+        optimizer = build_optimizer(name, [parameter], learning_rate=0.01, weight_decay=1e-6)
+        if saved is not None:
+            load_state_by_name(optimizer, saved, {"weight": parameter}, where="x.pt")
         for gradient in steps:
             parameter.grad = gradient.clone()
             optimizer.step()
+        return parameter, state_by_name(optimizer, {"weight": parameter})
 
-    start = torch.randn(3, 4)
-    whole = nn.Parameter(start.clone())
-    run(whole, build_optimizer(name, [whole], learning_rate=0.01, weight_decay=1e-6), gradients)
-
-    first = nn.Parameter(start.clone())
-    optimizer = build_optimizer(name, [first], learning_rate=0.01, weight_decay=1e-6)
-    run(first, optimizer, gradients[:3])
-    saved = state_by_name(optimizer, {"weight": first})
-    second = nn.Parameter(first.detach().clone())
-    restored = build_optimizer(name, [second], learning_rate=0.01, weight_decay=1e-6)
-    load_state_by_name(restored, saved, {"weight": second}, where="x.pt")
-    run(second, restored, gradients[3:])
-    assert torch.equal(whole, second)
+    whole, _ = run(start, gradients)
+    first, saved = run(start, gradients[:3])
+    assert torch.equal(whole, run(first.detach(), gradients[3:], saved)[0])
 
 
 def test_options_of_today_win_over_those_of_the_saved_state():

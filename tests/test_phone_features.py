@@ -99,58 +99,32 @@ def test_phones_become_the_published_vectors(goldens: Path, tmp_path: Path, symb
         assert front_end.inputs(front_end.encode(case["text"])).tolist() == case["pf"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", r"table\.csv:1: no different names of features in the header; expected a header such as symbol,syl"),
-        ("symbol,syl\n", r"table\.csv: lists no phone"),
-        ("symbol,syl,son\na,+\n", r"table\.csv:2: 2 columns of 'a', the header has 3"),
-        ("symbol,syl\na,yes\n", r"table\.csv:2: 'a,yes': expected \+, -, 0 or a number"),
-        ("symbol,syl\na,+\na,-\n", r"table\.csv:3: 'a' has other features in a line before"),
-        ("symbol,syl\na b,+\n", r"table\.csv:2: 2 columns of 'a b'"),
-    ],
-)
-def test_a_file_that_is_no_table_is_one_line(tmp_path: Path, text: str, message: str):
-    (tmp_path / "table.csv").write_text(text)
-    with pytest.raises(InputError, match=message) as raised:
-        read_phone_features(tmp_path / "table.csv")
-    assert "\n" not in str(raised.value)
-
-
 def test_a_voice_is_trained_resumed_and_stored_with_its_table(corpus: Path, voice: Path, tmp_path: Path):
     checkpoint = load_checkpoint(voice)
-    assert checkpoint.text is not None and checkpoint.text.phone_features == read_phone_features(
-        corpus / "features.csv"
-    )
+    assert checkpoint.text.phone_features == read_phone_features(corpus / "features.csv")
     assert (checkpoint.config["symbol_type"], checkpoint.config["n_symbols"]) == ("pf", 7)
     assert checkpoint.networks["fastpitch"]["encoder.word_emb.weight"].shape == (16, 7)
     train_on(corpus, tmp_path, "--epochs", "1")
     assert_same_state(train_on(corpus, tmp_path, "--epochs", "2", "--resume"), voice)
     other = tmp_path / "features.csv"
     other.write_text((corpus / "features.csv").read_text().replace("\na,+", "\na,-"))
-    with pytest.raises(CheckpointError, match="phone_features") as raised:
+    with pytest.raises(CheckpointError, match="phone_features"):
         train_on(corpus, tmp_path, "--epochs", "3", "--resume", "--phone-features", str(other))
-    assert len(str(raised.value)) < 2000
 
 
 def test_a_voice_speaks_without_the_file_and_hears_a_change_of_one_phone(voice: Path, tmp_path: Path):
     mel = speak(voice, tmp_path)
     assert torch.equal(mel, speak(voice, tmp_path, *PF))
     assert not torch.equal(mel, speak(voice, tmp_path, text="sil b r a d sp sil"))
-    assert torch.equal(mel, speak(voice, tmp_path, "--plots", "--torchscript"))
     with pytest.raises(InputError, match=r"'ж' .*not in symbol set of --phone-features.* a table that lists them"):
         speak(voice, tmp_path, "--unknown-symbols", "error", text="b ж")
 
 
 def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_path: Path):
     """Published checkpoints hold no table."""
-    checkpoint = load_checkpoint(voice)
-    bare = tmp_path / "bare.pt"
-    config = checkpoint.config
-    state = {"config": config, "state_dict": checkpoint.networks["fastpitch"]} | {
-        "ema_state_dict": checkpoint.ema["fastpitch"]
-    }
-    torch.save(state, bare)
+    checkpoint, bare = load_checkpoint(voice), tmp_path / "bare.pt"
+    state = {"state_dict": checkpoint.networks["fastpitch"], "ema_state_dict": checkpoint.ema["fastpitch"]}
+    torch.save({"config": checkpoint.config, **state}, bare)
     with pytest.raises(InputError, match="the table of them is missing; give --phone-features FILE"):
         speak(bare, tmp_path)
     table = ["--phone-features", str(corpus / "features.csv")]

@@ -1,17 +1,17 @@
 """Every script answers --help, and what it and the documents show can be pasted and runs."""
 
 import re
-import subprocess
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
-from shell import ROOT, run_bash
+from shell import ROOT, run_bash, training_options
 from test_documents import commands, words_of
 
-from scripts.start import help_of, read_shell_file, script_of, variables_of
+from scripts.start import SCRIPTS as STARTED, help_of, read_shell_file, variables_of
 
-SCRIPTS = sorted(path for path in ROOT.glob("scripts/*.sh") if path.name != "lib.sh")
+SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {*ROOT.glob("scripts/lib/*"), ROOT / "scripts/lib.sh"})
 PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
 ONE_OF_EACH_MODEL = [next(path for path in PLATFORMS if f"_{model}_" in path.name) for model in ("FastPitch", "Jasper")]
 
@@ -29,7 +29,7 @@ def test_each_script_says_what_it_does_with_examples_and_all_its_variables(path:
     assert len(re.findall(rf"^  .*{path.name}", answer, re.MULTILINE)) >= 2
     shown = re.findall(r"^  ([A-Z][A-Z_0-9]*)=", answer.partition("\nVariables, set")[2], re.MULTILINE)
     if file.runs and "MODEL" not in file.fixed:
-        wanted = [one.name for one in variables_of(script_of(file.runs))]
+        wanted = [one.name for one in variables_of(STARTED[file.runs])]
         assert [name for name in wanted if name not in file.fixed] == shown
     assert "DRY_RUN=1" in answer and "PYTHON=" in answer
 
@@ -53,9 +53,14 @@ def test_all_platform_files_are_built_alike():
     assert [path.name for path in PLATFORMS if not form.fullmatch(path.read_text())] == []
 
 
-def paste(command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line in the project's folder as a dry run, by a Python that is named py."""
-    return run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON=sys.executable)
+def check_dry_run(command: str) -> None:
+    """Check that a command line that is pasted in the project's folder has commands to run, which train.py takes."""
+    done = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON=sys.executable)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert sys.executable in done.stdout or "exists already" in done.stdout or "docker" in done.stdout, command
+    for words in map(shlex.split, done.stdout.splitlines()):
+        if "train.py" in words:
+            training_options(words)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
@@ -65,15 +70,8 @@ def test_the_examples_of_each_script_run_as_pasted(path: Path):
             check_dry_run(command)
 
 
-def check_dry_run(command: str) -> None:
-    done = paste(command)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    assert sys.executable in done.stdout or "exists already" in done.stdout, command
-
-
 def test_the_commands_of_the_documents_run_as_pasted():
     for command in commands():
-        script = next((word for word in words_of(command)[1] if word.endswith(".sh")), "")
-        if words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command:
-            assert (ROOT / script).is_file(), command
+        words = words_of(command)[1]
+        if words[:1] == ["bash"] and "--help" not in command and "..." not in command:
             check_dry_run(command)

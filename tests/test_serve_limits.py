@@ -30,7 +30,7 @@ from torch import Tensor
 import serve
 from common.errors import InputError, OptionError
 from common.serving import Limits, Server, Service, bind
-from common.serving.metrics import Metrics
+from common.serving.gate import Metrics
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
 
@@ -288,8 +288,7 @@ class RecordingVoice:
     sampling_rate = 10
     audio = SimpleNamespace(hop_length=10, sampling_rate=10)
     controls = SimpleNamespace(seed=1)
-    unfinished: ClassVar[set] = set()
-    silent: ClassVar[set] = set()
+    failures: ClassVar[dict] = {}
 
     def __init__(self, *, n_pieces: int = 3) -> None:
         self.batches: list[list[str]] = []

@@ -60,7 +60,7 @@ def test_lists_of_fastpitch_have_the_same_columns_and_statistics(tmp_path: Path)
     split(corpus / "train.txt", tmp_path, 2)
     for path, mean in ((first, 100.0), (second, 200.0)):
         (corpus / f"pitch_char_stats__{Path(path).stem}.json").write_text(f'{{"mean": {mean}, "std": 20.0}}')
-    with pytest.raises(InputError, match=r"train0\.json, .*train1\.json: differ; .*--pitch-mean-std-file"):
+    with pytest.raises(InputError, match=r"differ: .*train0\.json, .*train1\.json; .*--pitch-mean-std-file"):
         train.main(words)
     (corpus / "pitch_char_stats__train1.json").write_text('{"mean": 100.0, "std": 20.0}')
     with without_samples():

@@ -16,8 +16,8 @@ from common.files import write_json
 from common.serving.arguments import load_models
 from common.synthesis import load_voice, loading, shipped_vocoder
 from common.torch_file import save_tensor
+from scripts.speaking import find_voice, voice_words
 from scripts.variables import Variables
-from scripts.voices import find_voice, voice_words
 
 
 @pytest.fixture
@@ -42,14 +42,6 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     out = capsys.readouterr().out
     assert f"no checkpoint is given: {filled / loading.VOICE} speaks through {filled / loading.VOCODER}\n" in out
     assert "Griffin-Lim" not in out
-
-
-def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tmp_path: Path, capsys):
-    (tmp_path / "list.tsv").write_text("output\ttext\na.wav\tgood day.\n")
-    words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / "spoken"), "--speaker", "bob", "--pace", "2"]
-    assert inference.main([*words, "--quiet"]) == 0
-    assert (tmp_path / "spoken" / "a.wav").is_file()
-    assert "no checkpoint" not in capsys.readouterr().out
 
 
 def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):

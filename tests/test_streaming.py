@@ -20,7 +20,7 @@ from common.checkpoints import open_checkpoint
 from common.config import AudioConfig
 from common.precision import Precision
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
-from common.synthesis.measurements import FirstSound, first_sound
+from common.synthesis.command import FirstSound, first_sound
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, plan_pieces
 from hifigan.config import PRESETS, ModelConfig

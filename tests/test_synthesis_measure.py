@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from common.synthesis.measurements import BatchTimes, Measurements
+from common.synthesis.command import Measurements
+from common.synthesis.synthesizer import BatchTimes
 from common.timing import Stopwatch
 
 BATCHES = [

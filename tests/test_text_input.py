@@ -56,27 +56,18 @@ def test_what_english_cleaners_would_lose_is_named(text: str, named: str, advice
 
 
 def test_what_cleaners_would_lose_is_dropped_and_counted(capsys: pytest.CaptureFixture) -> None:
-    front_end = TextFrontEnd(FRONT_ENDS["v3"], unknown_symbols="drop")
-    assert front_end.encode("Hi привет 😀 there.") == front_end.encode("hi there.")
-    assert front_end.dropped.total() == 7
-    front_end.warn_dropped()
-    assert "were left out: 'п' (1)" in capsys.readouterr().err
-
-    published = TextFrontEnd(FRONT_ENDS["v1"], unknown_symbols="drop")
-    assert published.decode(published.encode("Hi привет.")) == "hi privet.", "as published"
-    published.warn_dropped()
-    assert "were left out or written in Latin: 'п' (1)" in capsys.readouterr().err
+    for kind, done, read in (
+        ("v3", "left out", "hi there."),
+        ("v1", "left out or written in Latin", "hi privet there."),
+    ):
+        front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
+        assert front_end.decode(front_end.encode("Hi привет 😀 there.")).replace("  ", " ") == read
+        front_end.warn_dropped()
+        assert f"7 characters that this voice has no symbol for were {done}: 'п' (1)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The café in São Paulo serves crème brûlée; “Hello,” she said — it’s 20°C… £3 or €20.50.",
-        "Ångström and Dvořák never met Łukasz in Straße 5, nor Þór in Ísland, nor ʻIolani.",
-        "ﬁne Ａ Ⅳ ① ½ ª º µ naïve\u0301 soft\u00adhyphen zero\u200bwidth \ufeffmark",
-    ],
-)
-def test_latin_text_is_never_refused_by_cleaners(text: str) -> None:
+def test_latin_text_is_never_refused_by_cleaners() -> None:
+    text = "A café in Straße 5, “hello,” said Łukasz… £3 ﬁne Ａ Ⅳ ① ½ ª º µ naïve\u0301 soft\u00adhyphen \ufeffmark"
     for kind in ("v3", "v1", "v2"):
         front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
         front_end.encode(text)
@@ -86,7 +77,7 @@ def test_latin_text_is_never_refused_by_cleaners(text: str) -> None:
 def test_errors_quote_the_text_or_say_that_it_is_the_reading() -> None:
     for kind, text, message in (
         ("v1", "“No,” he said.", "'\"' (U+0022) of the reading '\"no,\" he said.'"),
-        ("v1", 'A "quote"', "'\"' (U+0022) not in"),
+        ("v1", 'A "quote" [x]', "'\"' (U+0022), '[' (U+005B), ']' (U+005D) not in symbol set english_basic"),
         ("basic", "say {QQ AH0}", "'QQ' (U+0051 U+0051) not in"),
     ):
         with pytest.raises(InputError) as error:
@@ -96,12 +87,9 @@ def test_errors_quote_the_text_or_say_that_it_is_the_reading() -> None:
 
 @pytest.mark.parametrize("kind", FRONT_ENDS)
 def test_what_is_too_long_for_an_utterance_or_a_word_is_refused(kind: str) -> None:
-    front_end = TextFrontEnd(FRONT_ENDS[kind])
-    word = "zwo" if kind == "german" else "two"
     for text, wanted in (
-        (f"{word} " * 5001, "20004 characters, expected at most 20000 of an utterance"),
-        (f"{word} {'I' * 1001} {word}", "1001 characters, expected at most 1000 between spaces"),
+        ("two " * 5001, "20004 .* 20000 of an utterance"),
+        ("I" * 1001, "1001 .* 1000 between spaces"),
     ):
         with pytest.raises(InputError, match=rf"^'.*\.\.\.': {wanted} \(list\.txt:3\)$"):
-            front_end.encode(text, where="list.txt:3")
-    assert front_end.encode(f"{word} " * 300)
+            TextFrontEnd(FRONT_ENDS[kind]).encode(text, where="list.txt:3")

@@ -12,8 +12,6 @@ import inference
 import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import TextConfig
-from common.data import FilelistEntry
-from common.data.text_mel import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
@@ -27,10 +25,6 @@ pytestmark = pytest.mark.usefixtures("no_samples")
 SENTENCES = ["Bread and salt.", "Seven ships came.", "It cost $1.2m on 3/4/2021.", "The rain stopped."]
 PHONES = ("--input-type", "phone", "--symbol-set", "ipa", "--g2p", "espeak", "--transcript-type", "phones")
 READS_TEXT = TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak", transcript_type="phones")
-
-
-def entries(*texts: str) -> list[FilelistEntry]:
-    return [FilelistEntry({"text": text}, f"list.txt:{line}") for line, text in enumerate(texts, start=1)]
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +97,9 @@ def test_a_voice_of_phones_alone_says_what_makes_it_read_text(old_voice: Path, t
         assert "--symbol-set" not in str(error.value) and "--unknown-symbols" not in str(error.value)
 
 
-@pytest.mark.parametrize("phones", ["sil h ə l oʊ sil", "kæt", "h ɛ l p", "a", "k a t", "p l i z kæt dɒɡ"])
-def test_real_phones_are_no_spelling(phones: str) -> None:
-    assert TextFrontEnd(TextConfig("phone", "ipa", ())).encode(phones)
-
-
-def test_phones_for_a_voice_that_reads_text_are_refused(voice: Path, tmp_path: Path) -> None:
+def test_phones_are_no_spelling_and_refused_by_a_voice_that_reads_text(voice: Path, tmp_path: Path) -> None:
+    for phones in ("sil h ə l oʊ sil", "kæt", "h ɛ l p", "a", "k a t", "p l i z kæt dɒɡ"):
+        assert TextFrontEnd(TextConfig("phone", "ipa", ())).encode(phones)
     with pytest.raises(InputError, match=r"looks like phones.*--g2p none.*--transcript-type phones.*curly braces"):
         speak(voice, tmp_path, "sil h ə l oʊ sil")
 
@@ -130,14 +121,6 @@ def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     with pytest.raises(InputError, match=r"looks like text.*train\.txt:1\); add --g2p espeak"):
         run_train(corpus, tmp_path / "old", *options)
     assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
-
-
-def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
-    texts = [normalize(text) for text in SENTENCES]
-    phones = [" ".join(Speaker().phones(text)) for text in texts]
-    of_text = Transcripts(entries(*texts), replace(READS_TEXT, transcript_type="text"), unknown_symbols="error")
-    of_phones = Transcripts(entries(*phones), READS_TEXT, unknown_symbols="error")
-    assert [of_text[index] for index in range(4)] == [of_phones[index] for index in range(4)]
 
 
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,8 +28,8 @@ from tiny_models import (
 )
 
 import train
-from common.checkpoints import load_checkpoint, save_checkpoint, saved_checkpoints
-from common.errors import CheckpointError, InputError, OptionError
+from common.checkpoints import load_checkpoint, saved_checkpoints
+from common.errors import InputError, OptionError
 from common.logger import read_log
 
 
@@ -263,31 +262,12 @@ def test_bfloat16_trains_nearly_as_float32_and_resumes_bit_for_bit(
 
 
 @of_every_model
-def test_a_folder_with_checkpoints_is_not_overwritten(model: TinyModel, runs: Runs, corpora: Path):
+def test_a_folder_with_checkpoints_and_another_architecture_are_refused(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
     message = rf"already holds checkpoints of {model.name}.*_{EPOCHS}\.pt; add --resume"
     with pytest.raises(OptionError, match=message):
         train.main(model.words(corpora, runs.plain, "--epochs", "9"))
-
-
-@of_every_model
-def test_a_checkpoint_of_another_architecture_is_refused_with_what_differs(
-    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
-):
     words = [*model.other_architecture.split(), "--checkpoint-path", str(model.checkpoint(runs.plain, EPOCHS))]
     with pytest.raises(InputError, match=model.difference):
         train.main(model.words(corpora, tmp_path, "--epochs", "9", *words))
-
-
-@of_every_model
-def test_a_checkpoint_of_another_model_is_refused(model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path):
-    path = tmp_path / "other.pt"
-    save_checkpoint(path, replace(load_checkpoint(model.checkpoint(runs.plain, 1)), model="WaveFlow"))
-    with pytest.raises(CheckpointError, match=rf"other\.pt: of the model 'WaveFlow', expected .*{model.name}"):
-        train.main(model.words(corpora, tmp_path, "--checkpoint-path", str(path), "--epochs", "1"))
-
-
-@of_every_model
-def test_too_few_utterances_for_one_update_say_what_to_lower(model: TinyModel, corpora: Path, tmp_path: Path):
-    message = r"\d\d utterances, fewer than one update takes: 64 .*lower --batch-size"
-    with pytest.raises(InputError, match=message):
-        train.main(model.words(corpora, tmp_path, "--epochs", "1", "-bs", "16", "--grad-accumulation", "4"))

@@ -16,7 +16,7 @@ import inference
 from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import CheckpointError, InputError
+from common.errors import InputError
 from common.files import write_json
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
@@ -258,19 +258,6 @@ def test_what_a_published_file_does_not_record_is_not_held_against_it(tmp_path, 
     with pytest.raises(InputError) as caught:
         spoken(tmp_path, "--hifigan", vocoder)
     assert "mel_fmax: None" in str(caught.value) and "framing" not in str(caught.value)
-
-
-def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
-    vocoder = vocoder_checkpoint(tmp_path / "v.pt", ema={"generator": new_network(1).state_dict()})
-    for option, network in (((), ready(1)), (("--ema",), ready(1)), (("--no-ema",), ready(0))):
-        close(spoken(tmp_path, "--hifigan", vocoder, *option)["30"], alone(network, mels["30"]))
-    voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
-    (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
-    spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
-    assert capsys.readouterr().out.count(f"note: {voice} holds no EMA weights") == 1
-    vocoder_checkpoint(tmp_path / "v.pt")
-    with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: no EMA weights; leave out --ema"):
-        spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
 
 
 def test_sound_that_is_not_finite_is_named_by_its_phrase(tmp_path, mels):

@@ -25,7 +25,7 @@ from common.precision import Precision
 from common.serving import Limits, Service
 from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice, make_voice
 from common.synthesis.options import SpeakingOptions, VoiceOptions
-from common.synthesis.prosody import Prosody, parse_prosody
+from common.synthesis.speech import Prosody, parse_prosody
 
 TEXT = "a voice that is heard for a second or two."
 

@@ -14,7 +14,7 @@ from common.audio import load_wav
 from common.config import to_plain
 from common.errors import InputError
 from common.synthesis import Speech, Voice, load_voice, subtitles
-from common.synthesis.prosody import Prosody, load_prosody, parse_prosody
+from common.synthesis.speech import Prosody, load_prosody, parse_prosody
 
 TEXT = "Mr. Hill paid $3.50 for it. Was it dear? No, my friend!"
 HOP = AUDIO.hop_length / AUDIO.sampling_rate  # s

@@ -11,7 +11,7 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text import TextFrontEnd
 from fastpitch.config import ModelConfig
-from fastpitch.model import build_networks
+from fastpitch.model import FastPitch, build_networks
 
 AUDIO = AudioConfig(n_mels=16)
 TEXT = TextConfig(speakers=("ann", "bob"))
@@ -38,16 +38,21 @@ MODEL = replace(
 MEAN, STD = 200.0, 40.0  # Hz
 
 
-def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODEL, audio: AudioConfig = AUDIO) -> Path:
+def new_voice(model: ModelConfig, audio: AudioConfig, text: TextConfig, *, seed: int = 3) -> FastPitch:
     """A FastPitch of random weights whose symbols last about four frames and whose pitch is about ``MEAN``."""
-    torch.manual_seed(3)
+    torch.manual_seed(seed)
     network = build_networks(model, audio, text)["fastpitch"]
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(1.6)
         network.proj.bias.fill_(-4.0)
         network.pitch_mean.fill_(MEAN)
         network.pitch_std.fill_(STD)
-    weights = {"fastpitch": network.state_dict()}
+    return network.eval()
+
+
+def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODEL, audio: AudioConfig = AUDIO) -> Path:
+    """The checkpoint of a `new_voice`."""
+    weights = {"fastpitch": new_voice(model, audio, text).state_dict()}
     text = replace(text, speakers=text.speakers[: model.n_speakers])
     save_checkpoint(path, Checkpoint("FastPitch", to_plain(model), audio, text, weights))
     return path

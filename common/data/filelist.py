@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.errors import InputError
-from common.files import check_file, read_text
+from common.files import read_text
 
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
@@ -109,14 +109,6 @@ def _of_metadata(values: list[str]) -> list[str]:
 
 
 def first_fields(path: Path) -> list[str]:
-    """Fields of the first line that is not empty: peek at what a list holds.
-
-    One empty field where the list is empty or cannot be read, which `read_filelist` explains.
-    """
-    try:
-        check_file(path)
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            first = next((line for line in file if line.strip()), "")
-    except (OSError, InputError):
-        return [""]
-    return [field.strip() for field in first.split("|")]
+    """Fields of the first line that is not empty, or one empty field: peek at what a list holds."""
+    lines = read_numbered_lines(path, kind="filelist")
+    return [field.strip() for field in lines[0][1].split("|")] if lines else [""]

@@ -5,7 +5,6 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
     of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
     """
     safe: Any = ErrorsAsItems(dataset)
-    return _Loader(
+    return DataLoader(
         safe,
         batch_sampler=sampler,
         **loader_processes(n_workers),
@@ -46,32 +45,13 @@ def loader_processes(n_workers: int) -> dict[str, Any]:
     return {"num_workers": n_workers, "multiprocessing_context": "fork" if forked else None}
 
 
-class _Loader(DataLoader):
-    """A DataLoader whose processes begin with those signals held back that they will leave to the parent."""
-
-    def __iter__(self) -> Any:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-        try:
-            return super().__iter__()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def leave_to_the_parent(worker: int) -> None:
     """Ignore the signals that stop a job and are sent to its whole group: it still needs batches to finish its update.
 
-    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone. The thread
-    that hands batches over has nothing to say of a connection that a killed job breaks.
+    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
     """
-    sys.excepthook = _report_but_for_connections
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-
-
-def _report_but_for_connections(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if not isinstance(error, ConnectionError | EOFError):
-        sys.__excepthook__(kind, error, trace)
 
 
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM

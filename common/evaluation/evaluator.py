@@ -20,6 +20,7 @@ from common.files import write_text
 from common.pages.charts import to_svg
 from common.recognition import Recognizer, error_counts
 from common.synthesis import Vocoder, Voice
+from common.synthesis.synthesizer import CUT, NOT_SPOKEN
 from common.synthesis.utterances import mel_of, told_pitch
 from common.timing import Stopwatch
 
@@ -33,7 +34,7 @@ def speak(voice: Voice, item: EvaluationItem, result: Result) -> Tensor:
     """Speak an utterance."""
     speech = voice.speak_inputs(item.inputs)
     result.figures["work"] = sum(times.latency for times in voice.times[-len(item.inputs) :])
-    result.cut, result.silent = (item.phrase in phrases for phrases in (voice.unfinished, voice.silent))
+    result.cut, result.silent = (voice.failures.get(item.phrase) == reason for reason in (CUT, NOT_SPOKEN))
     return speech.wave
 
 

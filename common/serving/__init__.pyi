@@ -1,6 +1,11 @@
 """A voice and a recognizer over HTTP: requests, their batching and limits, and the studio's page."""
 
-from .app import Service as Service
+from .app import (
+    Server as Server,
+    Service as Service,
+    address_of as address_of,
+    bind as bind,
+    is_loopback as is_loopback,
+)
 from .models import ServedModels as ServedModels
 from .options import Limits as Limits, ServerOptions as ServerOptions
-from .run import Server as Server, address_of as address_of, bind as bind, is_loopback as is_loopback

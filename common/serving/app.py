@@ -2,13 +2,17 @@
 
 import asyncio
 import logging
+import math
+import socket
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
+import uvicorn
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -21,16 +25,17 @@ from starlette.routing import Route
 from common.checkpoints.command_line import models_with
 from common.cli import toolkit_version
 from common.errors import InputError
+from common.pages import render_page
 from common.serving import speaking
 from common.serving.errors import ApiError, describe_invalid, error_response
 from common.serving.gate import HUNG_UP, Gate
 from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
 from common.serving.options import Limits
-from common.serving.reference import reference_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sound import FORMATS, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
+from common.signals import stops_handled_by
 from common.synthesis import Speech
 
 logger = logging.getLogger("serve")
@@ -199,3 +204,84 @@ async def _unless_hung_up(request: Request, work: Awaitable[Result]) -> Result:
 async def _disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def reference_page(description: dict[str, Any]) -> str:
+    """The page of an OpenAPI description."""
+    info, schemas = description["info"], description["components"]["schemas"]
+    operations = []
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            bodies = operation.get("requestBody", {}).get("content", {})
+            fields = {kind: schemas[one["schema"]["$ref"].split("/")[-1]]["properties"] for kind, one in bodies.items()}
+            tables = {kind: [_row(name, field) for name, field in rows.items()] for kind, rows in fields.items()}
+            operations.append((f"{method.upper()} {path}", operation.get("description", ""), tables))
+    return render_page("serving/reference.html", title=f"{info['title']} {info['version']}", operations=operations)
+
+
+def _row(name: str, field: dict[str, Any]) -> tuple[str, str, str]:
+    """A field's name, its values in words, and its meaning."""
+    kinds = []
+    for one in field.get("anyOf", [field]):
+        kind = ", ".join(map(str, one.get("enum", ()))) or one.get("type", "any")
+        if "minimum" in one and "maximum" in one:
+            kind += f" from {one['minimum']:g} to {one['maximum']:g}"
+        kinds.append(kind)
+    return name, " or ".join(kind for kind in kinds if kind != "null"), field.get("description", "")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that has the address, and does not accept connections yet.
+
+    Raises:
+        InputError: the address is taken, or not this machine's.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise InputError(f"--host {host} --port {port}: {error.strerror}; choose another --port") from error
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """The URL of a socket, for a browser on this machine where it has every address."""
+    host, port = bound.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can connect to it."""
+    host = bound.getsockname()[0]
+    return host == "::1" or host.startswith("127.")
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
+
+    def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
+        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
+        super().__init__(
+            uvicorn.Config(
+                service.gate,
+                log_config=None,
+                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
+                access_log=False,
+                http="h11",
+                timeout_graceful_shutdown=math.ceil(deadline),
+            )
+        )
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start uvicorn's server, then call ``on_start``."""
+        await super().startup(sockets)
+        self._on_start()
+
+    def capture_signals(self) -> Any:  # a context manager
+        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return stops_handled_by(self.handle_exit) if is_main else nullcontext()

@@ -3,15 +3,16 @@
 import hmac
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.serving.errors import ApiError, error_response
-from common.serving.metrics import Metrics
 from common.serving.options import Limits
 
 logger = logging.getLogger("serve")
@@ -119,3 +120,27 @@ class _Answer:
                 self.first_byte = time.monotonic() - self.began
             self.is_complete = not message.get("more_body", False)
         await self._send(message)
+
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """The figures of one server, in a registry of its own."""
+
+    def __init__(self, *, queue_length: Callable[[], int]) -> None:
+        """``queue_length()`` is asked for when the figures are read."""
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
+        )
+        times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
+        self.seconds = times("speech_request_seconds", "Time of a request")
+        self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
+        queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
+        queue.set_function(queue_length)
+        self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
+        text = "Utterances, or recordings, that a network took at once"
+        self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
+        ProcessCollector(registry=registry)  # process_resident_memory_bytes among others

@@ -10,7 +10,7 @@ from common.errors import shown
 from common.recognition import Recognizer
 from common.serving.errors import ApiError
 from common.synthesis import Speech, Voice
-from common.synthesis.engine import typical_inputs
+from common.synthesis.loading import typical_inputs
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
 # the speaker that a request without a voice has.

@@ -19,7 +19,7 @@ from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
-from common.synthesis.prosody import parse_prosody
+from common.synthesis.speech import parse_prosody
 from common.text import Style
 from common.text.ssml import has_markup
 

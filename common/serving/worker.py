@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from common.recognition import Recognizer, Transcription
-from common.serving.metrics import Metrics
+from common.serving.gate import Metrics
 from common.synthesis import SynthesisInput, SynthesisResult, Voice
 from common.synthesis.utterances import silences
 
@@ -210,8 +210,7 @@ class Worker:
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
             job.put(mel)
-        for noted in (voice.unfinished, voice.silent):
-            noted.clear()  # the log has their warnings; kept, they would grow with every text
+        voice.failures.clear()  # the log has their warnings; kept, they would grow with every text
 
     def _sound(self, job: SpeechJob) -> None:
         assert job.mel is not None

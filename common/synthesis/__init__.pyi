@@ -1,7 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
 from .acceleration import CudaGraphRecorder as CudaGraphRecorder
-from .controls import Controls as Controls, MelOutput as MelOutput
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,
@@ -17,7 +16,12 @@ from .output_folder import OutputFolder as OutputFolder
 from .phrases import Phrase as Phrase, read_phrases as read_phrases
 from .speech import Speech as Speech, subtitles as subtitles
 from .synthesizer import Synthesizer as Synthesizer
-from .utterances import SynthesisInput as SynthesisInput, SynthesisResult as SynthesisResult
+from .utterances import (
+    Controls as Controls,
+    MelOutput as MelOutput,
+    SynthesisInput as SynthesisInput,
+    SynthesisResult as SynthesisResult,
+)
 from .vocoder import (
     AudioContract as AudioContract,
     GriffinLimVocoder as GriffinLimVocoder,

@@ -1,22 +1,38 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
+import torch
+from torch import Tensor
+
+from common.checkpoints import (
+    Exports,
+    LoadedCheckpoint,
+    load_for_inference,
+    open_checkpoint,
+    precision_for,
+    strip_checkpoint,
+)
+from common.checkpoints.exported import describe, describe_part, open_exported
+from common.checkpoints.exporting import part_path, write_onnx, write_quantized
 from common.config import AudioConfig, TextConfig
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import CudaGraphRecorder, PaddedShapes, accelerated
-from common.synthesis.engine import load_in_engine
 from common.synthesis.options import SpeakingOptions, VoiceOptions
+from common.synthesis.phrases import Phrase
+from common.synthesis.utterances import SynthesisInput
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
 from common.text.options import TextOverrides, overridden
+from common.timing import take_turns
 
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
@@ -51,9 +67,8 @@ def load_voice(
         for role, one in given.items()
         if one is not None
     }
-    vocoders = {role: one for role, one in opened.items() if role == "vocoder"}
     voices = {role: one for role, one in opened.items() if role == "generator"}
-    opened = with_shipped(voices, with_vocoder=not vocoders, announce=lambda line: None) | vocoders
+    opened = with_shipped(voices, with_vocoder=vocoder is None, announce=lambda line: None) | opened
     if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     options = VoiceOptions(
@@ -68,17 +83,37 @@ def make_voice(
 ) -> Voice:
     """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
 
+    In the engine "onnx" its networks run in onnxruntime, by files made at the start; "auto" measures all engines and
+    prints a line on what it takes. On a GPU, and where --amp asks for numbers of 16 bits, "auto" is PyTorch; files that
+    are exported already run as they are.
+
     Raises:
         InputError: the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
             lacks what the options need.
-        OptionError: the options do not fit the checkpoints.
+        OptionError: the options do not fit the checkpoints, or "onnx" a GPU or numbers of 16 bits.
     """
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
     generator = with_front_end(generator, options.front_end)
-    load = partial(_load, options=options, precision=precision)
-    return load_in_engine(options.acceleration.engine, generator, vocoder, precision=precision, load=load)
+    load, engine = partial(_load, options=options, precision=precision), options.acceleration.engine
+    plain = load(generator, vocoder)
+    if engine == "pytorch":
+        return plain
+    if precision.cuda or precision.amp_dtype is not None:
+        if engine == "onnx":
+            raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
+        print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
+        return plain
+    items = typical_inputs(plain)
+    mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.generate(items)] if engine == "auto" else None
+    with TemporaryDirectory(prefix="engine_") as folder:
+        forms = [_forms(one, Path(folder), mels) for one in (generator, vocoder) if one is not None]
+        voices = [plain]
+        for place in range(1, max(map(len, forms))):
+            one = [of_network[min(place, len(of_network) - 1)].loaded for of_network in forms]
+            voices.append(load(one[0], one[1] if vocoder is not None else None))
+        return voices[-1] if engine == "onnx" else _fastest(voices, forms, items)
 
 
 def _load(
@@ -201,3 +236,102 @@ def with_shipped(
         given = "vocoder checkpoint is given: the sound is made by " if opened else "checkpoint is given: "
         announce(f"no {given}{' speaks through '.join(paths)}")
     return found
+
+
+_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to measure by, and to compare by
+_CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
+LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
+_TURNS = 3  # the first warms up
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A network as one engine computes it."""
+
+    engine: str
+    loaded: LoadedCheckpoint
+    distance: float = 0.0  # of the mels that it speaks from PyTorch's
+
+
+def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor] | None = None) -> list[_Form]:
+    """The forms of a network: that of the file, one in ONNX files in ``folder``, and, with ``mels`` that show a vocoder
+    what it will speak, one of 8-bit integers.
+    """
+    if loaded.exported is not None or loaded.spec.exports is None or loaded.spec.from_exported is None:
+        return [_Form("the file's engine", loaded)]
+    network, config = load_for_inference(loaded, device=torch.device("cpu"))
+    exports = loaded.spec.exports(network, config, loaded.checkpoint.audio)
+    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, exports, folder, write_onnx))]
+    if mels is not None and all(part.quantization for part in exports.parts):
+        (folder / "int8").mkdir(exist_ok=True)
+        distances: list[float] = []
+
+        def write(*given: Any) -> None:
+            distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
+
+        made = _in_onnxruntime(loaded, exports, folder / "int8", write)
+        forms.append(_Form("int8", made, max(distances)))
+    return forms
+
+
+def _in_onnxruntime(
+    loaded: LoadedCheckpoint, exports: Exports, folder: Path, write: Callable[..., Any]
+) -> LoadedCheckpoint:
+    """Write a checkpoint's parts to ONNX files in ``folder``, and return the checkpoint with these for its network.
+
+    ``write(path, part, description)`` writes one file.
+    """
+    description = describe(strip_checkpoint(loaded.checkpoint), context=None)
+    path = folder / f"{loaded.spec.option}.onnx"
+    for part in exports.parts:
+        write(part_path(path, part), part, description | describe_part(exports, part))
+    exported, _ = open_exported(part_path(path, exports.parts[0]))
+    return replace(loaded, exported=exported)
+
+
+def _fastest(voices: list[Voice], forms: Sequence[Sequence[_Form]], items: Sequence[SynthesisInput]) -> Voice:
+    """The networks of ``voices``, whose places are those of ``forms``, that speak ``items`` fastest, in one voice.
+
+    A line says which; 8 bits are taken only where the sound stays close.
+    """
+    mel = voices[0].generate(items[:1])[0].mel[None, :, :_CALIBRATION_FRAMES].to(voices[0].device)
+    jobs: list[list[Callable[[], object]]] = [[partial(voice.generate, items[:1]) for voice in voices]]
+    jobs.append([partial(voice.vocoder.speak, mel, [mel.size(2)]) for voice in voices if voice.vocoder])
+    chosen = [_choose(of_network, ways) for of_network, ways in zip(forms, jobs)]
+    print(f"engine: {'; '.join(said for _, said in chosen)}")
+    vocoder = voices[chosen[1][0] if len(chosen) > 1 else 0].vocoder
+    return replace(voices[chosen[0][0]], vocoder=vocoder, failures={})  # which measuring may have left
+
+
+def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tuple[int, str]:
+    """The place of the fastest form that is close enough, and what is said of all."""
+    name = forms[0].loaded.spec.name
+    if len(forms) == 1:
+        return 0, f"{name} in {forms[0].engine}"
+    seconds = measure(jobs[: len(forms)])
+    close = [index for index, form in enumerate(forms) if form.distance <= LARGEST_DISTANCE]
+    fastest = min(close, key=lambda index: seconds[index])
+    times = []
+    for form, spent in zip(forms, seconds):
+        cost = f" at mel distance {form.distance:.3f}" if form.engine == "int8" else ""
+        times.append(f"{form.engine} {spent:.3f} s{cost}")
+    return fastest, f"{name} in {forms[fastest].engine} ({', '.join(times)})"
+
+
+def measure(ways: Sequence[Callable[[], object]]) -> list[float]:
+    """Seconds of each way at its best, in turns."""
+    return [min(column) for column in zip(*take_turns(ways, _TURNS)[1:])]
+
+
+def typical_inputs(voice: Voice) -> list[SynthesisInput]:
+    """Two sentences' utterances to measure by; of a voice whose alphabet lacks their letters, some of its symbols."""
+    try:
+        return [item for text in _TEXTS for item in voice.plan(text)[:1]]
+    except InputError:
+        names = voice.front_end.symbols
+        every = [[index % len(names) for index in range(len(text))] for text in _TEXTS]
+        phrase = Phrase("engine", PurePosixPath("speech.wav"))
+        return [
+            SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=tuple(names[index] for index in ids))
+            for ids in every
+        ]

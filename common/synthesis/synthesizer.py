@@ -1,7 +1,7 @@
 """From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,48 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
 from common.errors import InputError
+from common.nn import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
-from common.synthesis.controls import Controls, MelOutput
-from common.synthesis.measurements import BatchTimes
 from common.synthesis.options import FADE_OUT
 from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
-from common.synthesis.styles import with_styles
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of, silences, told_pitch
+from common.synthesis.utterances import (
+    Controls,
+    MelOutput,
+    PitchTransformation,
+    SynthesisInput,
+    SynthesisResult,
+    envelope,
+    mel_of,
+    silences,
+    told_pitch,
+)
 from common.synthesis.vocoder import Vocoder
+from common.text import Style
 from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+CUT = "cut, as the voice did not end them"
+NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
 _GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
+
+
+@dataclass(frozen=True)
+class BatchTimes:
+    """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""
+
+    n_utterances: int
+    n_tokens: int
+    n_frames: int
+    n_samples: int
+    generator: float | None  # s; None: mels were given
+    vocoder: float | None  # s; None: no sound was made
+
+    @property
+    def latency(self) -> float:
+        """Seconds from the batch's symbols to its sound."""
+        return (self.generator or 0.0) + (self.vocoder or 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,8 +70,7 @@ class Synthesizer:
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
     shapes: PaddedShapes | None = None  # that the network's batches are padded to; the vocoder's are, by itself
     path: Path | None = None  # of the network's checkpoint, for errors
-    unfinished: set[Phrase] = field(default_factory=set)  # that the network did not end
-    silent: set[Phrase] = field(default_factory=set)  # that it ended with fewer frames than `SHORTEST_SPEECH`
+    failures: dict[Phrase, str] = field(default_factory=dict)  # that were `CUT` or `NOT_SPOKEN`
     times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
     @property
@@ -55,14 +82,6 @@ class Synthesizer:
     def vocoder_name(self) -> str:
         """The vocoder's name in the log; empty without one."""
         return self.vocoder.name if self.vocoder else ""
-
-    def problems(self, n_phrases: int) -> list[str]:
-        """Lines that count, out of ``n_phrases``, those that were cut and those that were not spoken."""
-        counts = {
-            "cut, as the voice did not end them": len(self.unfinished),
-            f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each": len(self.silent),
-        }
-        return [f"{count} of {n_phrases} phrases were {reason}" for reason, count in counts.items() if count]
 
     def generate(self, batch: Sequence[SynthesisInput], watch: Stopwatch | None = None) -> list[SynthesisResult]:
         """The utterances' mels, without sound; the time of making them is added to ``watch``.
@@ -185,12 +204,13 @@ class Synthesizer:
             output = self.network.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
         for item, n, ended in zip(batch, output.lengths.tolist(), finished):
-            if not ended:
-                reason = f"the voice did not end it; cut after {n} frames (--max-decoder-steps)"
-                _warn_once(item.phrase, reason, self.unfinished)
-            elif n < SHORTEST_SPEECH:
-                reason = f"the voice did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
-                _warn_once(item.phrase, reason, self.silent)
+            if (ended and n >= SHORTEST_SPEECH) or item.phrase in self.failures:
+                continue
+            self.failures[item.phrase] = NOT_SPOKEN if ended else CUT
+            reason = f"did not end it; cut after {n} frames (--max-decoder-steps)"
+            if ended:
+                reason = f"did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
+            print(f"warning: {item.phrase.where} ({item.phrase.output}): the voice {reason}", file=sys.stderr)
         return output
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
@@ -214,16 +234,58 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
     return pad_sequence([*given, longest], batch_first=True)[:-1].to(device)
 
 
-def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
-    """Name a phrase that was not spoken as it should; once, however often it is synthesized."""
-    if phrase not in known:
-        known.add(phrase)
-        print(f"warning: {phrase.where} ({phrase.output}): {reason}", file=sys.stderr)
-
-
 def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
     if not torch.isfinite(made).all():
         raise InputError(
             f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
             f"without --amp {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
+
+
+LOWEST_PITCH = 20.0  # Hz, of what any change of pitch comes to
+# Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
+_PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
+
+
+def changes_prosody(style: Style) -> bool:
+    """Whether pace or pitch are to be others than the predicted ones."""
+    return any((getattr(style, name) or 0.0) != value for name, value in _PREDICTED.items())
+
+
+def with_styles(
+    controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
+) -> Controls:
+    """The controls of a batch with the styles of each utterance's symbols; None: all are said as predicted.
+
+    Values (B, n_symbols) are on ``device``.
+    """
+    if not any(styles):
+        return controls
+    values = {}
+    for name, predicted in _PREDICTED.items():
+        rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
+        values[name] = torch.tensor([row + [predicted] * (n_symbols - len(row)) for row in rows], device=device)
+    transform = controls.pitch_transform
+    if any(bool((values[name] != _PREDICTED[name]).any()) for name in values if name != "rate"):
+        transform = _styled_pitch(values, before=transform)
+    return replace(controls, pace=controls.pace * values["rate"], pitch_transform=transform)
+
+
+def _styled_pitch(styles: Mapping[str, Tensor], *, before: PitchTransformation | None) -> PitchTransformation:
+    """A transformation of predicted pitch into that of the styles (B, L), after the one ``before``."""
+
+    def transform(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+        if not bool((std > 0).all()):
+            raise InputError(
+                "the voice's checkpoint holds no pitch statistics to change pitch by; give --pitch-mean-std-file"
+            )
+        if before is not None:
+            pitch = before(pitch, lengths, mean, std)
+        mask = mask_from_lengths(lengths, pitch.size(1))
+        hz = pitch * std + mean
+        middle = (hz * mask).sum(1, keepdim=True) / lengths.unsqueeze(1)
+        center = torch.where(styles["pitch_hz"] > 0, styles["pitch_hz"], middle)
+        hz = (center + (hz - middle) * styles["pitch_range"]) * styles["pitch"] + styles["pitch_shift"]
+        return torch.where(mask, (hz.clamp(min=LOWEST_PITCH) - mean) / std, pitch)
+
+    return transform

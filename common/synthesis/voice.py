@@ -15,10 +15,8 @@ from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import MAX_FRAMES, VOCODER_PITCHES
 from common.synthesis.phrases import Phrase
-from common.synthesis.prosody import Prosody, inputs_of_prosody
-from common.synthesis.speech import Speech
-from common.synthesis.styles import changes_prosody
-from common.synthesis.synthesizer import Synthesizer
+from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
+from common.synthesis.synthesizer import Synthesizer, changes_prosody
 from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, check_pitch, load_row
 from common.text import (
     LIMITS,

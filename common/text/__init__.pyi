@@ -1,11 +1,11 @@
 """Text to symbol ids: front end, cleaners that write out numbers and abbreviations, symbol sets, phones."""
 
 from .arpabet import RandomNumbers as RandomNumbers, utterance_draws as utterance_draws
-from .cleaners import CLEANERS as CLEANERS, collapse_spaces as collapse_spaces, get_cleaner as get_cleaner
+from .cleaners import collapse_spaces as collapse_spaces, get_cleaner as get_cleaner
 from .espeak import EspeakSpeech as EspeakSpeech, Speaker as Speaker
 from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFrontEnd, check_model as check_model
-from .input_checks import check_length as check_length, check_markup as check_markup, quote as quote
-from .lexicon import Lexicon as Lexicon, read_lexicon as read_lexicon
+from .input_checks import quote as quote
+from .lexicon import read_lexicon as read_lexicon
 from .prosody import LIMITS as LIMITS, NEUTRAL as NEUTRAL, Style as Style, combined as combined
 from .sentences import TextUtterance as TextUtterance, split_utterances as split_utterances
 from .ssml import (
@@ -21,8 +21,6 @@ from .symbols import (
     CHARACTER_SETS as CHARACTER_SETS,
     EDGE_SILENCE as EDGE_SILENCE,
     PAUSE as PAUSE,
-    PHONE_SETS as PHONE_SETS,
-    UNKNOWN_SYMBOLS as UNKNOWN_SYMBOLS,
     get_symbol_table as get_symbol_table,
     name_symbol as name_symbol,
 )

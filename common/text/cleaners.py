@@ -20,10 +20,12 @@ from common.text.normalization.published.letters import (
 )
 from common.text.normalization.published.numbers import expand_currency, expand_numbers, expand_numbers_of_tacotron2
 
+TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
+ENGLISH_V3 = "english_cleaners_v3"  # for new voices
+_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
 _SPACES = re.compile(r"\s+")
-_SLASHES = re.compile(r"/+")
 
-ToAscii = Callable[[str], str]
+Step = Callable[[str], str]
 
 
 def collapse_spaces(text: str) -> str:
@@ -31,42 +33,32 @@ def collapse_spaces(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
-def basic_cleaners(text: str) -> str:
-    """Lower case and single spaces, nothing else (published)."""
-    return collapse_spaces(text.lower())
+def _writing_ascii(ascii_by: Step) -> dict[str, tuple[Step, ...]]:
+    """The steps of the published cleaners that write ASCII, by Unidecode or by a table."""
+    return {
+        "english_cleaners": (ascii_by, str.lower, expand_numbers, expand_abbreviations, collapse_spaces),
+        "english_cleaners_v2": (
+            *(ascii_by, expand_times, expand_letters_and_numbers, expand_numbers, expand_abbreviations),
+            *(spell_acronyms, str.lower, collapse_spaces, partial(re.compile("/+").sub, " ")),
+        ),
+        "transliteration_cleaners": (ascii_by, str.lower, collapse_spaces),
+    }
 
 
-def transliteration_cleaners(text: str, *, ascii_by: ToAscii) -> str:
-    """ASCII, lower case, single spaces (published)."""
-    return collapse_spaces(ascii_by(text).lower())
+def _clean(steps: Iterable[Step], text: str) -> str:
+    for step in steps:
+        text = step(text)
+    return text
 
 
-def english_cleaners(text: str, *, ascii_by: ToAscii) -> str:
-    """Numbers and abbreviations written out after lower-casing (published, exactly, faults included)."""
-    return collapse_spaces(expand_abbreviations(expand_numbers(ascii_by(text).lower())))
-
-
-def english_cleaners_v2(text: str, *, ascii_by: ToAscii) -> str:
-    """Numbers, abbreviations, times, units, letters with digits, and acronyms written out (published, exactly)."""
-    text = expand_letters_and_numbers(expand_times(ascii_by(text)))
-    text = expand_abbreviations(expand_numbers(text))
-    return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))
-
-
-def english_cleaners_tacotron2(text: str) -> str:
-    """Numbers and titles written out as in the original Tacotron 2, which has FastPitch 1.1's table (published)."""
-    return collapse_spaces(expand_titles(expand_numbers_of_tacotron2(to_ascii(text).lower())))
-
-
-TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
-_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
-PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
-    f"{cleaner.__name__}{release}": partial(cleaner, ascii_by=ascii_by)
-    for release, ascii_by in (("", unidecode), (_RELEASE_1_1, to_ascii))
-    for cleaner in (english_cleaners, english_cleaners_v2, transliteration_cleaners)
-} | {"basic_cleaners": basic_cleaners, TACOTRON2: english_cleaners_tacotron2}
-ENGLISH_V3 = "english_cleaners_v3"  # for new voices
-CLEANERS = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
+_STEPS: dict[str, tuple[Step, ...]] = {
+    **_writing_ascii(unidecode),
+    "basic_cleaners": (str.lower, collapse_spaces),
+    **{name + _RELEASE_1_1: steps for name, steps in _writing_ascii(to_ascii).items()},
+    TACOTRON2: (to_ascii, str.lower, expand_numbers_of_tacotron2, expand_titles, collapse_spaces),
+}
+PUBLISHED_CLEANERS = {name: partial(_clean, steps) for name, steps in _STEPS.items()}  # faults included
+CLEANERS: dict[str, Step] = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:

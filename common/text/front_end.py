@@ -78,7 +78,7 @@ class TextFrontEnd:
         self.config = config
         self.symbols = list(table.symbols)  # in order of their ids
         self.symbol_set = table.name
-        self.n_symbols = table.n_symbols if features is None else len(features.names)  # rows of the embedding table
+        self.n_symbols = len(table.symbols if features is None else features.names)  # rows of the embedding table
         self.padding_id = table.padding_id  # fills a batch's shorter rows
         self.mixes = 0 < config.p_arpabet < 1  # whether the ids of a text depend on what is drawn
         self.dropped: Counter[str] = Counter()

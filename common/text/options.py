@@ -233,11 +233,9 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     if overrides.g2p == _NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
     changed = replace(config, **changes)
-    if overrides.g2p_language is not None and changed.g2p is None:
-        raise OptionError("--g2p-language is only used by a voice that makes phones of text, or --g2p espeak")
-    kinds = [(one.g2p, _is_english(one.g2p_language)) for one in (config, changed)]
-    if changed.g2p is not None and kinds[0] != kinds[1]:
-        changed = replace(changed, cleaners=(ENGLISH_V3,) if kinds[1][1] else ())
+    is_english = _is_english(changed.g2p_language)
+    if changed.g2p is not None and (config.g2p, _is_english(config.g2p_language)) != (changed.g2p, is_english):
+        changed = replace(changed, cleaners=(ENGLISH_V3,) if is_english else ())
     if overrides.text_cleaners is not None:
         changed = replace(changed, cleaners=overrides.text_cleaners)
     _check_language(changed)

@@ -1,12 +1,15 @@
 """SSML: a text with markup becomes spans with the style in which each is said, pauses, marks and boundaries."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from xml.parsers import expat
 
 from common.errors import InputError
 from common.text.prosody import NEUTRAL, PROSODY, Style, emphasized, pause_seconds, with_prosody
 from common.text.say_as import read_as
+
+ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,12 @@ class Span:
     def is_plain(self) -> bool:
         """Whether the text is what was written, which may be cut at sentences."""
         return self.source is None and self.alphabet is None
+
+    @property
+    def masked(self) -> str:
+        """The text, or `ATOM` in place of every character of one that is not cut, but of spaces at its ends."""
+        text = self.text.strip()
+        return self.text if self.is_plain or not text else self.text.replace(text, ATOM * len(text))
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,11 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {  # what begins with "xml" or "xsi" m
     "phoneme": ("ph", "alphabet"),
 }
 _REQUIRED = ("lang", "voice", "mark", "sub", "say-as", "phoneme")  # must have the first of their attributes
+_STYLES: dict[str, Callable[[Style, dict[str, str]], Style]] = {  # of that around them and their attributes
+    "emphasis": emphasized,
+    "prosody": with_prosody,
+    "voice": lambda style, attributes: replace(style, speaker=attributes["name"].strip()),
+}
 _REPLACED = ("sub", "say-as", "phoneme")  # what is written in them is not what is said
 _NAMES = "|".join(sorted((name for name in _ATTRIBUTES if len(name) > 1), key=len, reverse=True))
 # After a name of one letter stands ">" or an attribute: "x <p and q> y" is text.
@@ -154,7 +168,8 @@ class _Reader:
         element = self._current = _Element(name, attributes, outer.style, here)
         self._stack.append(element)
         self._check(element, outer)
-        element.style = self._style(element)
+        if name in _STYLES:
+            element.style = _STYLES[name](outer.style, attributes)
         if name == "break":
             self._pause(pause_seconds(attributes))
         elif name == "mark":
@@ -187,16 +202,6 @@ class _Reader:
                 raise ValueError(f"{tag}: the voice speaks {self._language}; leave it out, or use another voice")
         if name in _REQUIRED and _ATTRIBUTES[name][0] not in attributes:
             raise ValueError(f"<{name}>: expected {_ATTRIBUTES[name][0]}='...'")
-
-    def _style(self, element: _Element) -> Style:
-        """The style within an element, of that around it, which it has until now; raises ValueError."""
-        if element.name == "emphasis":
-            return emphasized(element.style, element.attributes)
-        if element.name == "prosody":
-            return with_prosody(element.style, element.attributes)
-        if element.name == "voice":
-            return replace(element.style, speaker=element.attributes["name"].strip())
-        return element.style
 
     def _pause(self, seconds: float) -> None:
         self._silence += seconds

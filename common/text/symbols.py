@@ -67,11 +67,6 @@ class SymbolTable:
     def _ids(self) -> dict[str, int]:
         return {symbol: index for index, symbol in enumerate(self.symbols)}
 
-    @property
-    def n_symbols(self) -> int:
-        """Size of the embedding table, padding included."""
-        return len(self.symbols)
-
     def id_of(self, symbol: str) -> int:
         """A symbol's id; ``KeyError`` when it is not in the set."""
         return self._ids[symbol]

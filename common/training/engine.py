@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -16,14 +16,77 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, allow_compiled_shapes, autocast
-from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import Optimization, build_optimizer, load_state_by_name, schedule_over, state_by_name
+from common.training.optim import (
+    Optimization,
+    build_optimizer,
+    is_known,
+    load_state_by_name,
+    restore_unless,
+    schedule_over,
+    state_by_name,
+)
 from common.training.options import RunOptions
-from common.training.step_result import Figure, StepResult
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
+Figure = tuple[str, str]  # what it is ("term", "grad_norm", "finite" or "step"), and its name
+
+
+class StepResult:
+    """What one update did; all values are over the global batch.
+
+    Its figures (the properties) wait for the device until the update is done there: read those of one update after
+    the next has been launched.
+    """
+
+    def __init__(
+        self, iteration: int, figures: dict[Figure, Tensor], *, learning_rate: float, utterances: tuple[str, ...]
+    ) -> None:
+        """``figures`` are float64 scalars of one device; ``utterances`` are the names of this process's."""
+        self.iteration = iteration  # of this update, from 1
+        self.learning_rate = learning_rate
+        self.utterances = utterances
+        values = torch.stack(list(figures.values()))
+        self._names = tuple(figures)
+        self._values = values.to("cpu", non_blocking=True)  # into pinned memory
+        self._arrived: torch.cuda.Event | None = None
+        if values.is_cuda:
+            self._arrived = torch.cuda.Event()
+            self._arrived.record()
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """All figures as numbers, by kind and name; waits for them.
+
+        Those of the kind ``step`` are ``n_frames``, and how many processes ask that training ``stops`` or ``saves``.
+        """
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        found: dict[str, dict[str, float]] = {}
+        for (kind, name), value in zip(self._names, self._values.tolist()):
+            found.setdefault(kind, {})[name] = value
+        return found
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Each term's mean."""
+        return self.figures["term"]
+
+    @property
+    def grad_norms(self) -> dict[str, float]:
+        """Phase -> norm before clipping."""
+        return self.figures["grad_norm"]
+
+    @property
+    def n_frames(self) -> int:
+        """Valid mel frames."""
+        return int(self.figures["step"]["n_frames"])
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Phases whose update was skipped for a loss or gradient that is not finite."""
+        return tuple(phase for phase, finite in self.figures["finite"].items() if not finite)
 
 
 class PhaseLoss(nn.Module):
@@ -217,7 +280,9 @@ class Engine:
     def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor, rate: float) -> None:
         """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
         if self._grad_clip < math.inf:
-            torch._foreach_mul_(gradients, (self._grad_clip / norm).clamp(max=1).float())
+            factor = (self._grad_clip / norm).clamp(max=1).float()
+            if not is_known(factor == 1):
+                torch._foreach_mul_(gradients, factor)
         optimizer: Any = self.optimizers[phase.name]
         optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
         for group in optimizer.param_groups:

@@ -20,8 +20,8 @@ from common.files import writing
 from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
+from common.training.engine import StepResult
 from common.training.objective import Example, Objective
-from common.training.step_result import StepResult
 
 if TYPE_CHECKING:
     import numpy as np

@@ -69,7 +69,8 @@ def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], Non
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=4 * computing.cuda)
-    request = TrainingRequest(run, computing, read_options(args, AudioOptions), resumed=resumed, initial=initial)
+    audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
+    request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
     kind = spec.training.options
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
     options = read_options(args, kind, **of_run)

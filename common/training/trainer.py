@@ -31,11 +31,10 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.ema import resume_average
-from common.training.engine import Engine, evaluation_mode
+from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
-from common.training.step_result import StepResult
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
@@ -243,8 +242,8 @@ class Trainer:
             self._reported_at = now
             bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
             bar.update()
-            self._stopping |= result.stop
-            self._is_due |= result.save
+            self._stopping |= result.figures["step"]["stops"] > 0
+            self._is_due |= result.figures["step"]["saves"] > 0
             self._engine.finish(result)
 
     def _is_multiple_of(self, n_steps: int) -> bool:
@@ -332,7 +331,9 @@ class Trainer:
                 self._write(checkpoint, rolling=rolling, is_best=is_best)
 
         try:
-            self._ranks.together(write if self._ranks.is_main else lambda: None)
+            if self._ranks.is_main:
+                write()
+            self._ranks.gather(None)
         except OutputError as error:
             raise OutputError(f"{error}; {self._how_to_resume()}") from error
         self._saved_at, self._is_due = time.monotonic(), False

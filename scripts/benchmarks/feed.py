@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -22,7 +22,6 @@ from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig
 from common.data import GlobalBatchSampler, bucketed, build_loader, raise_errors
 from common.distributed import Ranks
-from common.files import write_json
 from common.options import add_options, option, read_options
 from common.precision import check_cuda
 from fastpitch.config import ModelConfig
@@ -45,18 +44,7 @@ class FeedOptions:
     epochs: int = option(3, "that are timed, after one that is not", least=1)
     length_buckets: int = option(0, "as of train.py", least=0, metavar="N")
     cuda: bool = option(False, "copy batches to the GPU")
-    json: Path | None = option(None, "file for the figures", writes=True)
     seed: int = option(1234, "of corpus and draws", least=0)
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What was measured of so many frames."""
-
-    n_frames: int
-    seconds: float  # on the clock
-    training_process: float  # s of a core
-    loaders: float  # s of a core, of all of them together
 
 
 def make_dataset(folder: Path, options: FeedOptions) -> FastPitchDataset:
@@ -76,8 +64,12 @@ def make_dataset(folder: Path, options: FeedOptions) -> FastPitchDataset:
     return dataset
 
 
-def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.device) -> Figures:
-    """Feed ``options.epochs`` epochs after one that starts processes and fills caches."""
+def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.device) -> dict[str, float]:
+    """Feed ``options.epochs`` epochs after one that starts processes and fills caches.
+
+    Returns ``n_frames``, their ``seconds`` on the clock, and seconds of a core: of the ``training_process``, and of
+    ``loading`` in all processes together.
+    """
     datasets, _ = bucketed({"training": dataset}, options.length_buckets)
     sampler = GlobalBatchSampler(
         dataset.lengths,
@@ -99,7 +91,8 @@ def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.devic
         return n_frames, time.perf_counter() - clock, time.process_time() - processor
 
     _, _, loading = feed(0)
-    return Figures(*feed(options.num_workers), loading)
+    n_frames, seconds, training_process = feed(options.num_workers)
+    return {"n_frames": n_frames, "seconds": seconds, "training_process": training_process, "loading": loading}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -112,19 +105,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         dataset = make_dataset(Path(folder), options)
-        figures = measure(options, dataset, torch.device("cuda" if options.cuda else "cpu"))
-    print(f"{options.num_workers} loader processes on {machine(cuda=False)}, {os.cpu_count()} cores")
-    rates = {  # frames/s of one core
-        "loaders": figures.n_frames / figures.loaders,
-        "training process": figures.n_frames / figures.training_process,
+        found = measure(options, dataset, torch.device("cuda" if options.cuda else "cpu"))
+    per_second = {name: found["n_frames"] / spent for name, spent in found.items() if name != "n_frames"}
+    on_cores = min(options.num_workers * per_second["loading"], per_second["training_process"])
+    rows = {
+        "fed, on this machine as it is now": per_second["seconds"],
+        "loaded by one core": per_second["loading"],
+        "taken by the training process": per_second["training_process"],
+        f"fed, with {options.num_workers + 1} cores": on_cores,
     }
-    rows = [{"process": name, "frames/s of a core": f"{rate:,.0f}"} for name, rate in rates.items()]
-    print(*markdown(rows), sep="\n")
-    on_cores = min(options.num_workers * rates["loaders"], rates["training process"])
-    print(f"fed: {figures.n_frames / figures.seconds:,.0f} frames/s on this machine as it is now")
-    print(f"with {options.num_workers + 1} cores: {on_cores:,.0f} frames/s")
-    if options.json is not None:
-        write_json(options.json, asdict(figures) | {"on_cores": on_cores})
+    print(f"{options.num_workers} loader processes on {machine(cuda=False)}, {os.cpu_count()} cores")
+    print(*markdown([{"what": what, "frames/s": f"{rate:,.0f}"} for what, rate in rows.items()]), sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``r
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ VOICES = {
     "FastPitch": {"duration_predictor.fc.weight": 0.0, "duration_predictor.fc.bias": math.log1p(6)},
     "Tacotron2": {"decoder.gate_layer.linear_layer.bias": -20.0},
 }
-RECOGNIZER = "Jasper"
 LIST = "list.txt"
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
@@ -47,7 +45,7 @@ _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of
 class RandomOptions:
     """What is made."""
 
-    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, *VOICES, RECOGNIZER))
+    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, *VOICES, "Jasper"))
     kind: str | None = option(None, "preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
     count: int = option(8, "mels or recordings", least=1)
     model_config: str | None = option(None, "YAML file of Jasper and its features; as published if not given")
@@ -105,27 +103,15 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
     write_text(folder / LIST, "".join(lines))
 
 
-def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> Path:
-    """Write the checkpoint, ``count`` mels and their list, the same every time; returns the checkpoint's path."""
-    config, audio = configure(model, [KINDS[model], kind] if kind else [])
-    path = save_random(folder / f"{model}_{kind or 'random'}.pt", model, config, audio, assumed=_UNRECORDED)
+def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
+    """Write mels of noise and their list, the same every time."""
+    torch.manual_seed(0)
     mels = folder / "random_mels"
     for place in range(count):
         save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
     write_json(mels / "audio.json", to_plain(audio))
     lines = ["mel\toutput", *(f"{mels / str(place)}.pt\t{place}.wav" for place in range(count))]
     write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
-    return path
-
-
-def make_recognizer(folder: Path, options: RandomOptions) -> None:
-    """Write recordings, and the checkpoint unless the options leave it out."""
-    config, audio = configure(RECOGNIZER, ["--model-config", options.model_config] if options.model_config else [])
-    rate, longest, count = audio.sampling_rate, options.max_duration, options.count
-    seconds = [longest] * count if options.all_longest else durations(count, longest, np.random.default_rng(0))
-    make_corpus(folder, [round(rate * value) for value in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
-    if not options.no_checkpoint:
-        save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
 
 
 def save_random(
@@ -136,19 +122,14 @@ def save_random(
     *,
     text: TextConfig | None = None,
     assumed: tuple[str, ...] = (),
-    fixed: Mapping[str, float] = MappingProxyType({}),
-) -> Path:
-    """Write a checkpoint for inference with random weights, the same every time, and ``fixed`` ones by their names.
-
-    ``assumed`` is as in `Checkpoint`. Returns ``path``.
-    """
+) -> None:
+    """Write a checkpoint of random weights, always the same, for inference; ``assumed`` is as in `Checkpoint`."""
     torch.manual_seed(0)
     networks = get_model(model).build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
-    for name, value in fixed.items():
+    for name, value in VOICES.get(model, {}).items():
         next(iter(weights.values()))[name].fill_(value)
     save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
-    return path
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -157,15 +138,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="where all of it goes")
     add_options(parser, RandomOptions)
     args = parser.parse_args(argv)
-    options = read_options(args, RandomOptions)
-    if options.model == RECOGNIZER:
-        make_recognizer(args.folder, options)
-    elif options.model in VOICES:
-        path, text = args.folder / f"{options.model}_random.pt", TextConfig(cleaners=("basic_cleaners",))
-        config = get_model(options.model).config()
-        save_random(path, options.model, config, AudioConfig(), text=text, fixed=VOICES[options.model])
+    options: RandomOptions = read_options(args, RandomOptions)
+    folder, model, count = args.folder, options.model, options.count
+    if model in VOICES:
+        text = TextConfig(cleaners=("basic_cleaners",))
+        save_random(folder / f"{model}_random.pt", model, get_model(model).config(), AudioConfig(), text=text)
+    elif model in KINDS:
+        config, audio = configure(model, [KINDS[model], options.kind] if options.kind else [])
+        save_random(folder / f"{model}_{options.kind or 'random'}.pt", model, config, audio, assumed=_UNRECORDED)
+        make_mels(folder, audio, count)
     else:
-        make_vocoder(args.folder, options.model, options.kind, count=options.count)
+        config, audio = configure(model, ["--model-config", options.model_config] if options.model_config else [])
+        rate, longest = audio.sampling_rate, options.max_duration
+        seconds = [longest] * count if options.all_longest else durations(count, longest, np.random.default_rng(0))
+        make_corpus(folder, [round(rate * one) for one in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
+        if not options.no_checkpoint:
+            save_random(folder / f"{model}_random.pt", model, config, audio)
 
 
 if __name__ == "__main__":

@@ -234,9 +234,15 @@ def measure_if_it_fits(setting: str, options: BenchmarkOptions, further: Sequenc
 
 
 def main() -> int:
-    """Measure each setting in turn and print the table."""
+    """Run the benchmark of the command line."""
     options, further = parse_args()
-    ranks = distributed.start(cuda=options.cuda)
+    with distributed.processes(cuda=options.cuda) as ranks:
+        _measure_settings(options, further, ranks)
+    return 0
+
+
+def _measure_settings(options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> None:
+    """Measure each setting in turn and print the table."""
     if ranks.is_main:
         print(f"{options.model} on {machine(cuda=options.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         update = f"{ranks.world_size} processes x {options.accumulation} micro-batches"
@@ -259,8 +265,6 @@ def main() -> int:
             print(f"{setting}: the largest batch up to {options.largest_batch} that fits is {size}")
         elif not fits(setting, options.batch_size):
             raise InputError(f"{setting}: out of memory at --batch-size {options.batch_size}")
-    distributed.stop()
-    return 0
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -14,7 +14,6 @@ import urllib.parse
 import urllib.request
 import zipfile
 import zlib
-from contextlib import suppress
 from pathlib import Path
 
 from common import files
@@ -28,33 +27,13 @@ TIMEOUT = 60  # s without any data
 _ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes)
 
 
-def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
-    """Make ``target`` the file that ``source`` (URL or path) holds; nothing is done if that exists.
+def fetch(url: str, target: Path) -> None:
+    """Make ``target`` the file at a URL; what stands there already is what an earlier call brought of it.
 
-    What has arrived stands in ``<target>.part`` and is kept when the connection breaks; the next call resumes
-    there. Raises InputError if the source cannot be read or has another checksum than ``sha256`` (hexadecimal).
+    Raises InputError if it cannot be downloaded, and OutputError if it cannot be written; the next call resumes.
     """
-    if target.is_file():
-        _verify(target, sha256)
-        return
     check_output_file(target)
-    part = target.with_name(target.name + ".part")
-    if "://" in source:
-        _download(source, part)
-    else:
-        check_file(Path(source))
-        with writing(part):
-            shutil.copyfile(source, part)
-    try:
-        _verify(part, sha256)
-    except InputError:
-        part.unlink()  # resuming from broken data would never help
-        raise
-    part.replace(target)
-
-
-def _download(url: str, part: Path) -> None:
-    done = part.stat().st_size if part.exists() else 0
+    done, total = target.stat().st_size if target.exists() else 0, None
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
@@ -63,16 +42,19 @@ def _download(url: str, part: Path) -> None:
             size = response.headers.get("Content-Length")
             total = done + int(size) if size else None
             blocks = None if total is None else -(-total // BLOCK)
-            with part.open("ab" if done else "wb") as file, progress(total=blocks, desc=part.stem, unit="MiB") as bar:
+            with (
+                target.open("ab" if done else "wb") as file,
+                progress(total=blocks, desc=target.name, unit="MiB") as bar,
+            ):
                 bar.update(done // BLOCK)
                 while block := response.read(BLOCK):
-                    with writing(part, "; make room and run again to resume"):
+                    with writing(target, "; make room and run again to resume"):
                         file.write(block)
                         file.flush()
                     bar.update()
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and done:
-            return  # the part is complete already; its checksum decides
+            return  # the file is complete already; its checksum decides
         raise InputError(f"{url}: the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
@@ -80,13 +62,10 @@ def _download(url: str, part: Path) -> None:
             f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to resume, or give the path "
             "of a file that you have"
         ) from error
-    if total is not None and part.stat().st_size < total:
-        raise InputError(f"{url}: the connection broke at {part.stat().st_size} of {total} bytes; run again to resume")
-
-
-def _verify(path: Path, sha256: str | None) -> None:
-    if sha256 is not None and (found := files.sha256(path)) != sha256.lower():
-        raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}; delete the file and try again")
+    if total is not None and target.stat().st_size < total:
+        raise InputError(
+            f"{url}: the connection broke at {target.stat().st_size} of {total} bytes; run again to resume"
+        )
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -105,32 +84,35 @@ def unpack(archive: Path, folder: Path) -> None:
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not of what is in the archive
             raise OutputError(f"{folder}: {archive} cannot be unpacked there ({error.strerror})") from error
-        raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
+        raise InputError(f"{archive}: cannot be unpacked ({error})") from error
 
 
 def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None, name: str = "") -> None:
-    """Put what a source holds into ``folder``: a file, or all of a folder or an archive.
+    """Put what a URL or path holds into ``folder``: a file, or all of a folder or an archive.
 
     ``name`` is the file's where its address does not end in it. What has arrived is kept in ``parts`` until all has.
-    Raises as `fetch` and `unpack`.
+
+    Raises:
+        InputError: it cannot be read, or its checksum is not ``sha256`` (hexadecimal); and as `unpack`.
     """
-    if Path(source).is_dir():
-        shutil.copytree(source, folder, dirs_exist_ok=True)
+    path = Path(source.removeprefix("file://"))
+    if path.is_dir():
+        shutil.copytree(path, folder, dirs_exist_ok=True)
         return
-    is_url = "://" in source
-    name = name or Path(urllib.parse.unquote(urllib.parse.urlparse(source).path) if is_url else source).name
-    target = parts / name
+    if "://" in source.removeprefix("file://"):
+        path = parts / (name or Path(urllib.parse.unquote(urllib.parse.urlparse(source).path)).name)
+        fetch(source, path)
+    check_file(path)
     try:
-        fetch(source, target, sha256=sha256)
-        if name.lower().endswith(_ARCHIVES):
-            unpack(target, folder)
+        if sha256 is not None and (found := files.sha256(path)) != sha256.lower():
+            raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}")
+        if path.name.lower().endswith(_ARCHIVES):
+            unpack(path, folder)
         else:
             make_folder(folder)
-            shutil.move(target, folder / name)
+            shutil.copyfile(path, folder / path.name)
     finally:
-        target.unlink(missing_ok=True)  # a broken archive would never unpack
-        with suppress(OSError):  # what resumes is in it
-            parts.rmdir()
+        shutil.rmtree(parts, ignore_errors=True)  # resuming from a file that is broken would never help
 
 
 def bring_member(source: str, output: Path, *, member: str, sha256: str | None = None) -> None:

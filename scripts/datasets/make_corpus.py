@@ -121,6 +121,7 @@ class CorpusOptions:
 
     output: Path | None = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
     sentences: Path = option(SENTENCES, "sentences to read, one a line")
+    count: int | None = option(None, "how many of them, if not all", least=1)
     n_validation: int = option(10, "sentences kept for validation", least=1)
     voice: str = option(READER.voice, "language tag of eSpeak NG")
     words_per_minute: int = option(READER.words_per_minute, "pace", least=1)
@@ -140,7 +141,8 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers} or {"": speaker}
-    make_corpus(args.output, read_sentences(args.sentences), speakers, n_validation=args.n_validation)
+    sentences = read_sentences(args.sentences)[: args.count]
+    make_corpus(args.output, sentences, speakers, n_validation=args.n_validation)
 
 
 if __name__ == "__main__":

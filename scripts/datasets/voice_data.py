@@ -19,7 +19,6 @@ from parselmouth.praat import call
 
 from common.audio import save_wav
 from common.cli import ArgumentParser, run
-from common.errors import InputError
 from common.files import write_text, writing
 from common.progress import progress
 from common.text import Speaker
@@ -143,15 +142,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     every = read_metadata(args.recordings / "metadata.csv")
     clips = {name: text for name, text in every.items() if name not in args.held_back}
-    if len(clips) < 2:
-        raise InputError(f"{args.recordings}: {len(clips)} clips besides those held back, expected 2 or more")
     link = args.output / "wavs" / "lj"
     with writing(link):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to((args.recordings / "wavs").resolve())
-    validation = {name: text for name, text in clips.items() if name in VALIDATION} or dict([*clips.items()][:2])
-    training = {name: text for name, text in clips.items() if name not in validation} or clips
+    validation = {name: text for name, text in clips.items() if name in VALIDATION}
+    training = {name: text for name, text in clips.items() if name not in VALIDATION}
     lists = voice_lists(args.output, training, validation)
     lists["held_back"] = [f"wavs/lj/{name}.wav|{text}" for name, text in every.items() if name in args.held_back]
     for name, rows in (lists | vocoder_lists(args.output, list(training), list(validation))).items():

@@ -7,7 +7,7 @@ from functools import lru_cache
 from unidecode import unidecode
 
 from common.text.normalization.rules import rules
-from common.text.tables import word_table
+from common.text.tables import compiled, word_table
 
 _PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
 _PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡", " ")}  # \u00ad: a soft hyphen; nobody says the others
@@ -16,19 +16,11 @@ KEPT_SIGNS = "£€¥₩₹¢°"  # that later rules read, and that Unidecode wo
 _READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_GREEK = word_table("greek_letters")
-# Of a formula or a name, "Δt"; Greek words are of another language.
-_GREEK_LETTER = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff])([α-ωΑ-Ωµ∆])(?![\u0370-\u03ff\u1f00-\u1fff])")
+_GREEK_LETTER = compiled("<GREEK>")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _read_formula_signs, _tidy = rules("formula_signs"), rules("tidy")
 read_signs = rules("signs")  # those that are spoken; others become spaces when the text is tidied
-
-
-def _greek_letter(match: re.Match) -> str:
-    text, name = match.string, _GREEK[match[1].lower()]
-    before, after = text[: match.start()][-1:], text[match.end() :][:1]
-    return " " * before.isalnum() + name + " " * after.isalnum()
 
 
 def unread_characters(text: str) -> list[str]:
@@ -75,7 +67,7 @@ def plain_characters(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
-    text = _GREEK_LETTER.sub(_greek_letter, _read_formula_signs(text))
+    text = _read_formula_signs(text)
     text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     return _UNUSUAL.sub(_plain_character, text)
 

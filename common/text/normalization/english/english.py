@@ -13,27 +13,18 @@ from common.text.symbols import ARPABET
 _PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))
 _ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
 _MOST_PASSES = 5  # the second pass changes less than one odd text in a thousand, such as "9.ch" -> "nine.ch"
-_HAS_DIGIT = re.compile(r"[0-9]")
-
-
-def _read_numbers(text: str) -> str:
-    """Every rule that reads digits, from the most particular to the most general."""
-    text = expand_labels(text)
-    text = read_dates(text)
-    text = read_times(text)
-    text = read_labelled_numbers(text)
-    text = read_money(text)
-    text = read_fractions(text)
-    text = read_measures(text)
-    return read_counts(read_years(text))
+_DIGIT = re.compile(r"[0-9]")
+# Every rule that reads digits, from the most particular to the most general.
+_NUMBER_RULES = (
+    *(read_dates, read_times, read_labelled_numbers, read_money, read_fractions, read_measures, read_years),
+    read_counts,
+)
 
 
 def _read(text: str) -> str:
-    text = read_addresses(plain_characters(text))
-    if _HAS_DIGIT.search(text):
-        text = _read_numbers(text)
-    elif "." in text or "-" in text:
-        text = expand_labels(text)
+    text = expand_labels(read_addresses(plain_characters(text)))
+    for read in _NUMBER_RULES if _DIGIT.search(text) else ():
+        text = read(text)
     text = expand_abbreviations(read_roman(text.replace('"', " ")))
     return tidy(read_signs(read_bare_units(read_letters(text))))
 
