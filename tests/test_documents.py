@@ -12,7 +12,7 @@ from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import all_scripts
+from scripts.start import SCRIPTS
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -112,7 +112,7 @@ def text_of(script: Path) -> str:
             texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
             waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
             if "run_script" in texts[path]:
-                declared = [one.option for script in all_scripts().values() for one in script.declarations()]
+                declared = [one.option for script in SCRIPTS.values() for one in script.declarations()]
                 texts[path] += " MODEL ".join(name for one in declared for name in (one.variable or "", *one.published))
     return "".join(texts.values())
 
