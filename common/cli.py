@@ -12,14 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import (
-    FailedElsewhereError,
-    OptionError,
-    is_first_of_torchrun,
-    line_and_status,
-    say_last,
-    wait_for_torchrun,
-)
+from common.errors import OptionError, is_first_of_torchrun, line_and_status, say_last
 from common.files import check_apart, read_text
 from common.options import Option, option_of, read_word
 from common.progress import discard_output, print_line
@@ -172,9 +165,6 @@ def _status_of(main: Callable[[], int | None]) -> int:
             ignore_stops()
     except SystemExit as error:
         status = int(error.code or 0)
-    except FailedElsewhereError:
-        wait_for_torchrun()
-        status = 1
     except KeyboardInterrupt as stop:
         line, status = ended_by(stop)
         if is_first_of_torchrun():

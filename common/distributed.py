@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import JOINED, FailedElsewhereError, InputError, OptionError, reason, wait_for_torchrun
+from common.errors import JOINED, InputError, OptionError, reason, wait_for_torchrun
 from common.precision import check_cuda
 from common.progress import progress
 from common.signals import ending_at_once
@@ -25,15 +25,7 @@ _SECONDS_TO_FREE = 0.1  # what collectives used
 _PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 Result = TypeVar("Result")
-
-
-class Gather(Protocol):
-    """How what is computed over a whole list is shared among processes; `Ranks.gather_over` is one."""
-
-    def __call__(
-        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
-    ) -> list[Result]:
-        """The results of items 0 to ``n_items`` - 1, in order; ``compute`` yields those of the indices it is given."""
+Gather = Callable[..., list[Any]]  # as `Ranks.gather_over`
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,10 @@ class Ranks:
     def gather_over(
         self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
     ) -> list[Result]:
-        """Gather results: each process computes every world-size-th item, and all receive all results."""
+        """Results of items 0 to ``n_items`` - 1, of which each process computes every world-size-th, in order.
+
+        ``compute`` yields those of the indices that it is given.
+        """
         own = range(n_items)[self.rank :: self.world_size]
         watched = progress(compute(own), total=len(own), desc=description, unit="utterances", enabled=self.is_main)
         shares = self.gather(list(watched))
@@ -82,25 +77,6 @@ class Ranks:
         if self.world_size > 1:
             for tensor in tensors:
                 dist.broadcast(tensor.detach(), src=0)
-
-    def together(self, work: Callable[[], Result]) -> list[Result]:
-        """Every process's result of its ``work``, once all are done.
-
-        Raises:
-            InputError, OSError: of this process's work.
-            FailedElsewhereError: another process's work has raised it.
-        """
-        result, error = None, None
-        try:
-            result = work()
-        except (InputError, OSError) as own_error:
-            error = own_error
-        parts = self.gather((result, error is not None))
-        if error is not None:
-            raise error
-        if any(failed for _, failed in parts):
-            raise FailedElsewhereError
-        return [result for result, _ in parts]
 
 
 @contextmanager

@@ -35,10 +35,6 @@ class OutputError(InputError):
     """A file or folder that cannot be written. Commands end with exit status 1."""
 
 
-class FailedElsewhereError(Exception):
-    """Another process of several has failed and says why; this one only has to end, with exit status 1."""
-
-
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
     """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
     if value not in choices:

@@ -15,8 +15,6 @@ from typing import Any, get_args, get_type_hints
 
 from common.errors import InputError, OptionError, shown
 
-LARGEST_INT = 2**31 - 1  # that libraries written in C take
-
 
 @dataclass(frozen=True)
 class Option:
@@ -52,10 +50,9 @@ class Option:
             return f"one of {', '.join(self.choices)}"
         if not isinstance(value, int | float) or isinstance(value, bool):
             return None
-        most = LARGEST_INT if self.most is None and isinstance(value, int) else self.most
         fits = (
             (self.least is None or value >= self.least)
-            and (most is None or value <= most)
+            and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
             and not (self.odd and value % 2 == 0)
@@ -229,12 +226,11 @@ def read_value(value: Any, hint: Any, known: Option) -> Any:
     kind, several = _type_of(hint)
     if value is None:
         return None
-    if several != isinstance(value, list) or value == []:
-        raise OptionError(f"{shown(value)}: expected {'a list' if several else known.range_of(kind)}")
-    items = value if several else [value]
+    if not several:
+        return read_word(str(value), kind, known)
+    items = value if isinstance(value, list) else [value]
     words = [",".join(map(str, one)) if isinstance(one, list) else str(one) for one in items]
-    found = tuple(read_word(word, kind, known) for word in words)
-    return found if several else found[0]
+    return tuple(read_word(word, kind, known) for word in words)
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:

@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -90,10 +90,15 @@ def ignore_stops() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-@contextmanager
-def ending_at_once() -> Iterator[None]:
+def ending_at_once() -> AbstractContextManager[None]:
     """Let each of ``STOPS`` end the process within the block, which waits in C, where Python handlers do not run."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in handled_signals()}
+    return stops_handled_by(signal.SIG_DFL)
+
+
+@contextmanager
+def stops_handled_by(handler: Any) -> Iterator[None]:
+    """Let ``handler`` handle those of ``STOPS`` within the block that are handled outside it."""
+    before = {number: signal.signal(number, handler) for number in handled_signals()}
     try:
         yield
     finally:

@@ -91,7 +91,7 @@ def main():
         if end == "killed" and rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         if end == "wrong input":
-            ranks.together(refuse if rank else lambda: None)
+            ranks.gather(refuse() if rank else None)
         if end == "wrong input of one" and rank == 1:
             refuse()
         while True:

@@ -14,10 +14,8 @@ from limits import HANG_LIMIT
 from shell import ROOT
 
 import extract_mels
-from common.config import AudioConfig
-from common.distributed import Ranks
-from common.errors import FailedElsewhereError, InputError, OutputError
-from common.extraction import ExtractionOptions, ExtractionPlan, extract_corpus, map_in_processes
+from common.errors import OutputError
+from common.extraction import map_in_processes
 from common.extraction.features import write_feature
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -85,25 +83,6 @@ def test_two_processes_of_the_launcher_write_what_one_process_writes(tmp_path: P
     assert result.stdout.count("refused: 2 of 26 utterances") == 1, result.stderr
     assert "train.txt:25" in result.stdout and "train.txt:26" in result.stdout
     assert features(tmp_path) == wanted
-
-
-class TwoRanks(Ranks):
-    """The first of two ranks, whose neighbor has failed."""
-
-    def gather(self, value):
-        return [value, (None, True)]
-
-
-def test_a_rank_ends_quietly_when_another_has_failed_and_says_its_own_error(tmp_path: Path):
-    make_corpus(tmp_path, 2)
-    for name, error, message in (
-        ("train", FailedElsewhereError, None),
-        ("val", InputError, r"val\.txt: no such filelist"),
-    ):
-        lists = (tmp_path / f"{name}.txt",)
-        options = ExtractionOptions(dataset_path=tmp_path, wav_text_filelist=lists, extract_mels=True, num_workers=1)
-        with pytest.raises(error, match=message):
-            extract_corpus(ExtractionPlan(options, AudioConfig()), ranks=TwoRanks(world_size=2))
 
 
 def double(item: int) -> int:

@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.errors import CheckpointError
-from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.optim import (
     OPTIMIZERS,
@@ -19,6 +18,7 @@ from common.training.optim import (
     exponential_schedule,
     inverse_sqrt_schedule,
     load_state_by_name,
+    restore_unless,
     state_by_name,
 )
 

@@ -1,7 +1,6 @@
 """Checkpoints: our format, safe unpickling, and loading by content."""
 
 from .checkpoint import (
-    DTYPES as DTYPES,
     OWN_LAYOUT as OWN_LAYOUT,
     Checkpoint as Checkpoint,
     PartialFileError as PartialFileError,

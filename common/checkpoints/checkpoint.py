@@ -144,11 +144,8 @@ def is_rolling(path: Path) -> bool:
     return "_iter" in path.name
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
 def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
-    """What inference needs of a checkpoint alone, with matrices and kernels in one of ``DTYPES``.
+    """What inference needs of a checkpoint alone, with matrices and kernels in a type such as bfloat16.
 
     What has one value a channel (biases, norms, statistics) stays as it is: it takes no space, and rounding it costs
     accuracy.
@@ -156,7 +153,7 @@ def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Check
     name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
     state = (checkpoint.ema or {}).get(name, raw)
     ema = state is not raw or checkpoint.has_ema
-    rounded = {key: _rounded(value, DTYPES[dtype]) for key, value in state.items()}
+    rounded = {key: _rounded(value, getattr(torch, dtype)) for key, value in state.items()}
     return replace(
         checkpoint, networks={name: rounded}, ema=None, training=None, stripped=Stripped(dtype=dtype, ema=ema)
     )

@@ -10,7 +10,6 @@ from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks, read_model
 from common.checkpoints.reading import load_checkpoint, read_payload
 from common.config import from_plain, to_plain
-from common.errors import CheckpointError
 from common.registry import get_model
 
 
@@ -22,10 +21,10 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         CheckpointError: it is none, damaged, or another program's.
     """
     exported, checkpoint = read_model(path)
-    training: dict[str, Any] | None = None
     more: dict[str, Any] = {}
     if exported is None:
-        checkpoint, training = _loaded(path)
+        checkpoint = load_checkpoint(path)
+        check_fit(checkpoint, where=str(path))
         more["dtypes"] = _stored_dtypes(path)
     else:
         said = exported.description
@@ -34,7 +33,10 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         # Its network's name, whose weights the checkpoint does not have.
         checkpoint = replace(checkpoint, networks={said["network"]: {}})
     spec = get_model(checkpoint.model)
-    networks = new_networks(checkpoint, where=str(path))
+    networks, training = new_networks(checkpoint, where=str(path)), checkpoint.training
+    if training is not None:
+        training = {name: training[name] for name in ("epoch", "iteration", "optimizers")}
+        training["optimizers"] = list(training["optimizers"])
     return checkpoint, {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -53,24 +55,6 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "training": training,
         **more,
     }
-
-
-def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
-    """The checkpoint and its training state in short; why that cannot be read, where it cannot."""
-    training: dict[str, Any] | None = None
-    try:
-        checkpoint = load_checkpoint(path)
-    except CheckpointError as error:
-        checkpoint = load_checkpoint(path, training=False)
-        training = {"unreadable": str(error)}
-    check_fit(checkpoint, where=str(path))
-    if (state := checkpoint.training) is not None:
-        optimizers = {
-            phase: {"settings": saved["settings"], "n_states": len(saved["states"])}
-            for phase, saved in state["optimizers"].items()
-        }
-        training = {"epoch": state["epoch"], "iteration": state["iteration"], "optimizers": optimizers}
-    return checkpoint, training
 
 
 def _stored_dtypes(path: Path) -> dict[str, int]:

@@ -18,26 +18,22 @@ from common.errors import InputError
 class RecordingDataset(ListedDataset):
     """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
-    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name.
-
-    Raises:
-        InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
+    ``options`` are a package's, of which ``dataset_path`` and ``seed`` are read; training and validation read alike.
+    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name. Raises
+    InputError where the list or a recording is missing, or a recording is not as ``audio`` says.
     """
 
     def __init__(
         self, options: Any, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
     ) -> None:
-        """``options`` of a package are read for ``dataset_path`` and ``seed``; lists of all kinds are read alike."""
         self.folder: Path = options.dataset_path
         self.options, self._seed = options, options.seed
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
         self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]
-        rate = audio.sampling_rate
-        self.lengths = [  # samples
-            check_wav(self.folder / entry.fields["wav"], sampling_rate=rate, where=entry.where).n_samples
-            for entry in self.entries
-        ]
+        check = partial(check_wav, sampling_rate=audio.sampling_rate)
+        found = [check(self.folder / entry.fields["wav"], where=entry.where) for entry in self.entries]
+        self.lengths = [one.n_samples for one in found]
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
         """A part of a recording (n_samples,), scaled as all of it; zeros follow the recording's end."""
@@ -57,12 +53,10 @@ class RecordingDataset(ListedDataset):
 
     def check_length(self, index: int, least: int) -> None:
         """Raise InputError for a recording of fewer than ``least`` samples, of which no mel to validate on is made."""
-        if self.lengths[index] < least:
-            entry = self.entries[index]
-            raise InputError(
-                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; a mel needs at least "
-                f"{least} ({entry.where})"
-            )
+        entry, n_samples = self.entries[index], self.lengths[index]
+        if n_samples < least:
+            problem = f"{n_samples} samples, too short to validate on; a mel needs at least {least}"
+            raise InputError(f"{entry.fields['wav']}: {problem} ({entry.where})")
 
     def random_start(self, index: int, *, last: int, epoch: int) -> int:
         """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.

@@ -114,22 +114,21 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
 
     ``teacher`` is the plan's, on the device of ``ranks``. Each kind of pitch is normalized by the plan's statistics,
     else by those of the first list, whose file is written. With several ranks each one takes every ``world_size``-th
-    utterance; what is written does not depend on their number, nor on that of the workers. An InputError on one rank
-    is a FailedElsewhereError on the others.
+    utterance; what is written does not depend on their number, nor on that of the workers.
     """
     options, plan = plan.options, replace(plan, mels_by_workers=ranks.device.type == "cpu")
-    utterances = ranks.together(lambda: _open_corpus(plan) if ranks.is_main else [])[0]
+    utterances = ranks.gather(_open_corpus(plan) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     every = [Extraction(utterance, refusal=duplicates.get(utterance.index)) for utterance in utterances]
     started = time.monotonic()
-    parts = ranks.together(lambda: _extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
+    parts = ranks.gather(_extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
     items = sorted(itertools.chain(*parts), key=lambda item: item.utterance.index)
     good = [item for item in items if item.refusal is None]
     own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
     if options.pitch:
         names = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
         write = functools.partial(normalize_pitch, by={**own_statistics, **plan.statistics})
-        ranks.together(lambda: _by_workers(write, names, plan, ranks, "normalizing pitch"))
+        ranks.gather(_by_workers(write, names, plan, ranks, "normalizing pitch"))
     report = Report(
         n_utterances=len(utterances),
         speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,

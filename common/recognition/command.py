@@ -67,17 +67,14 @@ def transcribe(
         rates = error_rates(transcripts)
         figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
-    except KeyboardInterrupt:
-        if output is not None and transcripts:
-            save_transcripts(output, transcripts, error_rates(transcripts))
-            print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
-        raise
     finally:
         logger.close()
+        if output is not None and transcripts:
+            save_transcripts(output, transcripts)
+            if len(transcripts) < len(items):
+                print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
     if save_logits is not None and transcripts:
         write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
-    if output is not None and transcripts:
-        save_transcripts(output, transcripts, rates)
     for line in summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES):
         print_line(line)
     return 0
@@ -123,7 +120,7 @@ def summary(rates: dict[str, float], times: dict[str, float], *, with_latency: b
     return lines
 
 
-def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: dict[str, float]) -> None:
+def save_transcripts(path: Path, transcripts: Sequence[Transcription]) -> None:
     """Write transcripts as JSON (with the figures of all), as a table with tabs, or (.txt) alone, one a line."""
     if path.suffix == ".txt":
         write_text(path, "".join(f"{one.text}\n" for one in transcripts))
@@ -131,7 +128,7 @@ def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: di
     names = ("wav", "text", "reference", "duration", "wer", "cer")
     rows = [{name: getattr(one, name, getattr(one.errors, name, None)) for name in names} for one in transcripts]
     if path.suffix == ".json":
-        write_json(path, {"figures": rates, "utterances": rows})
+        write_json(path, {"figures": error_rates(transcripts), "utterances": rows})
         return
     lines = ["\t".join("" if value is None else str(value) for value in row.values()) for row in rows]
     write_text(path, "\n".join(["\t".join(names), *lines]) + "\n")

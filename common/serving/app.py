@@ -1,16 +1,14 @@
 """The HTTP interface: its paths, and what answers them."""
 
 import asyncio
-import contextlib
 import logging
 import math
-import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -37,7 +35,7 @@ from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sound import FORMATS, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.signals import handled_signals
+from common.signals import stops_handled_by
 from common.synthesis import Speech
 
 logger = logging.getLogger("serve")
@@ -283,15 +281,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._on_start()
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Any:  # a context manager
         """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = {number: signal.signal(number, self.handle_exit) for number in handled_signals()}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        is_main = threading.current_thread() is threading.main_thread()
+        return stops_handled_by(self.handle_exit) if is_main else nullcontext()

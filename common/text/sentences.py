@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from common.text.ssml import Boundary, Item, Mark, Pause, Span
+from common.text.ssml import ATOM, Boundary, Item, Mark, Pause, Span
 from common.text.tables import compiled, word_table
 
 MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
@@ -24,9 +24,8 @@ COMMA = 0.15  # the same
 SPACE = 0.05  # where a long sentence without punctuation is cut
 _BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
 
-_ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
 _BRACES = re.compile(r"\{[^{}]*\}")
-_SPOKEN = re.compile(rf"[^\W_]|[{_ATOM}&%@$£€¥+°]")
+_SPOKEN = re.compile(rf"[^\W_]|[{ATOM}&%@$£€¥+°]")
 _FULL_WIDTH = "。！？｡"  # after which no space stands
 _STOPS = f".!?…{_FULL_WIDTH}।॥؟۔"
 _STOP_OR_SPACES = re.compile(rf"([{_STOPS}]+)|\s{{2,}}")
@@ -128,7 +127,7 @@ class _Splitter:
     def _add_span(self, span: Span) -> None:
         if not span.text:
             return
-        spoken = _SPOKEN.search(_masked(span)) is not None
+        spoken = _SPOKEN.search(span.masked) is not None
         if self._spans and span.style.speaker != self._spans[-1].style.speaker:
             if not spoken:  # the full stop after a </voice>
                 span = _said_by(self._spans[-1], span)
@@ -167,7 +166,7 @@ class _Splitter:
             self._marks = [(0, name) for _, name in marks]
 
     def _split(self) -> None:
-        masked = _BRACES.sub(lambda match: _ATOM * len(match[0]), "".join(map(_masked, self._spans)))
+        masked = _BRACES.sub(lambda match: ATOM * len(match[0]), "".join(span.masked for span in self._spans))
         pieces = list(_together(_pieces(masked), self._longest))
         starts = [0, *accumulate(len(span.text) for span in self._spans)]
         drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
@@ -187,14 +186,6 @@ class _Splitter:
 
 def _said_by(speaker: Span, span: Span) -> Span:
     return replace(span, style=replace(span.style, speaker=speaker.style.speaker))
-
-
-def _masked(span: Span) -> str:
-    """The text, or a sign in place of every character of one that is not cut."""
-    if span.is_plain:
-        return span.text
-    text = span.text.strip()
-    return span.text.replace(text, _ATOM * len(text)) if text else span.text
 
 
 @dataclass(frozen=True)
@@ -344,9 +335,9 @@ def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, flo
     if best[0]:
         return best[2], (SPACE, COMMA, SEMICOLON)[best[0] - 1]
     end = start + length
-    if text[end - 1] == text[end] == _ATOM:  # what is not cut: before it, or where it begins here, after it
-        inside = length - len(text[start:end].rstrip(_ATOM))
-        end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
+    if text[end - 1] == text[end] == ATOM:  # what is not cut: before it, or where it begins here, after it
+        inside = length - len(text[start:end].rstrip(ATOM))
+        end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(ATOM))
     return end, 0.0
 
 

@@ -9,6 +9,8 @@ from common.errors import InputError
 from common.text.prosody import NEUTRAL, PROSODY, Style, emphasized, pause_seconds, with_prosody
 from common.text.say_as import read_as
 
+ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
+
 
 @dataclass(frozen=True)
 class Span:
@@ -26,6 +28,12 @@ class Span:
     def is_plain(self) -> bool:
         """Whether the text is what was written, which may be cut at sentences."""
         return self.source is None and self.alphabet is None
+
+    @property
+    def masked(self) -> str:
+        """The text, or `ATOM` in place of every character of one that is not cut, but of spaces at its ends."""
+        text = self.text.strip()
+        return self.text if self.is_plain or not text else self.text.replace(text, ATOM * len(text))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 from common.text.g2p import BOUNDARY, SpokenSymbol
 from common.text.ssml import Span
@@ -72,20 +74,12 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
     A span with a source is one word, together with what is written to it: ``WWW's``.
     """
     joined = "".join(span.text for span in spans)
-    starts = [0]
-    for span in spans:
-        starts.append(starts[-1] + len(span.text))
-    whole = [(starts[i], starts[i + 1]) for i, span in enumerate(spans) if span.source is not None and span.text]
-    ranges: list[list[int]] = []
-    for start, end in sorted([*(match.span() for match in TOKEN.finditer(joined)), *whole]):
-        if ranges and start < ranges[-1][1]:
-            ranges[-1][1] = max(end, ranges[-1][1])
-        else:
-            ranges.append([start, end])
+    owners = [index for index, span in enumerate(spans) for _ in span.text]
     words: list[Written] = []
     done = 0
-    for start, end in ranges:
-        text, index = _displayed(spans, starts, start, end)
+    for match in TOKEN.finditer("".join(span.masked for span in spans)):
+        start, end = match.span()
+        text, index = _displayed(spans, joined[start:end], owners[start:end])
         words.append(Written(text, index, joined[start:end], joined[done:start]))
         done = end
     return words, joined[done:]
@@ -117,13 +111,12 @@ def _is_together(word: str) -> bool:
     return sum(unicodedata.category(one) in ("Ll", "Lo") for one in word) > 2
 
 
-def _displayed(spans: Sequence[Span], starts: Sequence[int], start: int, end: int) -> tuple[str, int]:
-    """What characters [start, end) of the joined spans show, and the index of the span in which that begins."""
+def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple[str, int]:
+    """What a word shows, whose characters are of the spans ``owners``, and the index of the span in which it begins."""
     pieces: list[tuple[str, int]] = []
-    for index, span in enumerate(spans):
-        text = span.text[max(start - starts[index], 0) : max(end - starts[index], 0)]
-        if text:
-            pieces.append((text if span.source is None else span.source, index))
+    for index, characters in groupby(zip(owners, text), key=itemgetter(0)):
+        source = spans[index].source
+        pieces.append(("".join(one for _, one in characters) if source is None else source, index))
     shown = list(pieces)
     for place in (0, -1):
         while shown and spans[shown[place][1]].source is None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints import Weights, load_weights
-from common.training.conditional import choose
+from common.training.optim import choose, is_known
 
 
 class ExponentialMovingAverage:
@@ -36,7 +36,8 @@ class ExponentialMovingAverage:
         currents = [current for _, current in pairs if current.is_floating_point()]
         if averages:
             torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
-            torch._foreach_add_(averages, list(torch._foreach_mul(currents, applied)), alpha=1 - self.decay)
+            added = currents if is_known(applied) else list(torch._foreach_mul(currents, applied))
+            torch._foreach_add_(averages, added, alpha=1 - self.decay)
         if integers := [average for average, _ in pairs if not average.is_floating_point()]:
             # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])

@@ -16,10 +16,17 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, allow_compiled_shapes, autocast
-from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import Optimization, build_optimizer, load_state_by_name, schedule_over, state_by_name
+from common.training.optim import (
+    Optimization,
+    build_optimizer,
+    is_known,
+    load_state_by_name,
+    restore_unless,
+    schedule_over,
+    state_by_name,
+)
 from common.training.options import RunOptions
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
@@ -273,7 +280,9 @@ class Engine:
     def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor, rate: float) -> None:
         """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
         if self._grad_clip < math.inf:
-            torch._foreach_mul_(gradients, (self._grad_clip / norm).clamp(max=1).float())
+            factor = (self._grad_clip / norm).clamp(max=1).float()
+            if not is_known(factor == 1):
+                torch._foreach_mul_(gradients, factor)
         optimizer: Any = self.optimizers[phase.name]
         optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
         for group in optimizer.param_groups:

@@ -1,6 +1,11 @@
-"""Optimizers and learning-rate schedules, and their state by parameter name."""
+"""Optimizers and learning-rate schedules, and their state by parameter name.
 
-from collections.abc import Callable, Iterable
+The device makes or leaves out an update by a flag of its own, ``applied`` (a float32 scalar, 1 or 0), which the host
+never waits for. What may hold NaN or infinity cannot be multiplied by 0; its bits read as integers can, and multiplied
+by 1 they stay what they are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -9,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import CheckpointError
-from common.training.conditional import choose, zero_unless
 
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
@@ -17,6 +21,38 @@ _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is resumed.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of an element
+
+
+def is_known(flag: Tensor) -> bool:
+    """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
+    return flag.device.type == "cpu" and bool(flag)
+
+
+def zero_unless(applied: Tensor, tensors: Sequence[Tensor]) -> None:
+    """Make ``tensors`` zero in place, whatever they hold, unless ``applied``."""
+    for integers in _integer_views(tensors) if not is_known(applied) else ():
+        torch._foreach_mul_(integers, applied.to(integers[0].dtype))
+
+
+def restore_unless(applied: Tensor, tensors: Sequence[Tensor], copies: Sequence[Tensor]) -> None:
+    """Give ``tensors`` the values of ``copies``, which are used up, unless ``applied``."""
+    zero_unless(applied, tensors)
+    zero_unless(1 - applied, copies)
+    for integers, added in zip(_integer_views(tensors), _integer_views(copies)):
+        torch._foreach_add_(integers, added)
+
+
+def choose(applied: Tensor, value: float, otherwise: float) -> Tensor:
+    """``value`` if ``applied``, else ``otherwise``: a float32 scalar on the device."""
+    return applied * value + (1 - applied) * otherwise
+
+
+def _integer_views(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    """Views of the tensors as integers of the same element size, in one list for each size."""
+    for size, dtype in _INTEGERS.items():
+        if views := [tensor.view(dtype) for tensor in tensors if tensor.element_size() == size]:
+            yield views
 
 
 @dataclass(frozen=True)

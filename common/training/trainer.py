@@ -331,7 +331,9 @@ class Trainer:
                 self._write(checkpoint, rolling=rolling, is_best=is_best)
 
         try:
-            self._ranks.together(write if self._ranks.is_main else lambda: None)
+            if self._ranks.is_main:
+                write()
+            self._ranks.gather(None)
         except OutputError as error:
             raise OutputError(f"{error}; {self._how_to_resume()}") from error
         self._saved_at, self._is_due = time.monotonic(), False

@@ -1,4 +1,4 @@
-"""Rules that write out what is no word, as rules.txt describes them."""
+"""Applies rules of rules.txt, which says how they are written, to numbers, signs and abbreviations of a text."""
 
 import re
 from collections.abc import Callable
@@ -9,17 +9,15 @@ from common.text.tables import rule_lines, table_text, word_table
 
 Words = Callable[[re.Match], str]
 
-_OF_NUMBERS = "cardinal digits identifier number_words ordinal plural roman two_digits year".split()
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"lower": str.lower} | {
-    name: getattr(numbers, name) for name in _OF_NUMBERS
-}
-
+_NUMBERS = "cardinal digits identifier number_words ordinal plural roman two_digits year"
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {name: getattr(numbers, name) for name in _NUMBERS.split()}
+_FUNCTIONS["lower"] = str.lower
 _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
 
 
 def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
-    """Apply the rules of these names, one after the other; ``functions`` are those that they name."""
+    """A function that applies the rules of these names to a text; ``functions`` are those that the rules name."""
     lists = []
     for name in names:
         lines, signs = rule_lines(name)
@@ -37,6 +35,7 @@ def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str
 
 
 def _replacement(words: str, functions: dict[str, Callable[[Any], str]]) -> str | Words:
+    """What `re.sub` puts in place of a match, for the right side of a rule."""
     if "{" not in words:
         return words
     pieces: list[Words] = []
@@ -48,6 +47,8 @@ def _replacement(words: str, functions: dict[str, Callable[[Any], str]]) -> str 
 
 
 def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Words:
+    """Texts with fields between them; nothing if ``is_optional`` and the fields are empty."""
+
     def words(match: re.Match) -> str:
         values = [field(match) for field in fields]
         if is_optional and not any(values):
@@ -58,7 +59,7 @@ def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Word
 
 
 def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) -> Words:
-    """What {name} gives, a function of the match, or {2:reader:reader} of a group."""
+    """The words of {name}, from the match, or of {2:reader:reader}, from a group by one reader after the other."""
     if not name.isdigit():
         return functions[name]
     group, chain = int(name), [_reader(reader, functions) for reader in readers.split(":")[1:]]
@@ -73,7 +74,7 @@ def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) 
 
 
 def _reader(name: str, functions: dict[str, Callable[[Any], str]]) -> Callable[[Any], Any]:
-    """A function, other rules, or what a table gives for words in these or in small letters."""
+    """The function, the rules or the table of that name; a table is also searched for the words in lower case."""
     if read := functions.get(name) or _FUNCTIONS.get(name):
         return read
     if " => " in table_text(name):
