@@ -242,7 +242,7 @@ def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
         if "group" in one.metadata:
             values[one.name] = read_options(args, _hint(kind, one))
         elif "given" in one.metadata:
-            found = {name: getattr(args, name, None) for name, _, _ in options_of(one.metadata["given"][0])}
+            found = {name: getattr(args, name) for name, _, _ in options_of(one.metadata["given"][0])}
             values[one.name] = {name: _frozen(value) for name, value in found.items() if value is not None}
         elif declared(one) is not None and hasattr(args, one.name):
             values[one.name] = _frozen(getattr(args, one.name))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from common.data import pad_rows
 from common.errors import InputError
-from common.nn import mask_from_lengths
+from common.nn import ctc_losses, mask_from_lengths
 from common.nn.alignment_prior import interpolated_prior
 from fastpitch.alignment_search import durations_of_path, find_path
 
@@ -121,11 +121,8 @@ def forward_sum_losses(
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
     with_blank = torch.log_softmax(with_blank.masked_fill(~is_class, _MASKED), 2)
-    classes = torch.arange(1, with_blank.size(2), device=log_probs.device).expand(len(log_probs), -1)
-    # In float64, as gradients of PyTorch's loss in float32 are off in the third digit.
-    frames = with_blank.double().transpose(0, 1)
-    losses = F.ctc_loss(frames, classes, frame_lengths, token_lengths, reduction="none", zero_infinity=True)
-    return losses.to(log_probs.dtype) / token_lengths
+    losses = ctc_losses(with_blank[:, :, 1:], with_blank[:, :, 0], token_lengths, frame_lengths)
+    return losses.masked_fill(losses.isinf(), 0.0).to(log_probs.dtype) / token_lengths
 
 
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:

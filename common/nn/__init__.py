@@ -1,4 +1,4 @@
-"""Network parts that several models use: layers, weight norm, discriminators, and measures of an alignment."""
+"""Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
 
 import lazy_loader
 

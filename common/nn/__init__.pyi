@@ -1,4 +1,4 @@
-"""Network parts that several models use: layers, weight norm, discriminators, and measures of an alignment."""
+"""Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
 
 from .alignment_metrics import (
     diagonality as diagonality,
@@ -6,6 +6,7 @@ from .alignment_metrics import (
     focus_rate as focus_rate,
     unattended_tokens as unattended_tokens,
 )
+from .ctc import ctc_losses as ctc_losses
 from .discriminator_config import DiscriminatorConfig as DiscriminatorConfig
 from .discriminators import (
     MultiScaleDiscriminator as MultiScaleDiscriminator,
