@@ -3,17 +3,12 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from limits import wait_until
-from shell import ROOT
 from tiny_voice import save_voice
 
 from common.checkpoints import (
@@ -189,38 +184,6 @@ def test_weights_of_another_architecture_are_listed_by_name(tmp_path: Path):
         load()
     with pytest.raises(CheckpointError, match=r"a\.pt: holds no EMA weights; leave out --ema"):
         load(ema=True)
-
-
-_SAVE_FOREVER = """
-import sys
-from pathlib import Path
-import torch
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig
-path = Path(sys.argv[1])
-n = 0
-while True:
-    n += 1
-    weights = {"net": {"w": torch.full((300, 1000), float(n))}}
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, weights, assumed=(str(n),)))
-    print(n, flush=True)
-"""
-
-
-def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):
-    path = tmp_path / "a.pt"
-    for _ in range(2):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _SAVE_FOREVER, str(path)], stdout=subprocess.PIPE, cwd=ROOT, text=True
-        )
-        for _ in range(2):
-            process.stdout.readline()
-        wait_until(lambda: list(tmp_path.glob(".*.tmp")))  # the next one is being written
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        loaded = load_checkpoint(path)
-        assert int(loaded.assumed[0]) >= 2
-        assert (loaded.networks["net"]["w"] == int(loaded.assumed[0])).all()
 
 
 def test_a_failed_save_keeps_the_previous_file_and_leaves_nothing_behind(tmp_path: Path):

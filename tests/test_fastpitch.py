@@ -10,13 +10,12 @@ from golden_files import full_size_listings, listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
-from fastpitch.model import FastPitch, FastPitchBatch, build_networks, to_torchscript
+from fastpitch.model import FastPitch, FastPitchBatch, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = listed("fastpitch_1_0/index.json", "models")
@@ -345,24 +344,3 @@ def test_an_utterance_that_would_have_no_frame_gets_one():
 def test_a_speaker_that_the_model_does_not_have_is_refused():
     with pytest.raises(InputError, match=r"^speaker 3: this checkpoint has speakers 0 to 2$"):
         small().infer(*texts(4), Controls(speaker=3))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"in_fft_conv1d_kernel_size": 4}, "in_fft_conv1d_kernel_size 4: expected an odd number"),
-        ({"in_fft_output_size": 16}, "--in-fft-output-size, .*: expected that of --symbols-emb"),
-    ],
-)
-def test_an_architecture_that_cannot_be_built_names_the_option(changes: dict, message: str):
-    with pytest.raises(InputError, match=message):
-        replace(SMALL, **changes)
-
-
-def test_networks_are_built_for_their_audio_and_text_only():
-    networks = build_networks(SMALL, AudioConfig(), TextConfig())
-    assert list(networks) == ["fastpitch"]
-    with pytest.raises(InputError, match="makes 80 mel channels, the audio has 40"):
-        build_networks(SMALL, AudioConfig(n_mels=40), TextConfig())
-    with pytest.raises(InputError, match="reads 148 symbols, symbol set arpabet has 88"):
-        build_networks(SMALL, AudioConfig(), TextConfig(input_type="phone", symbol_set="arpabet", cleaners=()))

@@ -1,6 +1,5 @@
 """FastPitch 1.1's objective: published losses, one update however a batch is cut, figures and plots of alignment."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,11 +80,6 @@ def test_the_weight_of_binarization_warms_up_as_published(folder: Path):
     for case in cases:
         epoch, expected = case.pop("epoch"), case.pop("kl_weight")
         assert LossScales(**case).kl_loss_scale(epoch) == pytest.approx(expected), (case, epoch)
-
-
-def test_without_warm_up_binarization_has_its_full_weight_at_once():
-    losses = LossScales(kl_loss_start_epoch=3, kl_loss_warmup_epochs=0, kl_loss_weight=0.5)
-    assert [losses.kl_loss_scale(epoch) for epoch in (1, 2, 3, 4)] == [0, 0, 0.5, 0.5]
 
 
 def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
@@ -173,14 +167,3 @@ def test_examples_show_soft_and_hard_alignment_and_what_was_found_with_it():
     assert torch.equal(first.curves["duration (frames)"]["target"], first.durations[frames].float())
     assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, frames])
     torch.testing.assert_close(first.pitch["target"], network.pitch_in_hz(out.target_pitch, None)[0, frames])
-
-
-def test_parts_that_a_model_lacks_have_no_losses():
-    batch = recordings((3,), (12,))
-    plain = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
-    network = {"fastpitch": small(learned_alignment=False, energy_conditioning=False)}
-    terms = FastPitchObjective().evaluate(network, plain)
-    expected = {"mel_loss", "duration_predictor_loss", "pitch_loss", "duration_error", "pitch_error"}
-    assert set(terms) == expected
-    energy = FastPitchObjective(energy=True)
-    assert set(energy.evaluate({"fastpitch": small(learned_alignment=False)}, plain)) == expected | {"energy_loss"}

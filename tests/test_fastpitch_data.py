@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from common.audio import read_pitch_statistics
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError
 from common.files import write_text
@@ -153,18 +152,3 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
     frames = torch.cat([data[index].mel for index in range(3)], dim=1)
     torch.testing.assert_close(voice.proj.bias.detach(), frames.mean(1))
     assert torch.equal(untouched.proj.bias, before)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"mean": 200}', ": std: Field required"),
-        ('{"mean": 200, "std": 0}', ": mean 200.0 Hz, std 0.0 Hz: expected two numbers above 0"),
-    ],
-)
-def test_numbers_that_are_no_pitch_statistics_are_refused(tmp_path: Path, content: str, message: str):
-    path = tmp_path / "stats.json"
-    path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        read_pitch_statistics(path)
-    assert str(caught.value) == f"{path}{message}"

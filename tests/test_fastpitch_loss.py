@@ -132,23 +132,6 @@ def small_batch(*mel_lengths: int) -> FastPitchBatch:
     )
 
 
-def test_examples_are_the_first_utterances_cut_to_their_lengths():
-    batch = small_batch(20, 7, 12, 9, 15)
-    with torch.no_grad():
-        examples = FastPitchObjective().examples({"fastpitch": small_network()}, batch)
-    assert [example.name for example in examples] == ["u0", "u1"]
-    second = examples[1]
-    assert second.mels["predicted"].shape == second.mels["target"].shape == (5, 7)
-    assert torch.equal(second.mels["target"], batch.mels[1, :, :7])
-    assert torch.equal(second.durations, torch.tensor([4, 3]))
-    assert torch.equal(second.tokens, batch.tokens[1, :2])
-    assert torch.equal(second.curves["duration (frames)"]["target"], torch.tensor([4.0] * 4 + [3.0] * 3))
-    assert second.curves["duration (frames)"]["predicted"].shape == (7,)
-    assert "energy" not in second.curves
-    normalized = second.curves["pitch (normalized)"]["target"]
-    assert torch.equal(normalized, batch.pitch[1, [0] * 4 + [1] * 3]), "a network without statistics knows no Hz"
-
-
 def test_examples_have_pitch_in_hz_and_none_where_the_target_is_unvoiced():
     network, batch = small_network(), small_batch(20, 7)
     network.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_setup import parsed, set_up, values
+from training_setup import set_up, values
 
 from common.audio import PitchStatistics
-from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
-from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError, InputError
+from common.config import to_plain
+from common.errors import InputError
 from common.files import write_json
 from common.options import add_options, read_options
 from common.synthesis import Controls
@@ -74,15 +73,6 @@ def test_without_options_the_published_recipe_is_trained(tmp_path: Path):
     assert (args.ema_decay, args.gradient_accumulation_steps) == (0.0, 1)
 
 
-def test_every_published_architecture_option_is_there(goldens: Path, tmp_path: Path):
-    published = json.loads((goldens / "fastpitch_1_0/full_size_keys.json").read_text())["config"]
-    derived = {"n_mel_channels", "symbol_type", "n_symbols", "padding_idx"}  # follow from the audio and text options
-    for name in set(published) - derived:
-        value = 3 if isinstance(published[name], int) and "size" in name else published[name]
-        args = parsed(words(tmp_path, f"--{name}", str(value)))
-        assert getattr(args, name) == value
-
-
 def test_the_symbols_follow_from_the_text_options(tmp_path: Path):
     config = model_of(tmp_path, "--input-type", "phone", "--symbol-set", "arpabet", "--n-mel-channels", "40")
     assert (config.symbol_type, config.n_symbols, config.n_mel_channels) == ("phone", 88, 40)
@@ -91,12 +81,6 @@ def test_the_symbols_follow_from_the_text_options(tmp_path: Path):
 def weights_of(folder: Path, *argv: str, epoch: int = 1) -> dict[str, float]:
     setup = setup_of(folder, *argv)
     return build_objective(setup.options, setup.audio).weights("fastpitch", epoch=epoch)
-
-
-def test_the_duration_loss_scale_has_two_spellings(tmp_path: Path):
-    for option, value in (("--duration-predictor-loss-scale", 0.3), ("--dur_predictor_loss_scale", 0.4)):
-        assert weights_of(tmp_path, option, str(value))["duration_predictor_loss"] == value
-    assert weights_of(tmp_path) == {"mel_loss": 1.0, "duration_predictor_loss": 0.1, "pitch_loss": 0.1}
 
 
 def test_loss_scales_come_from_the_command_line(tmp_path: Path):
@@ -221,23 +205,6 @@ def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path:
     with pytest.raises(InputError) as caught:
         transformed(speaking("--pitch-transform-custom", str(path), network=voice).pitch_transform)
     assert str(caught.value).startswith(message.format(path=path, name=name)) and "\n" not in str(caught.value)
-
-
-def stored(network: FastPitch, **changes) -> Checkpoint:
-    weights = {"fastpitch": network.state_dict()}
-    values = {"model": "FastPitch", "config": to_plain(TINY), "audio": AudioConfig(), "text": TextConfig()}
-    return Checkpoint(**(values | {"networks": weights} | changes))
-
-
-def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refused():
-    cpu = torch.device("cpu")
-    with pytest.raises(CheckpointError, match=r"^voice\.pt: its weights do not fit the model: no network fastpitch$"):
-        load_networks(stored(FastPitch(TINY), networks={}), device=cpu, where="voice.pt")
-    with pytest.raises(InputError, match=r"^voice\.pt: energy: unknown key"):
-        load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
-    wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
-    with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight: .*\[8, 8, 3\].*\[16, 8, 3\]"):
-        load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
 
 
 def test_options_of_the_originals_say_where_pitch_comes_from(tmp_path: Path):

@@ -282,14 +282,6 @@ def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     )
 
 
-def test_stored_pitch_that_does_not_fit_is_one_clear_line(tmp_path: Path):
-    save_tensor(tmp_path / "mels/a.pt", torch.randn(80, 52))
-    save_tensor(tmp_path / "pitch/a.pt", torch.ones(51))
-    write_text(tmp_path / "list.txt", "mels/a.pt|pitch/a.pt|Printing\n")
-    message = "pitch/a.pt: shape (51,), expected (52,), the frames of mels/a.pt"
-    assert refused(tmp_path).startswith(message)
-
-
 def test_a_speaker_without_pitch_gets_that_of_all(tmp_path: Path):
     write_recordings(tmp_path, speakers=True)
     soundfile.write(tmp_path / "wavs" / "b.wav", torch.zeros(20000).numpy(), RATE)

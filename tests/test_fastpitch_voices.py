@@ -11,13 +11,12 @@ from shell import ROOT
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
-import extract_mels
 import inference
 import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import FilelistEntry
-from common.errors import CheckpointError, InputError
+from common.errors import InputError
 from common.text import Speaker, TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
@@ -228,14 +227,6 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
     assert any(line.startswith("attention is not in ") for line in lines)
 
 
-def test_a_voice_of_another_architecture_is_refused_with_each_weight_that_differs(tmp_path: Path):
-    tiny_voice(tmp_path / "old.pt", text=TextConfig())
-    with pytest.raises(
-        CheckpointError, match=r"old\.pt: its weights do not fit the model: .*duration_predictor\.layers\."
-    ):
-        started(tmp_path / "old.pt", text=TextConfig(), speaking=set(), dur_predictor_filter_size=20)
-
-
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -333,13 +324,3 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     assert done.returncode == 0, done.stderr
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
-
-
-def test_a_voice_without_durations_makes_the_mels_that_a_vocoder_is_fine_tuned_on(
-    corpus: Path, voice: Path, tmp_path: Path
-):
-    words = ["--checkpoint", voice, "-d", corpus, "-o", tmp_path, "--filelist", corpus / "val.txt"]
-    assert extract_mels.main([str(word) for word in words]) == 0
-    mels = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.pt"))
-    assert len(mels) == 2
-    assert all(load_tensor(tmp_path / mel).shape[0] == 80 for mel in mels)

@@ -38,12 +38,6 @@ def dataset(tmp_path: Path) -> HarmonicDataset:
     return HarmonicDataset(options(tmp_path), tmp_path / "list.txt", audio=AUDIO)
 
 
-def test_a_part_depends_on_seed_epoch_and_index_alone(dataset: HarmonicDataset):
-    first, again, other = (dataset.draw(0, epoch=epoch) for epoch in (1, 1, 2))
-    assert torch.equal(first.audio, again.audio) and torch.equal(first.noise, again.noise)
-    assert not torch.equal(first.audio, other.audio) and not torch.equal(first.noise, other.noise)
-
-
 def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: HarmonicDataset):
     for epoch in range(1, 13):  # of which some are faster, some slower and some as recorded
         item = dataset.draw(0, epoch=epoch)

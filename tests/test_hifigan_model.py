@@ -1,7 +1,6 @@
 """HiFi-GAN's networks agree with the published ones, and an utterance does not depend on its batch."""
 
 import copy
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,7 @@ from golden_files import group, listed, read_case, read_golden, series
 from hifigan_goldens import GENERATORS, formula_weights, generator_case, model_config
 from torch import Tensor, nn
 
-from common.config import AudioConfig, from_plain, to_plain
-from common.errors import InputError, OptionError
+from common.config import AudioConfig
 from common.nn.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, RowConvTranspose, build_networks, to_torchscript
@@ -263,31 +261,3 @@ def test_gradients_of_upsampling_in_bfloat16_are_those_of_float32(width: int, ra
         (gradients[half],) = torch.autograd.grad(loss, [x])
     difference = gradients[True] - gradients[False]
     assert difference.norm() < 0.02 * gradients[False].norm()  # roundings of 2**-9 each
-
-
-def test_configs_of_every_preset_survive_a_checkpoint():
-    for config in PRESETS.values():
-        assert from_plain(ModelConfig, json.loads(json.dumps(to_plain(config))), where="test") == config
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"resblock": "3"}, "resblock '3': expected one of 1, 2"),
-        ({"resblock_kernel_sizes": (3, 7)}, "--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many"),
-        ({"resblock_kernel_sizes": (3, 7, 10)}, "resblock_kernel_sizes 10: expected an odd number"),
-        ({"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): expected"),
-        ({"msd_groups": (1, 4, 16, 16, 16, 16)}, "--msd-channels has 7 values and --msd-groups 6; expected 7"),
-        ({"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups: 3 groups do not divide a convolution of 1024 to"),
-    ],
-)
-def test_architectures_that_cannot_be_built_are_refused_by_name(values: dict, message: str):
-    with pytest.raises(InputError, match=message):
-        ModelConfig(**values)
-
-
-def test_networks_are_built_for_their_audio_and_inference_needs_no_discriminators():
-    assert list(build_networks(PRESETS["v2"], AudioConfig(), None, inference=True)) == ["generator"]
-    assert list(build_networks(PRESETS["v2"], AudioConfig(), None)) == ["generator", "mpd", "msd"]
-    with pytest.raises(OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, expected the hop, 512"):
-        build_networks(ModelConfig(), AudioConfig(filter_length=2048, hop_length=512), None)

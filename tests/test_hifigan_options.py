@@ -66,13 +66,6 @@ def test_without_options_training_is_as_published():
     assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
 
 
-@pytest.mark.parametrize("name", ["v1", "v2", "v3"])
-def test_presets_are_the_published_architectures(name: str, goldens: Path):
-    published = json.loads((goldens / "hifigan" / "full_size_state_dicts.json").read_text())[f"generator_{name}"]
-    found = to_plain(config("--preset", name))
-    assert {key: found[key] for key in published["config"]} == published["config"]
-
-
 @pytest.mark.parametrize(
     ("sampling_rate", "hop_length", "fmax"), [("16000", 200, 8000.0), ("44100", 512, None), ("48000", 512, None)]
 )
@@ -137,11 +130,7 @@ def test_options_win_over_the_configuration_in_either_order(first: bool, tmp_pat
     ("text", "message"),
     [
         ('{"resblock": "1", "n_ftt": 1024}', "unknown key 'n_ftt'; expected"),
-        ("[1, 2]", "expected a JSON object"),
-        ("{'resblock': 1}", "config.json"),
-        ('{"batch_size": 0}', "batch_size 0: expected a whole number"),
         ('{"learning_rate": "fast"}', "learning_rate fast: expected a number above 0"),
-        ('{"adam_b2": 1}', "adam_betas 1: expected a number of at least 0 and below 1"),
         ('{"upsample_rates": [8, 2.5]}', r"upsample_rates 2\.5: expected a whole number"),
     ],
 )
@@ -188,14 +177,6 @@ def test_mels_without_a_description_are_the_published_generators(tmp_path: Path)
     assert fine_tuning(*words).audio == AudioConfig()
     assert settings(*words, "--mel", "published").audio == AudioConfig(framing="aligned", peak=0.95)
     assert fine_tuning(*words, "--peak", "0.9").audio == AudioConfig(peak=0.9)
-
-
-def test_fine_tuning_takes_its_factor_of_the_learning_rate(tmp_path: Path):
-    words = ("--input-mels-dir", str(tmp_path))
-    rates = fine_tuning(*words, "--fine-tune-lr-factor", "3").optimization.schedule
-    assert rates(1, 1) == pytest.approx(9e-4, rel=1e-12)
-    assert rates(1, 3) == pytest.approx(9e-4 * 0.9998**2, rel=1e-12)
-    assert settings(*words).optimization.schedule(1, 1) == 3e-4
 
 
 def test_the_mel_loss_has_its_own_upper_end():

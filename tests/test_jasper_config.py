@@ -83,19 +83,12 @@ def test_other_values_take_the_place_of_the_files():
     ("override", "message"),
     [
         ("input_train.audio_dataset.sped=1", "input_train.audio_dataset.sped: unknown key"),
-        ("jasper.encoder.blocks.0.width=1", "jasper.encoder.blocks.0.width: unknown key"),
-        ("quartz=1", "quartz: unknown key"),
         ("jasper.encoder.blocks.0.filters=x", r"jasper.encoder.blocks.0.filters: .* a valid integer, got 'x'"),
-        ("jasper.encoder.blocks.1.dropout=2", "dropout 2"),
         ("jasper.encoder.activation=gelu", "jasper.encoder: activation 'gelu': expected one of hardtanh, relu, selu"),
         ("jasper.encoder.in_feats=80", "jasper.encoder.in_feats 80: expected 64, as another key of the file says"),
         ("jasper.decoder.in_feats=3", "jasper.decoder.in_feats 3: expected 1024"),
         ("input_train.audio_dataset.sample_rate=8000", "input_train.audio_dataset.sample_rate 8000: expected 16000"),
         ("input_val.filterbank_features.n_filt=80", "input_val.filterbank_features.n_filt 80: expected 64"),
-        ("input_train.audio_dataset.gain_perturbation.p=2", "p 2.0: expected a number from 0 to 1"),
-        ("input_val.filterbank_features.dither=-1", "dither -1"),
-        ("jasper.decoder={}", "jasper.decoder.in_feats: Field required"),
-        ("jasper.encoder.blocks=[]", "blocks: expected at least one"),
     ],
 )
 def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str, message: str):
@@ -106,12 +99,7 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
 
 @pytest.mark.parametrize(
     ("override", "message"),
-    [
-        ("input_train", "expected key=value"),
-        ("jasper.encoder.blocks.99.filters=1", "has no such key"),
-        ("labels=[", "not YAML"),
-        ("labels.x=1", "has no such key"),
-    ],
+    [("input_train", "expected key=value"), ("jasper.encoder.blocks.99.filters=1", "has no such key")],
 )
 def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
     with pytest.raises(OptionError, match=message) as caught:

@@ -52,12 +52,8 @@ def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
     ("text", "message"),
     [
         ("[{]", "m.json: Invalid JSON: "),
-        ("{}", "m.json: Input should be a valid array; expected {"),
         ("[]", "m.json: holds no utterances"),
-        ("[1]", "m.json: entry 1: Input should be an object; expected {"),
-        ('[{"transcript": 3, "files": [{"fname": "a"}]}]', "m.json: entry 1: transcript: Input should be a valid str"),
         ('[{"transcript": "a"}]', "m.json: entry 1: files: Field required"),
-        ('[{"transcript": "a", "files": []}]', "m.json: entry 1: files: "),
         ('[{"files": [{"fname": "a"}]}, {"files": [{}]}]', "m.json: entry 2: files: 0: fname: Field required"),
     ],
 )

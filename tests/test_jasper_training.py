@@ -131,9 +131,3 @@ def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_read_as_it_is
     overrides = ("trim_silence=true", "speed_perturbation=null")
     data = dataset(corpus, "short.txt", overrides=tuple(f"input_train.audio_dataset.{one}" for one in overrides))
     assert len(data[0].wave) == len(data.draw(0, epoch=1).wave) == 880
-
-
-def test_there_are_no_options_of_mel_spectrograms(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    with pytest.raises(SystemExit):
-        train.main(training_options(corpus, tmp_path, "--epochs", "1", "--sampling-rate", "8000"))
-    assert "unrecognized arguments: --sampling-rate 8000" in capsys.readouterr().err

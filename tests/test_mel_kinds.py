@@ -78,13 +78,6 @@ def _segment(model: str) -> tuple[str, ...]:
     return ("--segment-size", "8000") if model == "HiFi-GAN" else ()
 
 
-@pytest.mark.parametrize("content", ["[1]", '{"hop_length": "256"}', '{"hop": 256}'])
-def test_a_file_that_describes_no_mels_is_named(content: str, corpus: Path):
-    (corpus / "audio.json").write_text(content)
-    with pytest.raises(InputError, match=r"corpus/audio\.json: "):
-        audio_of("HiFi-GAN", corpus)
-
-
 @pytest.mark.parametrize("model", ["HiFi-GAN", "WaveGlow"])
 def test_a_vocoder_is_trained_for_a_voice(model: str, corpus: Path, tmp_path: Path):
     voice = save_voice(tmp_path / "voice.pt", WIDE)

@@ -18,7 +18,6 @@ from common.training.optim import (
     exponential_schedule,
     inverse_sqrt_schedule,
     load_state_by_name,
-    restore_unless,
     state_by_name,
 )
 
@@ -200,14 +199,3 @@ def test_an_average_follows_no_update_that_was_left_out():
     average.update(("net",), applied=torch.tensor(1.0))
     expected.update(("net",), applied=torch.ones(()))
     assert_equal_values(average.averages, expected.averages)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
-def test_what_is_restored_may_hold_anything(dtype: torch.dtype):
-    before = [torch.tensor([1, 0, 3]).to(dtype), torch.ones(2, 2).to(dtype)]
-    for applied in (0.0, 1.0):
-        now = [torch.tensor([torch.inf, torch.nan, -0.0]).to(dtype), torch.zeros(2, 2).to(dtype)]
-        wanted = [one.clone() for one in (now if applied else before)]
-        restore_unless(torch.tensor(applied), now, [one.clone() for one in before])
-        for ours, theirs in zip(now, wanted):
-            assert torch.equal(ours.view(torch.int8), theirs.view(torch.int8))

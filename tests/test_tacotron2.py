@@ -18,13 +18,12 @@ from tiny_tacotron2 import (
 )
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig, from_plain
-from common.errors import InputError
+from common.config import from_plain
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from tacotron2.decoder import PRENET_LAYERS
 from tacotron2.inference import durations_from_alignments
-from tacotron2.model import ModelConfig, Tacotron2, build_networks
+from tacotron2.model import ModelConfig, Tacotron2
 from tacotron2.step import DecoderStep
 
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
@@ -207,27 +206,6 @@ def test_a_spoken_utterance_is_the_same_in_any_batch_and_order():
         torch.testing.assert_close(together.mel[row, :, :n_frames], alone.mel[0], atol=1e-5, rtol=0)
         assert not together.mel[row, :, n_frames:].any()
         assert not together.alignments[row, n_frames:].any()
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"encoder_kernel_size": 4}, "encoder_kernel_size 4"),
-        ({"gate_threshold": 0.0}, "gate_threshold 0.0"),
-        ({"symbols_embedding_dim": 8, "encoder_embedding_dim": 10}, "--encoder-embedding-dim"),
-        ({"n_frames_per_step": 2}, "n_frames_per_step"),
-    ],
-)
-def test_architectures_that_cannot_be_are_refused_by_name(options: dict[str, float], named: str):
-    with pytest.raises(InputError, match=named):
-        ModelConfig(**options)
-
-
-def test_networks_must_fit_audio_and_text():
-    with pytest.raises(InputError, match="mel channels"):
-        build_networks(TINY, AudioConfig(), None)
-    with pytest.raises(InputError, match="symbols"):
-        build_networks(TINY, AudioConfig(n_mels=6), TextConfig())
 
 
 @pytest.mark.parametrize(("bias", "n_frames", "finished"), [(-50.0, 70, False), (50.0, 1, True)])

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tiny_models import logged, without_samples
-from tiny_tacotron2 import TINY_OPTIONS, make_mels, make_wavs, mels_options
+from tiny_models import logged
+from tiny_tacotron2 import TINY_OPTIONS, make_mels, mels_options
 from training_setup import parsed, set_up
 
 import train
@@ -77,13 +77,3 @@ def test_attention_is_logged_drawn_and_warned_of(corpus: Path, tmp_path: Path, c
     board = EventAccumulator(str(tmp_path / "val"))
     board.Reload()
     assert len([tag for tag in board.Tags()["images"] if tag.startswith("utterance/")]) == 2
-
-
-@pytest.mark.parametrize("precision", [(), ("--amp", "--amp-dtype", "float16")])
-def test_a_list_of_recordings_trains_in_any_precision(tmp_path: Path, precision: tuple[str, ...]):
-    folder = make_wavs(tmp_path / "data")
-    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "train.txt")]
-    options = ["-o", str(tmp_path / "out"), "-d", str(folder), *lists, *TINY_OPTIONS, "-bs", "3"]
-    with without_samples():
-        assert train.main([*options, "--epochs", "1", "--gradient-accumulation-steps", "1", *precision]) == 0
-    assert logged(tmp_path / "out", "train_loss")[0] > 0

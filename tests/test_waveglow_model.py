@@ -21,11 +21,10 @@ from tiny_waveglow import (
 from torch import nn
 
 from common.audio import BIAS_FRAMES, Denoiser
-from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.nn.noise import BLOCK, SeededNoise
 from waveglow.loss_function import likelihood_sum
-from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, build_networks
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow
 
 FULL_SIZE = "waveglow/full_size_state_dicts.json"
 INFERENCES = [(case["index"], case["sigma"]) for case in listed("waveglow/waveglow_infer.json", "cases")]
@@ -236,25 +235,6 @@ def test_samples_that_fill_no_group_are_left_out():
     network = small_network()
     mel, audio = torch.randn(1, 6, 4), torch.randn(1, 4 * SMALL_HOP + 3)
     assert torch.equal(network(mel, audio).z, network(mel, audio[:, :-3]).z)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n_group": 7}, "--groups 7: expected an even number, as every flow halves its channels"),
-        ({"wn_kernel_size": 4}, "wn_kernel_size 4: expected an odd number from 1 to 1001"),
-        ({"n_early_every": 2}, "--early-size, --early-every: they leave no channels of --groups to the last flow"),
-    ],
-)
-def test_architectures_that_cannot_be_built_are_refused_by_option(changes: dict, message: str):
-    with pytest.raises(InputError) as caught:
-        ModelConfig(**changes)
-    assert str(caught.value) == message
-
-
-def test_networks_that_do_not_fit_the_mels_are_refused():
-    with pytest.raises(OptionError, match=r"^--groups 4: expected a divisor of the hop length, 250$"):
-        build_networks(SMALL, AudioConfig(n_mels=6, hop_length=250), None)
 
 
 def test_chunks_bound_what_the_networks_see_at_once():

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 from tiny_models import logged, without_samples
-from tiny_waveglow import OPTIONS, cut, real_lists, segments, tiny_engine, tiny_networks
+from tiny_waveglow import OPTIONS, real_lists
 from torch import Tensor
 from training_setup import parsed, set_up
 
@@ -18,11 +18,10 @@ from common.audio import MelExtractor, load_wav
 from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
 from common.data import input_mel_extractor
-from common.errors import CheckpointError, OptionError
-from common.training import Engine
+from common.errors import OptionError
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective
-from waveglow.model import FlowOutput, ModelConfig, build_networks
+from waveglow.model import FlowOutput, ModelConfig
 from waveglow.options import TrainingOptions
 
 CPU = torch.device("cpu")
@@ -69,39 +68,6 @@ def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: 
         for chunk_frames in (None, 20):
             back = networks["waveglow"].inverse(mel, z, chunk_frames=chunk_frames)
             torch.testing.assert_close(back, audio, atol=1e-4, rtol=0)
-
-
-def test_resuming_needs_no_options_of_the_architecture_and_refuses_another(run: Path, lists: list[str], tmp_path: Path):
-    common = ["-m", "WaveGlow", *lists, "--segment-length", "1200", "--n-mel-channels", "20", "--checkpoint-path"]
-    with pytest.raises(CheckpointError, match=r"wn_channels: 16 .*, 8 "):
-        path = run / "WaveGlow_checkpoint_6.pt"
-        train.main(["-o", str(tmp_path), *common, str(path), "--epochs", "7", "--wn-channels", "8"])
-    path = run / "WaveGlow_checkpoint_6.pt"
-    assert train.main(["-o", str(tmp_path), *common, str(path), "--epochs", "6"]) == 0  # nothing is left to do
-
-
-@torch.no_grad()
-def weights(engine: Engine) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in engine.networks["waveglow"].state_dict().items()}
-
-
-def learn(sizes: tuple[int, ...]) -> tuple[dict[str, Tensor], list[float]]:
-    engine = tiny_engine(tiny_networks())
-    losses = [engine.step(cut(segments(4, seed=step), sizes), epoch=1).terms["likelihood_loss"] for step in range(3)]
-    return weights(engine), losses
-
-
-def assert_same(first: tuple[dict[str, Tensor], list[float]], second: tuple[dict[str, Tensor], list[float]]) -> None:
-    assert first[1] == pytest.approx(second[1], rel=1e-5)
-    for name, value in first[0].items():
-        torch.testing.assert_close(
-            value, second[0][name], atol=2e-6, rtol=1e-4, msg=lambda text, n=name: f"{n}: {text}"
-        )
-
-
-@pytest.mark.parametrize("sizes", [(2, 2), (1, 1, 1, 1), (3, 1)])
-def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut(sizes: tuple[int, ...]):
-    assert_same(learn((4,)), learn(sizes))
 
 
 # --- data
@@ -164,18 +130,6 @@ def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp
     assert torch.equal(mel, MelExtractor(AudioConfig())(audio))
 
 
-def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(tmp_path: Path):
-    torch.manual_seed(0)
-    data = dataset(tmp_path, [3000, 5000, 4000])
-    batch = data.collate([data[index] for index in range(3)])
-    config = ModelConfig(n_flows=2, wn_layers=2, wn_channels=8)
-    networks = build_networks(config, AudioConfig(), None)
-    examples = WaveGlowObjective(TrainingOptions(), AudioConfig()).examples(networks, batch)
-    assert [len(example.audio["generated"]) for example in examples] == [3000, 5000]
-    assert torch.equal(examples[1].audio["recorded"], data[1].recordings)
-    assert examples[0].mels["generated"].shape == examples[0].mels["recorded"].shape == (80, 12)
-
-
 # --- options
 
 
@@ -216,15 +170,3 @@ def test_options_say_the_architecture_and_leave_a_checkpoints_where_they_are_sil
 def test_a_segment_too_short_for_a_mel_is_refused():
     with pytest.raises(OptionError, match=r"^--segment-length 512: a mel needs at least 513 samples$"):
         parse("--segment-length", "512")
-
-
-def test_segments_come_from_seed_epoch_and_index_alone_and_validations_are_always_the_same(tmp_path: Path):
-    data, again = dataset(tmp_path, [9000, 9000]), dataset(tmp_path, [9000, 9000])
-    other = dataset(tmp_path, [9000, 9000], seed=2)
-    draws = {(index, epoch): data.draw(index, epoch=epoch).audio for epoch in (1, 2, 3) for index in (0, 1)}
-    for (index, epoch), segment in reversed(draws.items()):
-        assert torch.equal(again.draw(index, epoch=epoch).audio, segment)
-        assert not torch.equal(other.draw(index, epoch=epoch).audio, segment)
-    assert len({int(segment[0] * 32768) for segment in draws.values()}) == 6
-    assert torch.equal(data[0].audio, data[0].audio) and positions(data[0].recordings) == list(range(9000))
-    assert data[0].name == f"wavs/0.wav ({tmp_path / 'list.txt'}:1)"

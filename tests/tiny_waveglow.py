@@ -77,13 +77,6 @@ def segments(count: int, *, seed: int = 0, size: int = 200) -> WaveGlowBatch:
     return WaveGlowBatch(tuple(f"s{seed}.{index}" for index in range(count)), wave, TINY_AUDIO.hop_length)
 
 
-def cut(batch: WaveGlowBatch, sizes: tuple[int, ...]) -> list[WaveGlowBatch]:
-    """The same segments in micro-batches of these sizes."""
-    ends = torch.tensor(sizes).cumsum(0).tolist()
-    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
-    return [WaveGlowBatch(batch.names[part], batch.audio[part], batch.hop_length) for part in parts]
-
-
 def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: Any) -> Engine:
     """An engine with the published optimizer at ten times its rate."""
     optimization = Optimization(lambda iteration, epoch: 1e-3, betas=(0.9, 0.999), eps=1e-8)
