@@ -11,12 +11,12 @@ import tiny_tacotron2
 import tiny_vocoder
 import tiny_waveglow
 import torch
-from tiny_voice import MODEL as VOICE
+from tiny_checkpoint import build
+from tiny_voice import MODEL as VOICE, new_voice
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig, to_plain
 from common.nn import fold_weight_norm
-from common.registry import get_model
 from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]
@@ -47,14 +47,7 @@ def fastpitch_1_1(*, seed: int = 0) -> dict[str, Any]:
 
 
 def _voice(config: Any, *, seed: int) -> State:
-    torch.manual_seed(seed)
-    network = get_model("FastPitch").build_networks(config, AudioConfig(n_mels=N_MELS), TextConfig())["fastpitch"]
-    with torch.no_grad():
-        network.duration_predictor.fc.bias.fill_(1.6)
-        network.proj.bias.fill_(-4.0)
-        network.pitch_mean.fill_(200.0)
-        network.pitch_std.fill_(40.0)
-    return network.state_dict()
+    return new_voice(config, AudioConfig(n_mels=N_MELS), TextConfig(), seed=seed).state_dict()
 
 
 def tacotron2() -> dict[str, Any]:
@@ -67,9 +60,7 @@ def tacotron2() -> dict[str, Any]:
 
 def waveglow(*, folded: bool = False) -> dict[str, Any]:
     """WaveGlow's weights alone."""
-    torch.manual_seed(1)
-    networks = get_model("WaveGlow").build_networks(WAVEGLOW, AudioConfig(n_mels=N_MELS), None)
-    network = tiny_waveglow.lively(networks["waveglow"])
+    network = tiny_waveglow.lively(build("WaveGlow", WAVEGLOW, AudioConfig(n_mels=N_MELS), seed=1)["waveglow"])
     if folded:
         fold_weight_norm(network)
     return {"state_dict": network.state_dict()}
@@ -83,8 +74,7 @@ def jasper() -> dict[str, Any]:
 
 def save_authors_hifigan(folder: Path, *, step: int = 5) -> Path:
     """The authors' generator, discriminators and config.json; returns the generator's file."""
-    torch.manual_seed(2)
-    networks = get_model("HiFi-GAN").build_networks(GENERATOR, ALIGNED, None)
+    networks = build("HiFi-GAN", GENERATOR, ALIGNED, seed=2)
     optimizers = {}
     for letter, names in (("g", ("generator",)), ("d", ("msd", "mpd"))):
         parameters = [parameter for name in names for parameter in networks[name].parameters()]

@@ -8,6 +8,7 @@ import pytest
 import tiny_voice
 import torch
 from golden_files import first_matching
+from tiny_checkpoint import save_networks
 from tiny_tacotron2 import TINY as TACOTRON2, published, tiny_network as tiny_tacotron2
 from tiny_waveglow import lively
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ import inference
 from common import plots
 from common.audio import BIAS_FRAMES, Denoiser, load_wav
 from common.audio.griffin_lim import griffin_lim
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError, OptionError
 from common.files import write_json
@@ -87,16 +88,18 @@ NAMES = {"FastPitch": "fastpitch", "HiFi-GAN": "generator", "WaveGlow": "waveglo
 OPTIONS = {"FastPitch": "--fastpitch", "HiFi-GAN": "--hifigan", "WaveGlow": "--waveglow", "Tacotron2": "--tacotron2"}
 
 
+def save_all(folder: Path, networks: dict[str, nn.Module]) -> dict[str, Path]:
+    """A checkpoint of each network, by model."""
+    paths = {name: folder / f"{name}_checkpoint_1.pt" for name in networks}
+    for name, network in networks.items():
+        text = TEXT if name in ("FastPitch", "Tacotron2") else None
+        save_networks(paths[name], name, CONFIGS[name], {NAMES[name]: network}, audio=AUDIO, text=text)
+    return paths
+
+
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory, networks: dict[str, nn.Module]) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("checkpoints")
-    paths = {}
-    for name, network in networks.items():
-        paths[name] = folder / f"{name}_checkpoint_1.pt"
-        text = TEXT if name in ("FastPitch", "Tacotron2") else None
-        weights = {NAMES[name]: network.state_dict()}
-        save_checkpoint(paths[name], Checkpoint(name, to_plain(CONFIGS[name]), AUDIO, text, weights))
-    return paths
+    return save_all(tmp_path_factory.mktemp("checkpoints"), networks)
 
 
 class Speak:

@@ -15,6 +15,7 @@ import tiny_harmonic
 import tiny_jasper
 import tiny_tacotron2
 import tiny_vocoder
+import tiny_voice
 import tiny_waveglow
 import torch
 from fake_cuda import DEVICE, FakeGpu, gpu
@@ -26,7 +27,6 @@ from common.nn import discriminators
 from common.precision import autocast
 from common.training import Networks, Objective
 from fastpitch.aligner import padded_priors
-from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
 from jasper import augmentation
@@ -50,23 +50,8 @@ class Case:
 
 
 def _fastpitch_case(name: str, **options: Any) -> Case:
-    config = FastPitchConfig(
-        n_mel_channels=8,
-        n_symbols=20,
-        symbols_embedding_dim=8,
-        in_fft_n_layers=1,
-        in_fft_d_head=4,
-        in_fft_conv1d_filter_size=12,
-        in_fft_output_size=8,
-        out_fft_n_layers=1,
-        out_fft_d_head=4,
-        out_fft_conv1d_filter_size=12,
-        out_fft_output_size=8,
-        dur_predictor_filter_size=8,
-        pitch_predictor_filter_size=8,
-        energy_predictor_filter_size=8,
-        **options,
-    )
+    plain = {"n_mel_channels": 8, "n_symbols": 20, "n_speakers": 1, "energy_conditioning": False}
+    config = replace(tiny_voice.MODEL, **plain | options)
     aligns = config.learned_alignment
 
     def make() -> tuple[Networks, Objective, Batch]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from golden_files import read_golden
 from safetensors.torch import load_file
-from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
+from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, published, recordings, run_forward, small
 
 from common.distributed import Ranks
 from common.nn import diagonality, mask_from_lengths
@@ -107,9 +107,7 @@ def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
 
 def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
     """Weights and terms after some updates on 8 utterances, cut into micro-batches of these sizes."""
-    network = small(p_in_fft_dropout=0.0, p_in_fft_dropatt=0.0, p_in_fft_dropemb=0.0, p_out_fft_dropout=0.0,
-                    p_out_fft_dropatt=0.0, p_dur_predictor_dropout=0.0, p_pitch_predictor_dropout=0.0,
-                    p_energy_predictor_dropout=0.0)  # fmt: skip
+    network = small(**WITHOUT_DROPOUT)
     whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
     utterances = [part(whole, item) for item in range(8)]
     batches, start = [], 0

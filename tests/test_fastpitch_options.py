@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny_voice import SMALL as TINY
 from training_setup import set_up, values
 
 from common.audio import PitchStatistics
@@ -26,17 +27,6 @@ from fastpitch.options import InferenceOptions
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, controls
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
-TINY = ModelConfig(
-    symbols_embedding_dim=8,
-    in_fft_output_size=8,
-    out_fft_output_size=8,
-    in_fft_n_layers=1,
-    out_fft_n_layers=1,
-    in_fft_conv1d_filter_size=8,
-    out_fft_conv1d_filter_size=8,
-    dur_predictor_filter_size=8,
-    pitch_predictor_filter_size=8,
-)
 
 
 def words(folder: Path, *argv: str) -> list[str]:

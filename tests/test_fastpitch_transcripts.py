@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import torch
 from corpus import glide
+from tiny_voice import SMALL as TINY
 
 from common.audio import MelExtractor
 from common.audio.pitch import estimate_pitch, moments, statistics
@@ -22,22 +23,12 @@ from common.files import write_json, write_text
 from common.text.teacher import text_of_teacher
 from common.torch_file import save_tensor
 from fastpitch.aligner import padded_priors
-from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
 from fastpitch.model import FastPitch
 from fastpitch.options import LossScales, TrainingOptions
 
 RATE = 22050
 ALONE = Ranks().gather_over
-TINY = ModelConfig(
-    symbols_embedding_dim=8,
-    in_fft_output_size=8,
-    out_fft_output_size=8,
-    in_fft_n_layers=1,
-    out_fft_n_layers=1,
-    in_fft_conv1d_filter_size=8,
-    out_fft_conv1d_filter_size=8,
-)
 TEXT = TextConfig()
 TEXTS = {"a": "Printing", "b": "in the only", "c": "a word"}  # plain letters: one symbol each
 SECONDS = {"a": 0.6, "b": 0.8, "c": 0.5}

@@ -301,23 +301,11 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
     rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
     (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {
-        "PYTHON": sys.executable,
-        "OUTPUT_DIR": str(tmp_path / "out"),
-        "NUM_GPUS": "0",
-        "BS": "4",
-        "EPOCHS": "1",
-    }
+    settings = {"PYTHON": sys.executable, "OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4"}
+    machine = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         ["bash", str(ROOT / "scripts/finetune_voice.sh"), str(voice), str(dataset), "--seed", "3"],
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "OMP_NUM_THREADS": "1",
-            "N_VAL": "1",
-            "EPOCHS": "1",
-            **settings,
-        },
+        env=machine | settings | {"N_VAL": "1", "EPOCHS": "1"},
         capture_output=True,
         text=True,
     )

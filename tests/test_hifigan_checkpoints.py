@@ -83,14 +83,6 @@ def _same(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second
 
 
-@pytest.mark.parametrize(
-    ("file", "name"), [(NVIDIA, "nvidia_generator"), (NVIDIA_OLD, "nvidia_generator"), (AUTHORS, "jik876_generator")]
-)
-def test_a_published_generator_speaks_as_its_authors_code(folder: Path, expected, file: str, name: str):
-    _assert_speaks(load_checkpoint(folder / file), expected, name)
-    _assert_speaks(load_checkpoint(folder / file, training=False), expected, name)
-
-
 def test_ema_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
     assert set(checkpoint.ema) == {"generator", "mpd", "msd"}

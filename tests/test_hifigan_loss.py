@@ -98,7 +98,7 @@ def as_published(goldens: Path) -> Steps:
     settings = re.search(r"lr (\S+) betas \((\S+), (\S+)\) eps (\S+) weight_decay (\S+)", about["optimizer"])
     rate, *betas, eps, decay = map(float, settings.groups())
     recipe = {"learning_rate": rate, "betas": tuple(betas), "eps": eps, "weight_decay": decay}
-    engine = vocoder_engine({name: network.train() for name, network in networks.items()}, recipe=recipe)
+    engine = vocoder_engine({name: network.train() for name, network in networks.items()}, **recipe)
     norms: list[dict[str, float]] = []
 
     def note(*names: str) -> None:

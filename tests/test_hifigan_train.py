@@ -10,7 +10,7 @@ import soundfile
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_models import MODELS, Runs, logged
-from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, train_options
+from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, tiny_networks, train_options
 
 import train
 from common.audio import MelExtractor, load_wav
@@ -19,7 +19,6 @@ from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError
 from hifigan.config import ModelConfig
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import build_networks
 
 EXAMPLES = HifiganObjective.examples
 HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")
@@ -74,7 +73,7 @@ def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monke
 
 def test_the_mel_loss_alone_trains_the_generator_alone_and_training_goes_on_as_published(corpus: Path, tmp_path: Path):
     assert run_train(corpus, tmp_path, "--epochs", "1", "-bs", "8", "--mel-loss-only") == 0
-    trained, before = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_1.pt"), initial_networks()
+    trained, before = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_1.pt"), tiny_networks(seed=1234)
     for name, network in before.items():
         same = all(torch.equal(value, trained.networks[name][key]) for key, value in network.state_dict().items())
         assert same == (name != "generator"), name
@@ -86,11 +85,6 @@ def test_the_mel_loss_alone_trains_the_generator_alone_and_training_goes_on_as_p
         goes_on.networks["mpd"]["discriminators.0.convs.0.weight_v"],
         trained.networks["mpd"]["discriminators.0.convs.0.weight_v"],
     )
-
-
-def initial_networks(seed: int = 1234) -> dict[str, torch.nn.Module]:
-    torch.manual_seed(seed)
-    return build_networks(TINY, ALIGNED, None)
 
 
 def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
@@ -160,7 +154,7 @@ def test_fine_tuning_of_a_generator_alone_begins_new_discriminators_and_says_so(
     tuned, given = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt"), load_checkpoint(generator_only)
     for key, value in given.networks["generator"].items():
         torch.testing.assert_close(tuned.networks["generator"][key], value, atol=1e-6, rtol=0)
-    initial = initial_networks()["mpd"].state_dict()
+    initial = tiny_networks(seed=1234)["mpd"].state_dict()
     for key, value in initial.items():
         torch.testing.assert_close(tuned.networks["mpd"][key], value, atol=1e-6, rtol=0)
 

@@ -10,21 +10,19 @@ from typing import Any
 
 import pytest
 import torch
-from test_combinations import AUDIO, CONFIGS, NAMES, new_networks
+from test_combinations import AUDIO, new_networks, save_all
+from test_fastpitch_1_1 import WITHOUT_DROPOUT, recordings, small
 from tiny_models import MODELS, TinyModel, logged, without_dropout, without_samples
 from torch import Tensor, nn
 
 import inference
 from common.audio import BIAS_FRAMES, load_wav
-from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
-from common.config import TextConfig, to_plain
+from common.checkpoints import load_for_inference, open_checkpoint
 from common.data import Batch
 from common.data.buckets import choose_shapes, shape_of
 from common.distributed import Ranks
 from common.errors import OptionError
-from common.nn.alignment_prior import interpolated_prior
 from common.precision import Precision
-from common.registry import get_model
 from common.serving import Limits
 from common.serving.arguments import parse_args
 from common.synthesis import Controls, SynthesisResult, make_voice
@@ -32,10 +30,7 @@ from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
 from common.training import Engine, Optimization
 from common.training.options import RunOptions
-from fastpitch.config import ModelConfig
-from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import FastPitch
 
 VARYING = [model for model in MODELS if model.name in ("FastPitch", "Tacotron2", "Jasper")]
 of_varying_models = pytest.mark.parametrize("model", VARYING, ids=lambda model: model.name)
@@ -102,34 +97,7 @@ def test_training_with_buckets_is_training_without_them_in_few_shapes(model: Tin
 
 
 def test_a_learned_alignment_is_the_same_with_padding():
-    config = ModelConfig(
-        n_mel_channels=6,
-        n_symbols=20,
-        symbols_embedding_dim=16,
-        **{f"{side}_fft_{name}": 16 for side in ("in", "out") for name in ("output_size", "conv1d_filter_size")},
-        in_fft_n_layers=1,
-        out_fft_n_layers=1,
-        learned_alignment=True,
-        energy_conditioning=True,
-        p_in_fft_dropout=0.0,
-        p_out_fft_dropout=0.0,
-        **{f"p_{side}_fft_dropatt": 0.0 for side in ("in", "out")},
-        **{f"p_{name}_predictor_dropout": 0.0 for name in ("dur", "pitch", "energy")},
-    )
-    torch.manual_seed(0)
-    network, sizes = FastPitch(config), [(12, 5), (9, 9), (30, 7)]
-    items = [
-        FastPitchUtterance(
-            str(n_frames),
-            torch.randint(1, 20, (n_tokens,)),
-            torch.randn(6, n_frames),
-            None,
-            pitch_frames=torch.randn(n_frames),
-            prior=interpolated_prior(n_frames, n_tokens),
-        )
-        for n_frames, n_tokens in sizes
-    ]
-    batch = FastPitchDataset.collate(None, items)
+    network, batch = small(**WITHOUT_DROPOUT), recordings((5, 9, 7), (12, 9, 30))
     assert batch.sizes == {"frames": 30, "tokens": 9}
     padded, objective = batch.padded({"frames": 40, "tokens": 16}), FastPitchObjective(energy=True, alignment=True)
     assert padded.prior.shape == (3, 40, 16)
@@ -222,13 +190,7 @@ TEXTS = ("Go on.", "A longer one, by far.", "Hm?", "<speak>So <prosody rate='50%
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A checkpoint of each tiny generator and vocoder."""
-    folder, paths = tmp_path_factory.mktemp("checkpoints"), {}
-    for name, network in new_networks().items():
-        paths[name] = folder / f"{name}.pt"
-        text = TextConfig() if get_model(name).role == "generator" else None
-        weights = {NAMES[name]: network.state_dict()}
-        save_checkpoint(paths[name], Checkpoint(name, to_plain(CONFIGS[name]), AUDIO, text, weights))
-    return paths
+    return save_all(tmp_path_factory.mktemp("checkpoints"), new_networks())
 
 
 class Shapes:

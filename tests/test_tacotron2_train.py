@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tiny import make_corpus, train_options
 from tiny_models import logged
-from tiny_tacotron2 import TINY_OPTIONS, make_mels, mels_options
+from tiny_tacotron2 import TINY_OPTIONS
 from training_setup import parsed, set_up
 
 import train
@@ -15,7 +16,7 @@ from tacotron2.training_setup import annealing_schedule, model_config, set_up_ne
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_mels(tmp_path_factory.mktemp("corpus") / "data")
+    return make_corpus(tmp_path_factory.mktemp("corpus") / "data", count=12)
 
 
 def parse(*extra: str):
@@ -69,7 +70,8 @@ def test_attention_is_logged_drawn_and_warned_of(corpus: Path, tmp_path: Path, c
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     options = ("--epochs", "6", "--samples-interval", "50", "--attention-warning-epochs", "4", "-lr", "0.01")
-    assert train.main(mels_options(corpus, tmp_path, *options)) == 0
+    words = train_options(corpus, tmp_path)[:8]
+    assert train.main([*words, "--load-mel-from-disk", "-bs", "4", *TINY_OPTIONS, *options]) == 0
     assert capsys.readouterr().out.count("warning: attention has not formed after 4 epochs") == 1
     losses = logged(tmp_path, "avg_train_mel_loss")
     assert losses[-1] < 0.8 * losses[0]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from limits import HANG_LIMIT
+from kills import finish, started
 from tiny import make_corpus, train_options
-from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, start, without_samples
+from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, without_samples
 from training_setup import parsed
 
 import train
@@ -212,9 +212,8 @@ def _edit(corpus: Path, change) -> None:
 def test_bad_data_met_by_a_loader_process_is_one_line_without_traceback(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data")
     torch.save(torch.ones(3), corpus / "durations" / "u9.pt")
-    process = start(*train_options(corpus, tmp_path / "out", "--epochs", "1", "--num-workers", "2"))
-    _, err = process.communicate(timeout=HANG_LIMIT)
-    assert process.returncode == 1
+    status, _, err = finish(started("train.py", *train_options(corpus, tmp_path / "out", "--num-workers", "2")))
+    assert status == 1
     assert len(err.strip().splitlines()) == 1
     assert "durations/u9.pt" in err and "train.txt:6" in err
 

@@ -8,6 +8,7 @@ from golden_files import audio_config, group, listed, read_case, read_golden
 from safetensors.torch import load_file
 from tiny_waveglow import (
     HOP,
+    OBJECTIVE,
     SMALL,
     SMALL_HOP,
     golden_config,
@@ -15,10 +16,9 @@ from tiny_waveglow import (
     golden_noise,
     segments,
     small_network,
-    tiny_engine,
-    tiny_networks,
 )
 from torch import nn
+from toy import toy_engine
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.errors import InputError
@@ -118,8 +118,8 @@ def test_an_invertible_convolution_begins_as_a_rotation(size: int):
 
 @pytest.mark.parametrize("factor", [-1.0, 0.0, float("nan")])
 def test_a_determinant_that_is_not_positive_ends_training_in_one_line_that_says_so(factor: float):
-    networks = tiny_networks()
-    engine = tiny_engine(networks)
+    networks = {"waveglow": small_network()}
+    engine = toy_engine(networks, objective=OBJECTIVE)
     engine.finish(engine.step([segments(2)], epoch=1))
     with torch.no_grad():
         networks["waveglow"].convinv[2].conv.weight[0] *= factor

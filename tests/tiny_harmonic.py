@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tiny_checkpoint import save_networks
 from torch import Tensor
 
 from common.audio import MelExtractor
-from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch
 from harmonic.loss_function import HarmonicObjective
@@ -35,9 +35,7 @@ def save_harmonic(path: Path, audio: AudioConfig = AUDIO, *, voiced: bool = Fals
         with torch.no_grad():
             network.pitch.end.bias[-1] = 20.0
             network.filter.end.bias[network.filter.n_bins : 2 * network.filter.n_bins] = -9.0
-    networks = {"harmonic": network.state_dict()}
-    save_checkpoint(path, Checkpoint("Harmonic", to_plain(network.config), audio, None, networks))
-    return path
+    return save_networks(path, "Harmonic", network.config, {"harmonic": network}, audio=audio)
 
 
 def options(folder: Path, **changes: Any) -> TrainingOptions:

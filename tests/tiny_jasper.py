@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
+from toy import toy_engine
 
-from common.distributed import Ranks
-from common.training import Engine, Networks, Optimization
-from common.training.options import RunOptions
+from common.training import Engine, Networks
 from jasper.augmentation import Augmentation
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
 from jasper.data_function import JasperBatch
@@ -117,10 +116,7 @@ def part(batch: JasperBatch, rows: slice) -> JasperBatch:
     )
 
 
-def tiny_engine(
-    networks: Networks, *, augmentation: Augmentation = NOTHING, ranks: Ranks | None = None, **options: Any
-) -> Engine:
+def tiny_engine(networks: Networks, *, augmentation: Augmentation = NOTHING, **options: Any) -> Engine:
     """An engine with the published optimizer."""
-    optimization = Optimization(lambda iteration, epoch: 0.01, betas=(0.95, 0.0), eps=1e-8)
-    run = RunOptions(optimizer="novograd", learning_rate=0.01, weight_decay=1e-3)
-    return Engine(networks, JasperObjective(augmentation), optimization, run, ranks=ranks or Ranks(), **options)
+    settings = {"optimizer": "novograd", "betas": (0.95, 0.0), "eps": 1e-8, "weight_decay": 1e-3}
+    return toy_engine(networks, objective=JasperObjective(augmentation), **settings | options)

@@ -1,9 +1,6 @@
 """Tiny models of all packages, and how ``train.py`` trains them: the table of the tests of training."""
 
 import contextlib
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +10,6 @@ import tiny
 import tiny_tacotron2
 import tiny_vocoder
 import torch
-from shell import ROOT
 from sung_words import make_sung_corpus
 
 import train
@@ -311,22 +307,3 @@ def without_samples(apply: bool = True) -> Iterator[None]:
         if apply:
             patch.setattr(Trainer, "_show_examples", lambda *_: None)
         yield
-
-
-def start(*words: str) -> subprocess.Popen:
-    """Start ``train.py`` in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "train.py"), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-
-
-def wait_for_line(process: subprocess.Popen, text: str) -> None:
-    """Read the output of a process up to a line that holds ``text``."""
-    for line in process.stdout:
-        if text in line:
-            return
-    pytest.fail(f"the run ended before {text!r}: {process.stderr.read()}")

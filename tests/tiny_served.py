@@ -11,9 +11,9 @@ from typing import Any
 import tiny_vocoder
 import tiny_voice
 from limits import HANG_LIMIT
+from tiny_checkpoint import save_networks
 
-from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import TextConfig, to_plain
+from common.config import TextConfig
 from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import load_models
 
@@ -25,8 +25,7 @@ def make_checkpoints(folder: Path) -> None:
     """``voice.pt`` with two speakers, about four frames a letter, and ``vocoder.pt``."""
     model = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, energy_conditioning=False)
     tiny_voice.save_voice(folder / "voice.pt", text=TEXT, model=model, audio=AUDIO)
-    weights = {name: one.state_dict() for name, one in tiny_vocoder.tiny_networks().items()}
-    save_checkpoint(folder / "vocoder.pt", Checkpoint("HiFi-GAN", to_plain(tiny_vocoder.TINY), AUDIO, None, weights))
+    save_networks(folder / "vocoder.pt", "HiFi-GAN", tiny_vocoder.TINY, tiny_vocoder.tiny_networks(), audio=AUDIO)
 
 
 def served_models(folder: Path, *options: str) -> Any:

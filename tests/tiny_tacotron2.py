@@ -7,11 +7,10 @@ from typing import Any
 import torch
 from corpus import add_clip
 from golden_files import group, listed, read_case
-from tiny import make_corpus
+from tiny_checkpoint import save_networks
 from torch import Tensor, nn
 
-from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.config import AudioConfig, TextConfig, from_plain
 from common.nn import Dropout
 from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch
@@ -95,9 +94,7 @@ def save_voice(path: Path, network: Tacotron2 | None = None) -> Path:
     """A checkpoint of a network that reads text, by default a tiny one with random weights."""
     audio, text = AudioConfig(n_mels=TINY.n_mel_channels), TextConfig()
     network = network or tiny_network(n_symbols=TextFrontEnd(text).n_symbols)
-    config = to_plain(network.config)
-    save_checkpoint(path, Checkpoint("Tacotron2", config, audio, text, {"tacotron2": network.state_dict()}))
-    return path
+    return save_networks(path, "Tacotron2", network.config, {"tacotron2": network}, audio=audio, text=text)
 
 
 def tiny_batch(sizes: list[tuple[int, int]], *, seed: int = 0, config: ModelConfig = TINY) -> Tacotron2Batch:
@@ -137,18 +134,6 @@ def without_dropout(network: Tacotron2) -> Tacotron2:
         if isinstance(module, Dropout):
             module.p = 0.0
     return network
-
-
-def mels_options(folder: Path, output: Path, *extra: str) -> list[str]:
-    """Options of train.py for a tiny Tacotron 2 on the mels of ``make_corpus``."""
-    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
-    options = ["-o", str(output), "-d", str(folder), *lists, "--load-mel-from-disk", "-bs", "4"]
-    return [*options, *TINY_OPTIONS, *extra]
-
-
-def make_mels(folder: Path) -> Path:
-    """A made-up corpus of mels with FastPitch's lists."""
-    return make_corpus(folder, count=12)
 
 
 def make_wavs(folder: Path, *, count: int = 3) -> Path:

@@ -8,21 +8,19 @@ import numpy as np
 import soundfile
 import torch
 from corpus import RATE, glide
+from tiny_checkpoint import build
+from toy import toy_engine
 
 from common.config import AudioConfig
-from common.data import Batch
-from common.distributed import Ranks
-from common.training import Engine, Networks, Optimization
-from common.training.options import RunOptions
+from common.training import Engine, Networks, Objective
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import build_networks
 from hifigan.options import TrainingOptions
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)
 DEFAULTS = TrainingOptions(segment_size=8192, seed=1234, concat_fwd=False)
-RECIPE = {"learning_rate": 3e-4, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8}
+RECIPE = {"optimizer": "adamw", "learning_rate": 3e-4, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8}
 TINY = ModelConfig(
     resblock="2",
     upsample_rates=(8, 8, 4),
@@ -74,8 +72,7 @@ def train_options(corpus: Path, output: Path, *extra: str) -> list[str]:
 
 def tiny_networks(*, seed: int = 0, config: ModelConfig = TINY) -> Networks:
     """Generator and discriminators with weights of a seed."""
-    torch.manual_seed(seed)
-    return build_networks(config, ALIGNED, None)
+    return build("HiFi-GAN", config, ALIGNED, seed=seed)
 
 
 def segments(count: int, *, seed: int = 0, size: int = 2048, hop: int = 256) -> HifiganBatch:
@@ -87,30 +84,16 @@ def segments(count: int, *, seed: int = 0, size: int = 2048, hop: int = 256) -> 
     return HifiganBatch(names, wave, torch.full((count,), size), hop)
 
 
-def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[Batch]:
-    """The same segments in micro-batches of these sizes."""
-    pieces, start = [], 0
-    for size in sizes:
-        part = slice(start, start + size)
-        mels = None if batch.mels is None else batch.mels[part]
-        lengths = batch.audio_lengths[part]
-        pieces.append(HifiganBatch(batch.names[part], batch.audio[part], lengths, batch.hop_length, mels))
-        start += size
-    return pieces
+def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[HifiganBatch]:
+    """The same segments, of one length, in micro-batches of these sizes."""
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
+    return [
+        replace(batch, names=batch.names[part], audio=batch.audio[part], audio_lengths=batch.audio_lengths[part])
+        for part in parts
+    ]
 
 
-def vocoder_engine(
-    networks: Networks,
-    objective: HifiganObjective | None = None,
-    *,
-    ranks: Ranks | None = None,
-    recipe: dict[str, Any] | None = None,
-    **options,
-) -> Engine:
-    """An engine with the published optimizers, but for what ``recipe`` says, at a constant rate."""
-    recipe = RECIPE | (recipe or {})
-    objective = objective or hifigan_objective()
-    rate = recipe["learning_rate"]
-    optimization = Optimization(lambda iteration, epoch: rate, betas=recipe["betas"], eps=recipe["eps"])
-    run = RunOptions(optimizer="adamw", learning_rate=rate, weight_decay=recipe["weight_decay"])
-    return Engine(networks, objective, optimization, run, ranks=ranks or Ranks(), **options)
+def vocoder_engine(networks: Networks, objective: Objective | None = None, **options: Any) -> Engine:
+    """An engine with the published optimizers, but for what ``options`` say, at a constant rate."""
+    return toy_engine(networks, objective=objective or hifigan_objective(), **RECIPE | options)

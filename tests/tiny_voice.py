@@ -4,14 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from tiny_checkpoint import build, save_networks
 from tiny_vocoder import TINY as VOCODER
 
-import hifigan.model
-from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, TextConfig
 from common.text import TextFrontEnd
 from fastpitch.config import ModelConfig
-from fastpitch.model import FastPitch, build_networks
+from fastpitch.model import FastPitch
 
 AUDIO = AudioConfig(n_mels=16)
 TEXT = TextConfig(speakers=("ann", "bob"))
@@ -40,8 +39,7 @@ MEAN, STD = 200.0, 40.0  # Hz
 
 def new_voice(model: ModelConfig, audio: AudioConfig, text: TextConfig, *, seed: int = 3) -> FastPitch:
     """A FastPitch of random weights whose symbols last about four frames and whose pitch is about ``MEAN``."""
-    torch.manual_seed(seed)
-    network = build_networks(model, audio, text)["fastpitch"]
+    network = build("FastPitch", model, audio, text, seed=seed)["fastpitch"]
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(1.6)
         network.proj.bias.fill_(-4.0)
@@ -52,20 +50,16 @@ def new_voice(model: ModelConfig, audio: AudioConfig, text: TextConfig, *, seed:
 
 def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODEL, audio: AudioConfig = AUDIO) -> Path:
     """The checkpoint of a `new_voice`."""
-    weights = {"fastpitch": new_voice(model, audio, text).state_dict()}
+    networks = {"fastpitch": new_voice(model, audio, text)}
     text = replace(text, speakers=text.speakers[: model.n_speakers])
-    save_checkpoint(path, Checkpoint("FastPitch", to_plain(model), audio, text, weights))
-    return path
+    return save_networks(path, "FastPitch", model, networks, audio=audio, text=text)
 
 
-def save_vocoder(path: Path) -> Path:
-    """A HiFi-GAN of random weights for the voice's mels."""
-    torch.manual_seed(4)
-    config = replace(VOCODER, n_mel_channels=AUDIO.n_mels)
-    networks = hifigan.model.build_networks(config, AUDIO, None, inference=True)
-    weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint("HiFi-GAN", to_plain(config), AUDIO, None, weights))
-    return path
+def save_vocoder(path: Path, audio: AudioConfig = AUDIO) -> Path:
+    """A HiFi-GAN of random weights for the voice's mels, or those of ``audio``."""
+    config = replace(VOCODER, n_mel_channels=audio.n_mels)
+    generator = build("HiFi-GAN", config, audio, seed=4)["generator"]
+    return save_networks(path, "HiFi-GAN", config, {"generator": generator}, audio=audio)
 
 
 def symbols_of(text: TextConfig) -> list[str]:

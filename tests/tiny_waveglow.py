@@ -9,12 +9,9 @@ from golden_files import group, read_case, series
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.distributed import Ranks
-from common.training import Engine, Networks, Optimization
-from common.training.options import RunOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
-from waveglow.model import ModelConfig, WaveGlow, build_networks
+from waveglow.model import ModelConfig, WaveGlow
 from waveglow.options import TrainingOptions
 
 HOP = 256  # samples, of the published networks
@@ -61,34 +58,9 @@ def small_network(*, seed: int = 0, **changes: Any) -> WaveGlow:
     return lively(WaveGlow(replace(SMALL, **changes), hop_length=SMALL_HOP), seed=seed).eval()
 
 
-def tiny_networks(*, seed: int = 0) -> Networks:
-    """The small network with weights of a seed, for mels of ``TINY_AUDIO``."""
-    torch.manual_seed(seed)
-    networks = build_networks(SMALL, TINY_AUDIO, None)
-    lively(networks["waveglow"], seed=seed)
-    return networks
-
-
 def segments(count: int, *, seed: int = 0, size: int = 200) -> WaveGlowBatch:
     """A batch of noisy tones."""
     generator = torch.Generator().manual_seed(seed)
     pitch = 0.02 + 0.05 * torch.rand(count, 1, generator=generator)
     wave = 0.5 * torch.sin(pitch * torch.arange(size)) + 0.02 * torch.randn(count, size, generator=generator)
     return WaveGlowBatch(tuple(f"s{seed}.{index}" for index in range(count)), wave, TINY_AUDIO.hop_length)
-
-
-def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: Any) -> Engine:
-    """An engine with the published optimizer at ten times its rate."""
-    optimization = Optimization(lambda iteration, epoch: 1e-3, betas=(0.9, 0.999), eps=1e-8)
-    run = RunOptions(optimizer="adam", learning_rate=1e-3)
-    return Engine(networks, OBJECTIVE, optimization, run, ranks=ranks or Ranks(), **options)
-
-
-def real_lists(folder: Path, clips: Path, *, count: int = 8, val: int = 2) -> list[str]:
-    """Options of train.py that name lists of real clips, made in ``folder``."""
-    names = [f"wavs/{path.name}\n" for path in sorted((clips / "wavs").glob("*.wav"))[:count]]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "train.txt").write_text("".join(names[val:]))
-    (folder / "val.txt").write_text("".join(names[:val]))
-    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
-    return ["-d", str(clips), *lists]

@@ -128,10 +128,12 @@ def toy_engine(
     ranks: Ranks | None = None,
     optimizer: str = "adam",
     learning_rate: float = 0.01,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-9,
     amp_dtype: torch.dtype | None = None,
     **options,
 ) -> Engine:
     """An engine with one optimizer a phase at a constant rate, and further options of the run."""
     run = RunOptions(optimizer=optimizer, learning_rate=learning_rate, **options)
-    optimization = Optimization(lambda iteration, epoch: learning_rate)
+    optimization = Optimization(lambda iteration, epoch: learning_rate, betas=betas, eps=eps)
     return Engine(networks, objective or ToyObjective(), optimization, run, ranks=ranks or Ranks(), amp_dtype=amp_dtype)
