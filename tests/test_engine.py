@@ -3,15 +3,11 @@
 import pytest
 import torch
 from torch import nn
-from toy import KeepingObjective, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
+from toy import KeepingObjective, ToyObjective, split, toy_collate, toy_engine, toy_networks, toy_utterances, weights
 
 from common.data import Batch
 from common.errors import InputError
 from common.training import Networks
-
-
-def weights(networks: Networks) -> dict[str, torch.Tensor]:
-    return {f"{n}.{k}": v.detach().clone() for n, net in networks.items() for k, v in net.state_dict().items()}
 
 
 def train(cut: tuple[int, ...], *, steps: int = 3, **options) -> tuple[dict, list[dict[str, float]]]:
@@ -21,10 +17,7 @@ def train(cut: tuple[int, ...], *, steps: int = 3, **options) -> tuple[dict, lis
     losses = []
     for step in range(steps):
         utterances = toy_utterances(16, seed=step)
-        micro_batches, start = [], 0
-        for size in cut:
-            micro_batches.append(toy_collate(utterances[start : start + size]))
-            start += size
+        micro_batches = [toy_collate(part) for part in split(utterances, cut)]
         losses.append(engine.step(micro_batches, epoch=1).terms)
     return weights(networks), losses
 

@@ -44,11 +44,11 @@ def folder(goldens: Path) -> Path:
     return goldens / "fastpitch_1_0"
 
 
-def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
+def published(folder: Path, name: str, **kind: bool) -> tuple[FastPitch, list[dict]]:
     """A published network with its weights, and its cases."""
     model = read_golden(folder / "index.json", "models", name)
-    config = ModelConfig(**read_golden(folder / model["config"]), mask_convolutions=mask_convolutions)
-    network = FastPitch(config)
+    kind = {"mask_convolutions": False, "learned_alignment": folder.name == "fastpitch_1_1"} | kind
+    network = FastPitch(ModelConfig(**read_golden(folder / model["config"]) | kind))
     network.load_state_dict(load_file(folder / model["state"]))
     return network.eval(), model["cases"]
 

@@ -15,6 +15,7 @@ from test_fastpitch import (
     assert_gradients,
     assert_infers_as_published,
     assert_is_as_listed,
+    published,
     texts,
 )
 from torch import Tensor
@@ -22,7 +23,6 @@ from torch import Tensor
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses, padded_priors
-from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.prosody_transforms import PitchTransform
 
@@ -35,15 +35,6 @@ WITHOUT_DROPOUT |= {f"p_{name}_predictor_dropout": 0.0 for name in ("dur", "pitc
 @pytest.fixture
 def folder(goldens: Path) -> Path:
     return goldens / "fastpitch_1_1"
-
-
-def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
-    """A published network with its weights, and its cases."""
-    model = read_golden(folder / "index.json", "models", name)
-    config = read_golden(folder / model["config"])
-    network = FastPitch(ModelConfig(**config, learned_alignment=True, mask_convolutions=mask_convolutions))
-    network.load_state_dict(load_file(folder / model["state"]))
-    return network.eval(), model["cases"]
 
 
 def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:

@@ -6,12 +6,11 @@ import pytest
 import torch
 from golden_files import read_golden
 from safetensors.torch import load_file
-from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, published, recordings, run_forward, small
+from test_fastpitch import published
+from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, recordings, run_forward, small
+from toy import split, toy_engine
 
-from common.distributed import Ranks
 from common.nn import diagonality, mask_from_lengths
-from common.training import Engine, Optimization
-from common.training.options import RunOptions
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
@@ -110,12 +109,8 @@ def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tens
     network = small(**WITHOUT_DROPOUT)
     whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
     utterances = [part(whole, item) for item in range(8)]
-    batches, start = [], 0
-    for size in cut:
-        batches.append(join(utterances[start : start + size]))
-        start += size
-    optimization = Optimization(lambda iteration, epoch: 1e-3, eps=1e-3)
-    engine = Engine({"fastpitch": network}, objective(), optimization, RunOptions(learning_rate=1e-3), ranks=Ranks())
+    batches = [join(rows) for rows in split(utterances, cut)]
+    engine = toy_engine({"fastpitch": network}, objective=objective(), learning_rate=1e-3, eps=1e-3)
     terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
     return network.state_dict(), terms
 

@@ -12,6 +12,7 @@ from hifigan_goldens import formula_weights, generator_case
 from safetensors.torch import load_file
 from tiny_vocoder import ALIGNED, DEFAULTS, cut, hifigan_objective, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
+from toy import weights
 
 from common.nn.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, SpectralNormConv1d
 from common.training import Networks
@@ -159,10 +160,6 @@ class Forgetful(HifiganObjective):
     def numerators(self, phase: str, networks: Networks, batch: HifiganBatch) -> dict[str, Tensor]:
         self._kept = None
         return super().numerators(phase, networks, batch)
-
-
-def weights(networks: Networks) -> dict[str, Tensor]:
-    return {f"{n}.{k}": v.detach().clone() for n, net in networks.items() for k, v in net.state_dict().items()}
 
 
 def trained(objective: HifiganObjective, sizes: tuple[int, ...], *, steps: int = 3, **options):

@@ -9,7 +9,7 @@ from golden_files import group, read_golden
 from safetensors.torch import load_file
 from tiny_tacotron2 import one_of, published, tacotron2_objective, tiny_batch, tiny_network, without_dropout
 from torch import Tensor, nn
-from toy import toy_engine
+from toy import split, toy_engine
 
 from common.data import TextMelUtterance
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
@@ -129,11 +129,7 @@ def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float
     for step in range(n_steps):
         whole = tiny_batch(SIZES, seed=step)
         rows = [one_of(whole, row) for row in range(len(SIZES))]
-        micro_batches, start = [], 0
-        for size in cut:
-            micro_batches.append(_joined(rows[start : start + size]))
-            start += size
-        engine.step(micro_batches, epoch=1)
+        engine.step([_joined(part) for part in split(rows, cut)], epoch=1)
     return {name: value.clone() for name, value in network.state_dict().items()}
 
 

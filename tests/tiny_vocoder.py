@@ -9,7 +9,7 @@ import soundfile
 import torch
 from corpus import RATE, glide
 from tiny_checkpoint import build
-from toy import toy_engine
+from toy import split, toy_engine
 
 from common.config import AudioConfig
 from common.training import Engine, Networks, Objective
@@ -86,12 +86,8 @@ def segments(count: int, *, seed: int = 0, size: int = 2048, hop: int = 256) -> 
 
 def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[HifiganBatch]:
     """The same segments, of one length, in micro-batches of these sizes."""
-    ends = torch.tensor(sizes).cumsum(0).tolist()
-    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
-    return [
-        replace(batch, names=batch.names[part], audio=batch.audio[part], audio_lengths=batch.audio_lengths[part])
-        for part in parts
-    ]
+    rows = zip(*(split(value, sizes) for value in (batch.names, batch.audio, batch.audio_lengths)))
+    return [replace(batch, names=names, audio=audio, audio_lengths=lengths) for names, audio, lengths in rows]
 
 
 def vocoder_engine(networks: Networks, objective: Objective | None = None, **options: Any) -> Engine:

@@ -1,6 +1,9 @@
 """A toy adversarial objective: two phases, two optimizers, terms with different counts, in a hundred lines."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +13,8 @@ from common.distributed import Ranks
 from common.nn import mask_from_lengths
 from common.training import Engine, LogStyle, Networks, Objective, Optimization, Phase, Term
 from common.training.options import RunOptions
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,17 @@ class KeepingObjective(ToyObjective):
             return super().numerators(phase, networks, batch)
         made = self.made.pop(batch.names)
         return super().numerators(phase, networks | {"generator": lambda inputs: made}, batch)
+
+
+def split(items: Sequence[T], sizes: Iterable[int]) -> list[Sequence[T]]:
+    """The items in order, in parts of these sizes."""
+    ends = list(accumulate(sizes))
+    return [items[start:end] for start, end in zip([0, *ends], ends)]
+
+
+def weights(networks: Networks) -> dict[str, Tensor]:
+    """A copy of all weights and buffers, by network and name."""
+    return {f"{n}.{k}": v.detach().clone() for n, net in networks.items() for k, v in net.state_dict().items()}
 
 
 def toy_utterances(count: int, *, seed: int = 0) -> list[ToyBatch]:
