@@ -192,7 +192,7 @@ def _find_largest_batch(own: Variables, words: list[str]) -> None:
 
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
-    subjects = ("train", "inference", "feed", "gpu")
+    subjects = ("train", "inference", "serving", "feed", "vocoder", "gpu")
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
@@ -204,7 +204,7 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
         gpus = number_of_gpus(own)
         command, _ = launcher(own, gpus)
         options = [*given(batch_size=own.bs, accumulation=own.accumulation), *["--cuda"] * min(gpus, 1)]
-    elif what == "feed":
+    elif what != "gpu":
         options = cuda(own)
     exec_or_print([*command, "-m", f"scripts.benchmarks.{what}", *options, *words])
 

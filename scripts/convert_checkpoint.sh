@@ -6,5 +6,4 @@
 # SOURCE is a file of FastPitch 1.0 or 1.1, Tacotron 2, WaveGlow, HiFi-GAN (NVIDIA's or the authors') or Jasper; TARGET
 # must not exist yet. Weights that are missing or left over are listed and refused, unless --partial is given.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
 run_python -m scripts.convert_checkpoint "$@"

@@ -3,5 +3,4 @@
 #   bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv  # for inference.py --hifigan vocoder.pt -i copy.tsv -o copies
 #   bash scripts/copy_list.sh my_voice all.tsv --n-clips 0  # all of my_voice/wavs, not the first ten
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
 run_python -m scripts.datasets.copy_list "$@"

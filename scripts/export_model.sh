@@ -6,5 +6,4 @@
 # CKPT is a checkpoint of ours or a published one. inference.py and serve.py take the files of voices and vocoders in
 # place of checkpoints. docs/EXPORT.md describes inputs and outputs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
 run_python -m scripts.export_model "$@"

@@ -3,12 +3,9 @@
 #   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh  # phrases of 128 characters
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=both bash scripts/inference_benchmark.sh --cuda-graphs
 #   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # a laptop
-#   AUDIO=false bash scripts/inference_benchmark.sh  # the text-to-mel model alone
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_benchmark.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh  # the vocoder alone
 #   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # random-v1, and the paper's layers
-#   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh  # the same of WaveGlow with 256 or 512 channels
-#   MODEL=Harmonic NUM_GPUS=0 REPEATS=5 bash scripts/inference_benchmark.sh  # random-256: Harmonic
 #   JASPER=jasper.pt BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
 #       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop

@@ -5,5 +5,4 @@
 #   bash scripts/inspect_checkpoint.sh voice.pt --beside vocoders   # what of that folder fits it
 # FILE is a checkpoint of ours or a published one, or what export_model.sh has written. Nothing in it is run.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
 run_python -m scripts.inspect_checkpoint "$@"

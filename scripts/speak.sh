@@ -8,6 +8,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 1 ]; then
     fail 2 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
 fi
-
 ensure_venv
 exec_or_print "$PYTHON" inference.py --text "$1" --output "${OUTPUT:-speech.wav}" "${@:2}"

@@ -5,7 +5,5 @@
 # SOURCE is a checkpoint of ours or a published one; TARGET must not exist yet. Every command takes such a file in place
 # of a checkpoint, except to resume its training.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
 : "${DTYPE:=float32}" # of matrices and kernels: float32, bfloat16 or float16
-
 run_python -m scripts.strip_checkpoint --dtype "$DTYPE" "$@"

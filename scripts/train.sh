@@ -6,7 +6,6 @@
 #   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh  # FastPitch 1.1, from recordings and transcripts alone
 #   MODEL=Tacotron2 LOAD_MEL_FROM_DISK=false bash scripts/train.sh  # mels computed in training
 #   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
-#   MODEL=WaveGlow NUM_GPUS=1 BS=10 AMP=true bash scripts/train.sh --wn-channels 256
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-offline_speca.yaml bash scripts/train.sh
 # Variables change the published recipe, which train.py holds; words NAME=value before the arguments are defaults for
 # them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with

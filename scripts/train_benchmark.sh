@@ -6,7 +6,6 @@
 #   MODEL=Jasper BATCH_SIZE_SEQ="32 64" NUM_GPUS_SEQ="1 4 8" bash scripts/train_benchmark.sh
 #   MODEL=Jasper NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MAX_DURATION=3 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
 #       bash scripts/train_benchmark.sh  # a laptop
-#   LARGEST_BATCH=true MODEL=WaveGlow PRECISIONS="fp32 bfloat16" WN_CHANNELS=256 bash scripts/train_benchmark.sh
 #   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
 # NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Arguments go to train.py. Without
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with

@@ -11,7 +11,7 @@ from common.errors import InputError
 from common.logger import Logger
 from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
-from scripts.benchmarks import random_models, table, train as benchmark_training
+from scripts.benchmarks import random_models, table, train as benchmark_training, vocoder
 
 
 def cells(kind: str, *logs: str | Path) -> list[list[str]]:
@@ -305,3 +305,19 @@ def test_the_log_of_a_run_that_was_cut_short_is_named(kind: str, tmp_path: Path)
     logger.close()
     with pytest.raises(InputError, match=r"log\.json: no .* cut short"):
         table.rows(kind, [f"{'1=' if kind == 'training' else ''}{tmp_path}/log.json"])
+
+
+def test_hifigan_is_compared_with_the_layers_of_its_paper(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(vocoder, "N_FRAMES", 10)
+    vocoder.main("--kind v3 --repeats 3 --amp --amp-dtype bfloat16".split())
+    lines = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
+    assert [line[0] for line in lines] == [
+        "the original's layers, float32",
+        "this toolkit, float32",
+        "this toolkit, bfloat16",
+    ]
+    assert lines[0][3:] == ["1.00", "0e+00"]
+    assert all(float(line[1]) >= 0 and float(line[3]) > 0 for line in lines)
+    assert 0 <= float(lines[1][4]) < 1e-4 < float(lines[2][4])

@@ -67,7 +67,8 @@ def commands() -> list[str]:
         for block in bash_blocks(text):
             lines += block.replace("\\\n", " ").splitlines()
         if name != OPTIONS:
-            lines += re.findall(r"`((?:\w+=(?:\"[^\"`]*\"|\S+) )*(?:bash|sbatch|\.venv/bin/python) [^`]*)`", text)
+            inline = r"`((?:\w+=(?:\"[^\"`]*\"|\S+) )*(?:bash|sbatch|\.venv/bin/python) [^`]*)`"
+            lines += re.findall(inline + r"(?![^.\n]*\(command of commit)", text)  # which is no longer there
     return sorted({" ".join(shlex.split(line, comments=True)) and line.strip() for line in lines if line.strip()})
 
 

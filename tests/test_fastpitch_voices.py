@@ -231,7 +231,7 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
 def test_a_voice_of_another_architecture_is_refused_with_each_weight_that_differs(tmp_path: Path):
     tiny_voice(tmp_path / "old.pt", text=TextConfig())
     with pytest.raises(
-        CheckpointError, match=r"old\.pt: its weights do not fit the model: duration_predictor\.layers\."
+        CheckpointError, match=r"old\.pt: its weights do not fit the model: .*duration_predictor\.layers\."
     ):
         started(tmp_path / "old.pt", text=TextConfig(), speaking=set(), dur_predictor_filter_size=20)
 

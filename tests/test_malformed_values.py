@@ -1,5 +1,6 @@
 """Values of wrong types, ranges and sizes in files: each is refused in one line that names the file and the field."""
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
 from common.files import read_json, read_yaml
 from common.options import check_options, option
+from common.torch_file import load_tensor, read_plain_tensor, tensor_shape
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,24 @@ def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path:
     torch.save(make(), path)
     line = refused(lambda: load_fractions(path, where="list.txt:7"))
     assert line.startswith(f"{path}: {message}") and line.endswith(" (list.txt:7)")
+
+
+VIEWS = (MEL.t(), MEL[:, 2:4], MEL.expand(2, 4, 6), torch.nn.Parameter(MEL), torch.empty(0), torch.tensor(3.5))
+DTYPES = (torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_feature_is_read_as_torch_reads_it(tmp_path: Path, zipped: bool):
+    path = tmp_path / "a.pt"
+    for tensor in (MEL, *VIEWS, *(MEL.to(dtype) for dtype in DTYPES)):
+        torch.save(tensor, path, _use_new_zipfile_serialization=zipped)
+        assert (read_plain_tensor(path) is None) == (not zipped), "today's files are read the short way"
+        read = load_tensor(path)
+        assert torch.equal(read, tensor) and (read.dtype, read.stride()) == (tensor.dtype, tensor.stride())
+        assert not read.requires_grad and tensor_shape(path) == tuple(tensor.shape)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", b"cut off")
+    assert read_plain_tensor(path) is None
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])

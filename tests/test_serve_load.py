@@ -1,43 +1,51 @@
-"""Many clients at once: every answer of the server comes back, and is as the voice speaks it."""
+"""The load test of the server counts what is lost or wrong, and shows how long all took."""
 
-import http.client
-import json
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import tiny_served
 from limits import HANG_LIMIT
 from shell import dry_run
 
 from common.audio import pcm16
 from common.serving import Limits, Service
+from scripts.benchmarks.serving import Answer, LoadOptions, ask_in_rounds, parse_args, row_of
 
-TEXTS = ("go on", "a longer sentence, of several words")
+LOAD, TEXTS = LoadOptions(clients=3, rounds=2), ("go on", "a longer sentence, of several words")
 
 
-def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(make_once):
+@pytest.fixture(scope="module")
+def served(make_once) -> Iterator[SimpleNamespace]:
     folder = make_once("served_for_load", tiny_served.make_checkpoints)
-    models = tiny_served.served_models(folder)
-
-    def speak(text: str) -> bytes:
-        with closing(http.client.HTTPConnection(host, timeout=HANG_LIMIT)) as connection:
-            body = json.dumps({"input": text, "response_format": "pcm"})
-            connection.request("POST", "/v1/audio/speech", body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            assert response.status == 200
-            return response.read()
-
-    with tiny_served.serving(Service(models, limits=Limits(max_queue=6, deadline=HANG_LIMIT))) as address:
-        host = address.removeprefix("http://").rstrip("/")
-        with ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(speak, TEXTS * 3))
-    for text, answer in zip(TEXTS * 3, answers, strict=True):
-        expected = np.frombuffer(pcm16(models.voice.speak(text).wave), "<i2").astype(int)
-        np.testing.assert_allclose(np.frombuffer(answer, "<i2").astype(int), expected, atol=1)
+    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=LOAD.clients, deadline=HANG_LIMIT))
+    with tiny_served.serving(service) as address:
+        yield SimpleNamespace(host=address.removeprefix("http://").rstrip("/"), voice=service._models.voice)
 
 
-def test_the_script_serves_what_its_variables_name():
-    variables = {"TACOTRON2": "t.pt", "WAVEGLOW": "w.pt", "JASPER": "j.pt", "AMP": "true", "NUM_GPUS": "0"}
-    (words,) = dry_run("scripts/serve.sh", "--port", "90", **variables)
-    assert words[1:] == "serve.py --tacotron2 t.pt --waveglow w.pt --jasper j.pt --amp --port 90".split()
+def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
+    answers, seconds = ask_in_rounds(served.host, LOAD, TEXTS)
+    assert [one.text for one in answers] == [TEXTS[(client + number) % 2] for client in range(3) for number in (0, 1)]
+    assert all(0 < answer.first_byte <= answer.seconds <= seconds for answer in answers)
+    for answer in answers:
+        wave = served.voice.speak(answer.text).wave
+        made = np.frombuffer(answer.body, "<i2").astype(int)
+        np.testing.assert_allclose(made, np.frombuffer(pcm16(wave), "<i2"), atol=1)
+        assert answer.spoken == pytest.approx(len(wave) / served.voice.sampling_rate)
+
+
+def test_the_table_has_throughput_percentiles_and_what_was_lost():
+    answers = [Answer("", 200, b"", 1.0, float(number), number / 10) for number in range(1, 101)]
+    answers[0] = replace(answers[0], status=503)
+    row = row_of(answers, LOAD, seconds=50.0)
+    assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 1".split()
+
+
+def test_options_that_the_load_test_does_not_have_go_to_the_server():
+    load, options = "--clients 7", "--fastpitch v.pt --batch-size 2"
+    (words,) = dry_run("scripts/benchmark.sh", "serving", *load.split(), *options.split(), NUM_GPUS="0")
+    assert words[:3] == ["py", "-m", "scripts.benchmarks.serving"]
+    args, left = parse_args(words[3:])
+    assert (args.clients, args.rounds, left) == (7, 2, options.split())

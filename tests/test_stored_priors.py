@@ -74,7 +74,7 @@ def test_resuming_keeps_priors_of_the_right_size_alone(corpus: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("tensor", "message"),
     [
-        (torch.ones(3, 4), r"c001\.pt: shape \(3, 4\), expected \(\d+, \d+\) \(frames, symbols"),
+        (torch.ones(3, 4), r"c001\.pt: shape \(3, 4\), expected \(\d+, \d+\), frames and symbols"),
         (None, r"c001\.pt: no such file \(\S*train\.txt:2\)"),
     ],
 )

@@ -259,6 +259,20 @@ def test_a_pause_is_changed_without_the_server(studio: Studio):
     assert len(studio.asked) == 1
 
 
+def test_silence_before_and_after_a_sentence_is_not_asked_for_again(studio: Studio):
+    first = studio.speak('<speak><break time="500ms"/>Hello there. This is fine.<break time="1s"/></speak>')
+    before = samples_of(first)
+    assert np.array_equal(studio.sound(), before)
+    box, strip = studio.page.locator(".word[title=Hello]").bounding_box(), studio.page.locator("#strip").bounding_box()
+    assert (box["x"] - strip["x"]) / strip["width"] == pytest.approx(0.5 * 22050 / len(before), abs=0.003)
+    studio.drag("pitch of OW1 in Hello", 0, -40)
+    again = studio.listen()
+    assert again["mel"]["frames"] == sum(row["frames"] for row in symbols(again["prosody"]))
+    after = studio.sound()
+    changed = np.flatnonzero(after != before)
+    assert len(after) == len(before) and changed[0] > 0.5 * 22050 and changed[-1] < first["words"][2]["start"] * 22050
+
+
 def test_everything_can_be_shaped_from_the_keyboard(studio: Studio):
     studio.page.focus("#text")
     studio.page.keyboard.type("Hello there.")
@@ -287,6 +301,19 @@ def test_everything_can_be_shaped_from_the_keyboard(studio: Studio):
     assert pitch_of_symbol(again, 0) == pytest.approx(148, abs=8)
 
 
+def test_the_first_version_is_compared_and_cannot_be_changed(studio: Studio):
+    studio.speak()
+    studio.drag("pitch of OW1 in Hello", 0, -50)
+    changed = studio.value("pitch of OW1 in Hello")
+    studio.listen()
+    studio.page.click("#show-first")
+    assert symbols(studio.table())[3]["pitch"] == 170
+    assert studio.handle("pitch of OW1 in Hello").count() == 0, "handles are hidden"
+    studio.page.click("#show-now")
+    assert symbols(studio.table())[3]["pitch"] == changed
+    assert len(studio.asked) == 2
+
+
 def test_sliders_shape_what_is_selected(studio: Studio):
     studio.speak()
     before = symbols(studio.table())
@@ -309,6 +336,23 @@ def test_sliders_shape_what_is_selected(studio: Studio):
     assert {one["speaker"] for one in studio.listen()["prosody"]["utterances"]} == {"bob"}
     studio.page.click("#reset")
     assert symbols(studio.table()) == before and studio.table()["utterances"][0]["speaker"] == "ann"
+
+
+def test_a_phone_is_set_by_its_numbers_and_wrong_ones_are_refused(studio: Studio):
+    studio.speak()
+    studio.page.locator(".phone[aria-label='OW1 in Hello']").click()
+    field = studio.page.get_by_label("Pitch (Hz, 0 unvoiced)")
+    field.fill("210.5")
+    field.press("Enter")
+    assert studio.value("pitch of OW1 in Hello") == 210.5
+    field.fill("5000")
+    field.press("Enter")
+    assert "5000, expected 0 or 30 to 1200" in studio.page.inner_text("[role=alert]")
+    assert studio.value("pitch of OW1 in Hello") == 210.5
+    field.fill("0")
+    field.press("Enter")
+    assert studio.page.locator("[role=alert]").is_hidden() and studio.handle("pitch of OW1 in Hello").count() == 0
+    assert symbols(studio.table())[3]["pitch"] == 0
 
 
 def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Path):
@@ -362,6 +406,18 @@ def test_ssml_that_was_typed_keeps_its_elements(studio: Studio):
     studio.page.get_by_role("button", name="Copy as SSML").click()
     shown = studio.page.get_by_role("textbox", name="SSML, to be copied").input_value()
     assert shown == ssml, "where pages may not copy it is shown"
+
+
+def test_another_speaker_and_another_pause_go_out_as_ssml(studio: Studio):
+    studio.speak("(Hello there!) This is fine.")
+    studio.select("Hello")
+    studio.page.get_by_role("button", name="Sentence 1").click()
+    studio.page.get_by_label("Speaker, with this pitch and these lengths").select_option("bob")
+    studio.page.get_by_label("Pause after it (s)").fill("0.8")
+    studio.page.get_by_label("Pause after it (s)").press("Enter")
+    ssml = studio.copy_ssml()
+    assert ssml == '<speak><voice name="bob">(Hello there!)</voice><break time="800ms"/> This is fine.</speak>'
+    assert read_markup(ssml)
 
 
 def test_takes_are_kept_played_restored_and_removed(studio: Studio):
@@ -431,16 +487,34 @@ def test_a_key_is_asked_for_when_the_server_wants_one(browser):
         page.wait_for_selector(".utterance")
 
 
+def luminance(color: str) -> float:
+    red, green, blue = (int(part) for part in re.findall(r"\d+", color)[:3])
+    linear = [(c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+COLORS = """(name) => {
+  const style = getComputedStyle(document.querySelector(name));
+  return [style.color, style.backgroundColor];
+}"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_light_or_dark_as_the_system_and_a_choice_lasts(browser, address: str, scheme: str):
+def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address: str, scheme: str):
     with opened(browser, address, color_scheme=scheme) as studio:
         page = studio.page
 
         def is_light() -> bool:
-            color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            return sum(int(part) for part in re.findall(r"\d+", color)[:3]) > 3 * 128
+            return luminance(page.evaluate(COLORS, "body")[1]) > 0.5
 
+        studio.speak()
         assert is_light() == (scheme == "light")
+        paper = luminance(page.evaluate(COLORS, "body")[1])
+        for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider .value", "#crumbs button"):
+            ink, own = page.evaluate(COLORS, name)
+            behind = paper if own.endswith(", 0)") else luminance(own)
+            high, low = sorted((luminance(ink), behind), reverse=True)
+            assert (high + 0.05) / (low + 0.05) > 4.5 or page.locator(name).first.is_disabled(), name
         page.get_by_label("Colors").select_option({"light": "dark", "dark": "light"}[scheme])
         assert is_light() == (scheme == "dark")
         page.reload()

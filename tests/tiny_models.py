@@ -116,7 +116,7 @@ MODELS = (
         corpus="recordings",
         architecture=" ".join(tiny_vocoder.TINY_OPTIONS[2:-2]),
         other_architecture="--mpd-periods 2 5",
-        difference=r"mpd_periods: \(2, 3\) .*\(2, 5\)",
+        difference=r"mpd_periods: \[2, 3\] .*\[2, 5\]",
         options="--segment-size 2048",
         log_line=(
             rf"d loss +{NUMBER} \| g loss +{NUMBER} \| mel loss +{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| "

@@ -11,7 +11,7 @@ from common.audio.options import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at
-from common.torch_file import load_tensor
+from common.torch_file import load_tensor, tensor_shape
 
 
 def feature_name(path: str) -> str:
@@ -75,8 +75,8 @@ def mel_size(folder: Path, entry: FilelistEntry) -> int:
 
 
 def mel_frames(folder: Path, entry: FilelistEntry) -> int:
-    """Frames of a line's mel; raises InputError."""
-    return load_tensor(folder / entry.fields["mel"], where=entry.where).size(-1)
+    """Frames of a line's mel, whose values are not read; raises InputError."""
+    return tensor_shape(folder / entry.fields["mel"], where=entry.where)[-1]
 
 
 def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:

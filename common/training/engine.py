@@ -162,6 +162,8 @@ class Engine:
         # What this process asks of all, float64 scalars that graphs read.
         self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._recorded = RecordedUpdates(self._update, device) if run.cuda_graphs else None
+        # A number would be recorded.
+        rate = torch.zeros((), device=device) if run.cuda_graphs and device.type == "cuda" else run.learning_rate
         if run.compile and run.length_buckets:
             allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
@@ -185,14 +187,11 @@ class Engine:
             self.optimizers[phase.name] = build_optimizer(
                 run.optimizer,
                 named.values(),
-                learning_rate=run.learning_rate,
+                learning_rate=rate,
                 weight_decay=run.weight_decay,
                 betas=optimization.betas,
                 eps=optimization.eps,
             )
-            if run.cuda_graphs and device.type == "cuda":  # a number would be recorded
-                for group in self.optimizers[phase.name].param_groups:
-                    group["lr"] = torch.zeros((), device=device)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)

@@ -80,7 +80,7 @@ class _FusedOptimizer(torch.optim.Optimizer):
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
 
-    def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
+    def __init__(self, params: Iterable[nn.Parameter], lr: float | Tensor, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""
         self.found_inf: Tensor | None = None
         super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
@@ -230,7 +230,7 @@ def build_optimizer(
     name: str,
     parameters: Iterable[nn.Parameter],
     *,
-    learning_rate: float,
+    learning_rate: float | Tensor,
     weight_decay: float,
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-9,

@@ -1,0 +1,132 @@
+"""Measures serve.py under load: throughput and latency, and that no answer is lost.
+
+    bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
+
+starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as PCM, each again
+as soon as it has its answer.
+"""
+
+import http.client
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.cli import ArgumentParser, run
+from common.errors import InputError
+from common.options import add_options, option, read_options
+from common.synthesis import read_phrases
+from scripts.benchmarks.measuring import Row, machine, markdown
+from scripts.launch import ROOT
+
+PERCENTILES = (50, 95, 99)
+_PATIENCE = 600.0  # s for an answer
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How much is asked for."""
+
+    clients: int = option(200, "that ask at once", least=1)
+    rounds: int = option(2, "requests of each client, one after the other", least=1)
+    phrases: Path = option(ROOT / "phrases/devset10.tsv", "list to speak")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a text was answered with, and how long it took."""
+
+    text: str
+    status: int
+    body: bytes  # PCM
+    spoken: float  # s
+    seconds: float
+    first_byte: float  # s
+
+
+def speak(host: str, text: str) -> Answer:
+    """Ask the server at ``host`` for a text as PCM."""
+    start = time.perf_counter()
+    with closing(http.client.HTTPConnection(host, timeout=_PATIENCE)) as connection:
+        body = json.dumps({"input": text, "response_format": "pcm"})
+        connection.request("POST", "/v1/audio/speech", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        first = response.read(1)
+        first_byte = time.perf_counter() - start
+        sound = first + response.read()
+        spoken = len(sound) / 2 / int(response.getheader("X-Sampling-Rate", "0")) if response.status == 200 else 0.0
+        return Answer(text, response.status, sound, spoken, time.perf_counter() - start, first_byte)
+
+
+def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[list[Answer], float]:
+    """The answers, and the seconds of all."""
+
+    def ask(client: int) -> list[Answer]:
+        return [speak(host, texts[(client + number) % len(texts)]) for number in range(load.rounds)]
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(load.clients) as pool:
+        answers = [answer for found in pool.map(ask, range(load.clients)) for answer in found]
+    return answers, time.perf_counter() - start
+
+
+def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> Row:
+    """The figures of answers that took ``seconds`` together."""
+    row = {"clients": str(load.clients), "requests": str(len(answers))}
+    row |= {
+        "requests/s": f"{len(answers) / seconds:.1f}",
+        "x real time": f"{sum(one.spoken for one in answers) / seconds:.1f}",
+    }
+    times = {"latency": [one.seconds for one in answers], "first byte": [one.first_byte for one in answers]}
+    for what, values in times.items():
+        row |= {f"{what} p{share} (s)": f"{np.percentile(values, share):.2f}" for share in PERCENTILES}
+    return row | {"lost": str(sum(one.status != 200 for one in answers))}
+
+
+@contextmanager
+def server_with(load: LoadOptions, options: Sequence[str]) -> Iterator[str]:
+    """Host and port of a server of its own with such options; raises InputError where it does not start."""
+    words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(2 * load.clients), *options]
+    words += ["--deadline", str(_PATIENCE)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            lines = iter(server.stdout.readline, "")
+            found = next((line for line in lines if line.startswith("the studio is at ")), None)
+            if found is None:
+                raise InputError(f"the server did not start: {shlex.join(words)}")
+            yield found.split()[4].removeprefix("http://").rstrip("/")
+        finally:
+            server.terminate()
+
+
+def parse_args(argv: Sequence[str] | None) -> tuple[LoadOptions, list[str]]:
+    """The options of the load, and those that are for serve.py."""
+    about = f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
+    parser = ArgumentParser(prog="serving", description=about)
+    add_options(parser, LoadOptions)
+    args, options = parser.parse_known_args(argv)
+    return read_options(args, LoadOptions), options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; the exit status is 1 where an answer was lost."""
+    load, options = parse_args(argv)
+    texts = [phrase.text for phrase in read_phrases(load.phrases) if phrase.text]
+    with server_with(load, options) as host:
+        answers, seconds = ask_in_rounds(host, load, texts)
+    print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
+    print(*markdown([row_of(answers, load, seconds=seconds)]), sep="\n")
+    return 1 if any(answer.status != 200 for answer in answers) else 0
+
+
+if __name__ == "__main__":
+    run(main)
