@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_engine import weights
 from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
-from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances
+from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances, weights
 
 from common.distributed import Ranks
 from common.errors import OptionError
