@@ -192,25 +192,6 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
         assert found == [f"wavs/{clip}.wav" for clip in clips]
 
 
-@pytest.mark.parametrize(
-    ("folder", "variables", "status", "message"),
-    [
-        ("absent", {}, 1, "no such folder"),
-        ("corpus", {"FEATURES": "true"}, 1, "no durations: put TextGrids"),
-        ("corpus", {"FEATURES": "maybe"}, 2, "FEATURES=maybe: expected one of auto, mels, true, false"),
-    ],
-)
-def test_prepare_dataset_says_what_is_missing(
-    tmp_path: Path, folder: str, variables: dict[str, str], status: int, message: str
-):
-    make_corpus(tmp_path / "corpus")
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DATASET_PATH=tmp_path / folder, **variables)
-    assert result.returncode == status
-    assert result.stderr.startswith("error: ")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
 def test_digits_are_split_by_take(tmp_path: Path):
     recordings = tmp_path / "recordings"
     recordings.mkdir()
