@@ -65,6 +65,7 @@ def test_a_value_that_cannot_be_is_refused_in_one_line(command: str, variables: 
 @pytest.mark.parametrize(
     ("command", "variables", "message"),
     [
+        ("train", {"MODEL": "FastPitch", "NUM_GPUS": "8"}, "NUM_GPUS=8, but PyTorch sees 0 GPUs here; NUM_GPUS=0 is f"),
         ("fine_tune", {"INPUT_MELS_DIR": "/absent"}, "/absent: no such folder; scripts/extract_fine_tune_mels.sh"),
         ("finetune_voice no.pt tests", {}, "no.pt: no such checkpoint"),
         ("finetune_voice README.md no_folder", {}, "no_folder: no such folder"),
