@@ -85,6 +85,8 @@ def check_options(words: list[str]) -> None:
     known = option_names(program) if options else set()
     if program == "scripts.benchmarks.train":  # which passes others on
         known = known | option_names(f"train{model}")
+    elif program == "scripts.datasets.describe_mels":  # which leaves those of the extraction alone
+        known = known | option_names("extract_mels")
     assert options - {"--help", "--version"} <= known, words
 
 
