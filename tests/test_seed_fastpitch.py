@@ -289,7 +289,7 @@ CHECKS = (  # of the document's commands, in its order
 )
 
 
-@pytest.mark.parametrize(("command", "check"), zip(commands(seed(0)), CHECKS, strict=True))
+@pytest.mark.parametrize(("command", "check"), list(zip(commands(seed(0)), CHECKS, strict=True)))
 def test_the_command_does_what_the_document_says(
     walk: Walk, command: str, check: Callable[[Walk, str, Path], None], tmp_path: Path
 ) -> None:
