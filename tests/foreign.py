@@ -25,10 +25,6 @@ ALIGNED = replace(tiny_vocoder.ALIGNED, n_mels=N_MELS)
 GENERATOR = replace(tiny_vocoder.TINY, n_mel_channels=N_MELS, mpd_periods=(2, 3, 5, 7, 11), msd_pooling_padding=2)
 WAVEGLOW = replace(tiny_waveglow.SMALL, n_mel_channels=N_MELS, n_group=8)
 
-TRAIN_OPTIONS = (  # of train.py for `save_authors_hifigan`, after those of `tiny_vocoder.train_options`
-    "--mpd-periods 2 3 5 7 11 --n-mel-channels 16"
-).split()
-
 
 def fastpitch_1_0(*, seed: int = 0) -> dict[str, Any]:
     """FastPitch 1.0 of two speakers, whose symbols last about four frames."""

@@ -1,13 +1,14 @@
 """The commands of the documents that this project implements, and a folder of a project to paste them into."""
 
 import contextlib
+import importlib
 import io
 import re
 import shlex
 import shutil
 import sys
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -16,13 +17,8 @@ from conftest import SHARED
 from corpus import make_corpus
 from shell import ROOT, TRACKED, run_bash
 
-import extract_mels
-import inference
-import train
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.logger import read_log
-from scripts import download_models
-from scripts.datasets import check_cmudict, copy_list, describe_mels, make_filelists
 
 VALUE = r'(?:"[^"]*"|\S+)'
 ASSIGNMENT = rf"[A-Z_]+={VALUE}"
@@ -32,16 +28,6 @@ COMMAND = re.compile(rf"{START}.*?(?= {START}|$)")  # several may stand on one l
 HELP = re.compile(r"\bpython \w+\.py (?:--help|-h)\b")
 SCRIPT = re.compile(r"scripts/\w+\.sh \w+$")
 OPTIONS = re.compile(r"--[\w-]+ [^|\s]")
-PROGRAMS: dict[str, Callable[[], int]] = {
-    "train.py": train.main,
-    "inference.py": inference.main,
-    "extract_mels.py": extract_mels.main,
-    "scripts.download_models": download_models.main,
-    "scripts.datasets.check_cmudict": check_cmudict.main,
-    "scripts.datasets.copy_list": copy_list.main,
-    "scripts.datasets.describe_mels": describe_mels.main,
-    "scripts.datasets.make_filelists": make_filelists.main,
-}
 OF_A_GPU = ("--cuda", "--cudnn-benchmark")
 CLIPS = {"train": 4, "val": 1, "test": 1}  # of the corpus of `Project`
 
@@ -68,10 +54,10 @@ def commands(text: str) -> list[str]:
 
 
 def seed(number: int) -> str:
-    """The text of the document of that number; where it is absent, the test is skipped."""
+    """The text of the document of that number; where it is absent, the test or the file of tests is skipped."""
     found = list((SHARED / "seeds").glob(f"{number:03d}_*.txt"))
     if not found:
-        pytest.skip(f"{SHARED}/seeds: no document {number:03d}")
+        pytest.skip(f"{SHARED}/seeds: no document {number:03d}", allow_module_level=True)
     return found[0].read_text(encoding="utf-8")
 
 
@@ -99,6 +85,11 @@ def speak_longer(path: Path) -> None:
     checkpoint = load_checkpoint(path)
     checkpoint.networks["fastpitch"]["duration_predictor.fc.bias"].fill_(1.6)
     save_checkpoint(path, checkpoint)
+
+
+def place_of_program(words: Sequence[str]) -> int:
+    """Where in a command its program of this project stands."""
+    return next(index for index, word in enumerate(words) if word.endswith(".py") or word.startswith("scripts."))
 
 
 def names_logged(path: Path) -> set[str]:
@@ -135,14 +126,15 @@ class Project:
         Without a GPU the options that ask for one are left out.
         """
         words = shlex.split(command) if isinstance(command, str) else command
-        place = next(index for index, word in enumerate(words) if word in PROGRAMS)
+        place = place_of_program(words)
+        program = importlib.import_module(words[place].removesuffix(".py"))
         words = [words[place], *(word for word in words[place + 1 :] if word not in OF_A_GPU), *map(str, options)]
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", words)
             try:
-                status = PROGRAMS[words[0]]()
+                status = program.main() or 0
             except SystemExit as end:
                 if end.code:
                     raise

@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from shell import ROOT
+from seed_commands import place_of_program
+from shell import PROCESSOR, ROOT
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import SCRIPTS
+from scripts.start import SCRIPTS, read_shell_file
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -23,29 +24,12 @@ DOCUMENTS = {
 README = DOCUMENTS["README.md"]
 README_LINES = 250
 PICTURE_BYTES = 150_000
-# What the arguments of a shell script go to, where it is not the one module of scripts/ that the script runs.
-PROGRAM_OF = {
-    "train.sh": "train",
-    "slurm_train.sh": "train",
-    "finetune_voice.sh": "train",
-    "fine_tune.sh": "train -m HiFi-GAN",
-    "train_lj22khz.sh": "train -m HiFi-GAN",
-    "train_benchmark.sh": "train -m HiFi-GAN",
-    "train_tacotron2.sh": "train -m Tacotron2",
-    "train_waveglow.sh": "train -m WaveGlow",
-    "train_jasper.sh": "train -m Jasper",
-    "train_digits.sh": "train -m Jasper",
-    "benchmark_train.sh": "scripts.benchmarks.train",
-    "prepare_dataset.sh": "extract_mels",
-    "extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
-    "serve.sh": "serve",
-    "speak.sh": "inference",
-    "inference_example.sh": "inference",
-    "inference_benchmark.sh": "inference",
-    "evaluation.sh": "inference --jasper x",
-    "evaluate_voice.sh": "scripts.evaluate_voice",
+PROGRAMS = {  # that the documents name options of
+    *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
+    *(f"train -m {model}" for model in available_models()),
+    *("scripts.benchmarks.train", "scripts.convert_checkpoint", "scripts.datasets.copy_list"),
+    *("scripts.download_models", "scripts.evaluate_voice", "scripts.inspect_checkpoint"),
 }
-TAKES_NO_OPTIONS = ("train_benchmark_jasper.sh", "train_benchmark_waveglow.sh", "inference_benchmark_jasper.sh")
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
 FOLDERS = ("scripts", "common", "platform", "phrases", "filelists", "docs", "tests")
@@ -81,50 +65,45 @@ def words_of(command: str) -> tuple[dict[str, str], list[str]]:
     return variables, words
 
 
-def module_of(script: str) -> str:
-    """The module that a script of ``scripts/`` gives its arguments to."""
-    found = re.search(r"-m (scripts\.[\w.]+)", (ROOT / "scripts" / script).read_text(encoding="utf-8"))
-    assert found is not None, f"scripts/{script}: runs no module of scripts"
-    return found[1]
-
-
-def program_of(script: str, variables: dict[str, str]) -> str:
-    """The command that the arguments of a file of ``scripts/`` or ``platform/`` go to."""
-    if "MODEL" in variables and script.startswith(("train", "slurm")):
-        return f"train -m {variables['MODEL']}"
-    if "TRAIN_SCRIPT" in variables:
-        return program_of(Path(variables["TRAIN_SCRIPT"]).name, {})
-    return PROGRAM_OF.get(script) or module_of(script)
-
-
 @cache
 def option_names(program: str) -> set[str]:
     return {name for option in options_of(program) for name in option.names}
 
 
-@cache
-def text_of(script: Path) -> str:
-    """The code of a script and of all that it calls, without comment lines, and the variables of scripts in Python."""
-    texts: dict[Path, str] = {}
-    waiting = [script]
-    while waiting:
-        path = waiting.pop()
-        if path not in texts and path.is_file():
-            texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
-            waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
-            if "run_script" in texts[path]:
-                declared = [one.option for script in SCRIPTS.values() for one in script.declarations()]
-                texts[path] += " MODEL ".join(name for one in declared for name in (one.variable or "", *one.published))
-    return "".join(texts.values())
+def check_options(words: list[str]) -> None:
+    """Check that the program of a command has the options that follow it."""
+    place = place_of_program(words)
+    program, following = words[place].removesuffix(".py"), words[place + 1 :]
+    options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
+    model = "".join(f" -m {following[i + 1]}" for i, word in enumerate(following) if word in ("-m", "--model"))
+    if program == "train":
+        program += model
+    elif program == "inference" and "--jasper" in options:
+        program += " --jasper x"
+    elif program == "extract_mels" and "--checkpoint" in options:
+        program += " --checkpoint x"
+    known = option_names(program) if options else set()
+    if program == "scripts.benchmarks.train":  # which passes others on
+        known = known | option_names(f"train{model}")
+    elif program == "scripts.datasets.describe_mels":  # which leaves those of the extraction alone
+        known = known | option_names("extract_mels")
+    assert options - {"--help", "--version"} <= known, words
 
 
-def knows(script: Path, variable: str) -> bool:
+def knows(path: Path, variable: str) -> bool:
     """Whether a script reads an environment variable."""
-    if variable == "OMP_NUM_THREADS":  # PyTorch's own
+    if path.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
         return True
-    if script.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
-        return True
-    return re.search(rf"\b{variable}\b", text_of(script)) is not None
+    script = SCRIPTS.get(read_shell_file(path).runs or "")
+    declared = [one.option for part in (script, script and script.trains) if part for one in part.declarations()]
+    names = {
+        "MODEL",
+        "OMP_NUM_THREADS",
+        *PROCESSOR,
+        *(name for one in declared for name in (one.variable, *one.published)),
+    }
+    texts = path.read_text(encoding="utf-8") + (ROOT / "scripts/lib.sh").read_text(encoding="utf-8")
+    return variable in names or re.search(rf"\b{variable}\b", texts) is not None
 
 
 def anchors(text: str) -> set[str]:
@@ -150,44 +129,20 @@ def test_each_command_has_its_file_options_and_variables(command: str):
     variables, words = words_of(command)
     if any(program in words for program in PROGRAMS_OF_OTHERS):
         return
-    if words[1] == "-m":
-        program, following = words[2], words[3:]
+    scripts = [ROOT / word for word in words if word.endswith(".sh")]
+    for path in scripts:  # whose options are those of the programs that it runs; tests/test_scripts_help.py checks them
+        assert path.is_file() and [name for name in variables if not knows(path, name)] == []
+    if not scripts:
+        program = words[place_of_program(words)].removesuffix(".py")
         assert (ROOT / f"{program.replace('.', '/')}.py").is_file()
-    else:
-        script = next(word for word in words if word.endswith((".sh", ".py")))
-        path = ROOT / script
-        assert path.is_file()
-        if script == "scripts/test.sh":  # whose arguments are pytest's
-            return
-        assert [name for name in variables if not knows(path, name)] == []
-        following = words[words.index(script) + 1 :]
-        if script.startswith("platform/") or path.name in TAKES_NO_OPTIONS:
-            assert following == []
-            return
-        program = path.stem if path.suffix == ".py" else ""
-        if path.name == "benchmark.sh":
-            program = "inference" if following[0] == "inference" else f"scripts.benchmarks.{following[0]}"
-    options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
-    if program == "train":
-        program += "".join(f" -m {following[i + 1]}" for i, word in enumerate(following) if word in ("-m", "--model"))
-    elif program == "inference" and "--jasper" in options:
-        program += " --jasper x"
-    elif not program and options:
-        program = program_of(path.name, variables)
-    known = option_names(program) if options else set()
-    if program == "scripts.benchmarks.train":  # which passes others on
-        known = known | option_names("train")
-    assert options - {"--help", "--version"} <= known
+        check_options(words)
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name not in (OPTIONS, MIGRATING)])
 def test_each_option_named_in_a_document_exists(name: str):
     text = re.sub(r"```bash\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
     named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
-    programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
-    programs |= {module_of("download_models.sh"), "scripts.benchmarks.train"}
-    programs |= {module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "copy_list.sh")}
-    assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
+    assert named - set().union(*map(option_names, PROGRAMS)) - {"--help", "--version"} == set()
 
 
 @pytest.mark.parametrize("path", options_page.PAGES, ids=lambda path: path.stem)

@@ -151,14 +151,12 @@ def test_a_model_is_copied_unpacked_verified_and_described(
     [
         (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source and --sha256 are of one model"),
         (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
-        (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
-        (["fastpitch", "--source", "/absent.pt"], InputError, r"/absent\.pt: no such file"),
     ],
 )
 def test_a_model_that_cannot_be_had_is_one_clear_line_and_leaves_nothing_behind(
     tmp_path: Path, voice: Path, words: list[str], error: type[InputError], message: str
 ):
-    with pytest.raises(error, match=message.replace("{{", "{").replace("}}", "}")):
+    with pytest.raises(error, match=message):
         download_models([word.format(voice=voice) for word in words] + ["-o", str(tmp_path / "models")])
     assert not list((tmp_path / "models").glob("[!.]*"))
 
@@ -182,8 +180,6 @@ def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_
     assert "exists already" in run_bash(script, SUBSETS="dev-clean", **variables).stdout
     absent = run_bash(script, SUBSETS="test-clean", **variables)
     assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
-    unknown = run_bash(script, SUBSETS="dev", **variables)
-    assert unknown.returncode == 2 and unknown.stderr.startswith("error: SUBSETS=dev: expected one of")
 
 
 @pytest.fixture
@@ -194,9 +190,7 @@ def published(
     url, handler = server
     files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
     handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
-    ours = PUBLISHED["fastpitch"]._replace(address=f"{url}/zip")
-    monkeypatch.setitem(PUBLISHED, "fastpitch", ours)
-    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", ours._replace(model="HiFi-GAN"))
+    monkeypatch.setitem(PUBLISHED, "fastpitch", PUBLISHED["fastpitch"]._replace(address=f"{url}/zip"))
     return handler
 
 
@@ -217,8 +211,6 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
 
 def test_a_published_file_that_is_not_what_it_should_be_is_not_kept(tmp_path: Path, published: type[RangeServer]):
     command = ["-o", str(tmp_path / "models")]
-    with pytest.raises(CheckpointError, match=r"models/hifigan: no checkpoint of HiFi-GAN"):
-        download_models(["hifigan-finetuned-fastpitch", *command])
     whole, published.content = published.content, b"<html>try later</html>"
     with pytest.raises(InputError, match=r"fastpitch\.zip: cannot be unpacked .*--source"):
         download_models(["fastpitch", *command])

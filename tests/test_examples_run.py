@@ -1,6 +1,5 @@
 """Every example of every script's help runs here, with tiny sizes, or is named with the reason why it cannot."""
 
-import importlib
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ import tiny_voice
 import tiny_waveglow
 import torch
 from foreign import fastpitch_1_0, save_authors_hifigan
-from seed_commands import PROGRAMS, Project, archive_of_ljspeech, settings_of
+from seed_commands import Project, archive_of_ljspeech, place_of_program, settings_of
 from shell import ROOT, training_options
 from sung_words import CONFIG
 from test_jasper_manifest import make_librispeech
@@ -64,17 +63,9 @@ ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-inte
 TINY = {  # program -> options
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
-    "scripts.benchmarks.table": "",
-    "scripts.convert_checkpoint": "",
-    "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",
-    "scripts.datasets.make_digits_lists": "",
     "scripts.datasets.make_filelists": "--n-val 1",
     "scripts.datasets.preprocess_librispeech": "--n-workers 1",
-    "scripts.download_models": "",
-    "scripts.evaluate_voice": "",
-    "scripts.export_model": "",
-    "scripts.strip_checkpoint": "",
 }
 SHOWN = {str(path.relative_to(ROOT / "scripts").with_suffix("")): examples(path) for path in SCRIPTS}
 EXAMPLES = {
@@ -182,7 +173,7 @@ def tiny_options(words: list[str], folder: Path) -> Sequence[str]:
         args = training_options(words)
         own = ("-o", "runs") if args.output == Path("output") else ()  # where no checkpoints lie
         return (*(() if args.from_checkpoint or args.checkpoint_path else NETWORKS[args.model]), *ONE_UPDATE, *own)
-    program = next(word for word in words if word in PROGRAMS)
+    program = words[place_of_program(words)]
     options = TINY.get(program, "").split()
     if program in ("scripts.convert_checkpoint", "scripts.strip_checkpoint"):
         for target in {"voice.pt", "vocoder.pt", "hifigan.pt"}.intersection(words):  # which other examples read
@@ -200,10 +191,6 @@ def tiny_options(words: list[str], folder: Path) -> Sequence[str]:
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
 def test_an_example_runs(example: str, project: Project, no_samples: None, monkeypatch: pytest.MonkeyPatch):
-    for program in TINY:
-        if program not in PROGRAMS:
-            module = importlib.import_module(program)
-            monkeypatch.setitem(PROGRAMS, program, lambda module=module: module.main() or 0)
     for words, others in ({"/data/": f"{project.folder}/data/"} | CHOSEN).items():
         example = example.replace(words, others)
     for name, value in settings_of(example).items():

@@ -8,22 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import soundfile
 import tiny_voice
 import torch
+from onnx import TensorProto, helper
+from onnx_changes import node, with_output
 from shell import ROOT
 from torch import Tensor
 
 import inference
 from common.audio import PitchStatistics
 from common.checkpoints import load_for_inference, open_checkpoint
-from common.checkpoints.exported import METADATA_KEY
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.synthesis import Controls, load_voice
 from common.text import TextFrontEnd
-from scripts import export_model
+from scripts import export_model, inspect_checkpoint
 
 CPU = torch.device("cpu")
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
@@ -60,16 +63,13 @@ def given(low: float, high: float) -> Tensor:
 
 CONTROLS = {
     "none": Controls(),
-    "speakers": Controls(speaker=torch.tensor([1, 0, 1])),
-    "pace": Controls(pace=1.7, max_duration=4.0),
+    "speakers and pace": Controls(speaker=torch.tensor([1, 0, 1]), pace=1.7, max_duration=4.0),
     "pace of tokens": Controls(pace=given(0.5, 2)),
     "durations": Controls(durations=given(0, 6).round() * (torch.arange(13) < batch()[1][:, None])),
     "pitch": Controls(pitch=given(-1, 1) * (given(0, 1) > 0.3)),
     "pitch in Hz": Controls(pitch_hz=given(150, 250) * (given(0, 1) > 0.3)),
     "energy": Controls(energy=given(1, 3)),
     "pitch transform": Controls(pitch_transform=lambda pitch, lengths, mean, std: 1.5 * pitch + 20 / std),
-    "flat pitch": Controls(pitch_transform=lambda pitch, lengths, mean, std: 0 * pitch),
-    "energy transform": Controls(energy_transform=lambda energy, lengths: energy + 0.5),
     "both transforms": Controls(
         pitch_transform=lambda pitch, lengths, mean, std: -pitch, energy_transform=lambda energy, lengths: 2 * energy
     ),
@@ -241,6 +241,55 @@ def test_damaged_files_are_refused(folder: Path, tmp_path: Path):
             network(tmp_path / "cut")
 
 
+def test_a_torchscript_file_is_written_and_not_read(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    export_model.main([str(folder / "vocoder.pt"), "--format", "torchscript", "-o", str(tmp_path / "a.pt")])
+    extra = {ARCHIVE_ENTRY: ""}
+    torch.jit.load(tmp_path / "a.pt", _extra_files=extra)
+    assert json.loads(extra[ARCHIVE_ENTRY])["model"] == "HiFi-GAN"
+    monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("loaded"))
+    line = r"a\.pt: TorchScript files are written, not read; give the checkpoint that it was made of$"
+    with pytest.raises(CheckpointError, match=line):
+        network(tmp_path / "a.pt")
+    for command in (inspect_checkpoint.main, export_model.main):
+        with pytest.raises(CheckpointError, match=line):
+            command([str(tmp_path / "a.pt")])
+
+
+def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture):
+    data = with_output(folder / "vocoder.onnx", "wave", node("Reshape", "old", "a"), a=[7, -1])
+    (tmp_path / "a.onnx").write_bytes(data)
+    with pytest.raises(CheckpointError, match=r"a\.onnx: onnxruntime cannot run it"):
+        network(tmp_path / "a.onnx").infer(torch.randn(1, 16, 20))
+    assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it
+
+
+@pytest.mark.skipif(
+    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24), reason="older ones open files anywhere"
+)
+@pytest.mark.parametrize("place", ["/dev/zero", "../x"])
+def test_onnx_of_other_programs_opens_no_file_outside_its_folder(tmp_path: Path, place: str):
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [weights])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (tensor,) = model.graph.initializer
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.ClearField("float_data")
+    tensor.external_data.add(key="location", value=place)
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(CheckpointError, match=r"a\.onnx: onnxruntime cannot read it .*[Pp]ath"):
+        open_checkpoint(tmp_path / "a.onnx")
+
+
+def test_a_file_of_a_newer_version_is_one_line(folder: Path, tmp_path: Path):
+    model = onnx.load(folder / "voice.onnx")
+    (entry,) = (one for one in model.metadata_props if one.key == METADATA_KEY)
+    entry.value = json.dumps(json.loads(entry.value) | {"version": 2})
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(InputError, match="export version 2, expected 1; a newer toolkit reads it"):
+        network(tmp_path / "a.onnx")
+
+
 WITHOUT_TORCH = """
 import runpy, sys
 class Refuse:
@@ -268,12 +317,11 @@ def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, 
     np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
 
 
-def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp_path: Path):
-    def error_of(*words: str) -> str:
-        run = subprocess.run([sys.executable, str(SPEAKER), *words], cwd=tmp_path, capture_output=True, text=True)
-        assert (run.returncode, len(run.stderr.splitlines())) == (1, 1)
-        return run.stderr
-
-    voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
-    assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
-    assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")
+@pytest.mark.parametrize(
+    ("voice", "text", "message"),
+    [("voice", "5 apples", "does not know '5'"), ("vocoder", "a", "expected a FastPitch of export_model.sh")],
+)
+def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, voice: str, text: str, message: str):
+    words = [sys.executable, str(SPEAKER), f"{voice}.onnx", "vocoder.onnx", text]
+    run = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert (run.returncode, len(run.stderr.splitlines()), message in run.stderr) == (1, 1, True)

@@ -9,18 +9,17 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
-from test_export import SPEAKER, WITHOUT_TORCH
+from test_export import SPEAKER, VOICE, WITHOUT_TORCH, network
 from test_harmonic_model import ALIGNED, ODD
 from tiny_harmonic import AUDIO, small_network, speech_mel
 
 import inference
 from common.audio import MelExtractor
-from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError
 from scripts import export_model
 
-CPU = torch.device("cpu")
 TEXT = "one word after the other, and then more of them, until pieces are needed."
 
 
@@ -38,17 +37,11 @@ def save(path: Path, audio: AudioConfig) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A voice, and a vocoder of its mels, each as checkpoint and in ONNX; the vocoder in safetensors, too."""
     made = tmp_path_factory.mktemp("harmonic")
-    symbols = len(tiny_voice.symbols_of(tiny_voice.TEXT))
-    tiny_voice.save_voice(made / "voice.pt", model=tiny_voice.with_symbols(symbols))
+    tiny_voice.save_voice(made / "voice.pt", model=VOICE)
     save(made / "harmonic.pt", tiny_voice.AUDIO)
     for name, kind in (("voice", "onnx"), ("harmonic", "onnx"), ("harmonic", "safetensors")):
         export_model.main([str(made / f"{name}.pt"), "--format", kind])
     return made
-
-
-def network(path: Path):
-    """What infers."""
-    return load_for_inference(open_checkpoint(path), device=CPU)[0]
 
 
 def speak(folder: Path, vocoder: str, output: Path, *words: str) -> np.ndarray:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import tiny_voice
 import torch
+from test_export import SUFFIXES, VOICE
 
 import inference
 from common.errors import OptionError
@@ -13,9 +14,6 @@ from common.logger import read_log
 from common.recognition import load_recognizer
 from common.serving import arguments as serving
 from scripts import evaluate_voice, export_model
-
-CPU = torch.device("cpu")
-SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +67,7 @@ def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
 
 
 def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Path, sung_run: Path, tmp_path: Path):
-    model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
-    voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
+    voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE))
     words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
     served = serving.load_models(words).recognizer
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]

@@ -11,7 +11,6 @@ import soundfile
 import tiny_tacotron2
 import torch
 from tiny_tacotron2 import save_voice, speaking_network, tiny_batch
-from torch import Tensor
 
 import inference
 from common.checkpoints import load_for_inference, open_checkpoint
@@ -32,23 +31,18 @@ PARTS = ("encoder", "decoder", "postnet")
 N_SYMBOLS = TextFrontEnd(TextConfig()).n_symbols
 BATCH = tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
 TEXT = "Hello."
+PRENET_DIM = speaking_network().config.prenet_dim
 SEED = 12  # of a network whose utterances of BATCH end at different frames
 OTHER_SEED = 7  # of dropout masks
-
-
-def export(folder: Path, **options) -> None:
-    """Write a speaking network as checkpoint and in ONNX, both named ``voice``."""
-    if not (folder / "voice.pt").is_file():
-        save_voice(folder / "voice.pt", speaking_network(**{"seed": SEED, "n_symbols": N_SYMBOLS, **options}))
-    for kind in ("onnx", "torchscript"):
-        export_model.main([str(folder / "voice.pt"), "--format", kind])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A voice as checkpoint and in ONNX."""
     made = tmp_path_factory.mktemp("exported")
-    export(made)
+    save_voice(made / "voice.pt", speaking_network(seed=SEED, n_symbols=N_SYMBOLS))
+    for kind in ("onnx", "torchscript"):  # whose difference from PyTorch the command measures
+        export_model.main([str(made / "voice.pt"), "--format", kind])
     return made
 
 
@@ -64,17 +58,6 @@ def assert_same_speech(made: MelOutput, expected: MelOutput) -> None:
         assert torch.equal(getattr(made, name), getattr(expected, name)), name
     torch.testing.assert_close(made.mel, expected.mel, atol=1e-4, rtol=0)
     torch.testing.assert_close(made.alignments, expected.alignments, atol=1e-4, rtol=0)
-
-
-def masks_of_each_utterance() -> Tensor:
-    """Dropout factors of the prenet that differ between the utterances of `BATCH`."""
-    shape = (MASK_CHUNK, PRENET_LAYERS, len(BATCH.tokens), network_config().prenet_dim)
-    return (torch.rand(shape, generator=torch.Generator().manual_seed(3)) > 0.5) * 2.0
-
-
-def network_config():
-    """That of the tiny network."""
-    return speaking_network().config
 
 
 CONTROLS = {
@@ -104,9 +87,9 @@ def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(
         n_frames = int(together.lengths[row])
         assert alone.lengths.tolist() == [n_frames]
         torch.testing.assert_close(alone.mel[0], together.mel[row, :, :n_frames], atol=1e-4, rtol=0)
-    outputs = [
-        one.infer(BATCH.tokens, BATCH.token_lengths, draw_masks=masks_of_each_utterance) for one in (voice, expected)
-    ]
+    shape = (MASK_CHUNK, PRENET_LAYERS, len(BATCH.tokens), PRENET_DIM)
+    masks = (torch.rand(shape, generator=torch.Generator().manual_seed(3)) > 0.5) * 2.0
+    outputs = [one.infer(BATCH.tokens, BATCH.token_lengths, draw_masks=lambda: masks) for one in (voice, expected)]
     assert_same_speech(*outputs)
     assert outputs[0].lengths.tolist() != together.lengths.tolist()
 
@@ -131,7 +114,7 @@ def test_a_loop_in_numpy_speaks_the_three_files(folder: Path):
     tokens, lengths = BATCH.tokens[1:2, :11].numpy(), BATCH.token_lengths[1:2].numpy()
     expected = network(folder / "voice.pt").infer(BATCH.tokens[1:2, :11], BATCH.token_lengths[1:2])
     description = open_checkpoint(folder / "voice.decoder.onnx").exported.description
-    masks = PrenetMasks(network_config().prenet_dim, seed=0).draw(CPU).numpy()
+    masks = PrenetMasks(PRENET_DIM, seed=0).draw(CPU).numpy()
     assert set(np.unique(masks)) == {0, 1 / (1 - description["prenet_dropout"])}
 
     def run(part: str, inputs: dict) -> dict:
@@ -170,13 +153,6 @@ def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Pat
         np.testing.assert_allclose(sound, expected[2], atol=1e-3)
 
 
-def copies(folder: Path, target: Path) -> Path:
-    """The exported files of a voice, elsewhere."""
-    for path in folder.glob("voice.*.onnx"):
-        shutil.copy(path, target)
-    return target
-
-
 def error_of(path: Path) -> str:
     """The one line that loading a file ends with."""
     with pytest.raises((CheckpointError, OptionError)) as caught:
@@ -186,7 +162,8 @@ def error_of(path: Path) -> str:
 
 
 def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: Path):
-    copies(folder, tmp_path)
+    for part in PARTS:
+        shutil.copy(folder / f"voice.{part}.onnx", tmp_path)
     encoder, decoder, postnet = (tmp_path / f"voice.{part}.onnx" for part in PARTS)
     content = decoder.read_bytes()
     decoder.unlink()

@@ -10,16 +10,15 @@ import soundfile
 import tiny_voice
 import tiny_waveglow
 import torch
+from test_export import SUFFIXES, VOICE
 
 import inference
-from common.checkpoints import Checkpoint, load_checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import to_plain
 from common.synthesis import load_voice
 from scripts import export_model
 from waveglow.model import WaveGlow
 
-CPU = torch.device("cpu")
-SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
 AUDIO = replace(tiny_waveglow.TINY_AUDIO, n_mels=tiny_voice.AUDIO.n_mels)
 TEXT = "one word after the other, and then more of them, until pieces are needed."
 
@@ -28,9 +27,7 @@ TEXT = "one word after the other, and then more of them, until pieces are needed
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A voice, and a WaveGlow that fits it, as checkpoint and in every format."""
     made = tmp_path_factory.mktemp("waveglow")
-    model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
-    voice = load_checkpoint(tiny_voice.save_voice(made / "voice.pt", model=model))
-    save_checkpoint(made / "voice.pt", replace(voice, audio=AUDIO))
+    tiny_voice.save_voice(made / "voice.pt", model=VOICE, audio=AUDIO)
     torch.manual_seed(0)
     config = replace(tiny_waveglow.SMALL, n_mel_channels=AUDIO.n_mels)
     flows = tiny_waveglow.lively(WaveGlow(config, hop_length=AUDIO.hop_length))
@@ -44,11 +41,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def models(folder: Path, suffix: str) -> list[str]:
     """Options that name the voice and the vocoder."""
     return ["--fastpitch", str(folder / "voice.pt"), "--waveglow", str(folder / f"WaveGlow{suffix}")]
-
-
-def network(path: Path):
-    """What infers."""
-    return load_for_inference(open_checkpoint(path), device=CPU)[0]
 
 
 @pytest.mark.parametrize("options", ["--seed 7 --sigma-infer 0.4 --chunk-frames 9", "--denoising-strength 0.1"])

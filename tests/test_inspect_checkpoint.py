@@ -165,13 +165,11 @@ def test_what_is_no_checkpoint_is_one_line(exported: Path, tmp_path: Path):
     model = onnx.load(exported / "voice.onnx")
     del model.metadata_props[:]
     onnx.save(model, tmp_path / "a.onnx")
-    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
     save_file({"weight": torch.zeros(2)}, tmp_path / "a.safetensors")
     (tmp_path / "a.txt").write_text("no checkpoint")
     torch.save(torch.zeros(2), tmp_path / "mel.pt")
     for name, match in (
         ("a.onnx", r"not written by scripts/export_model\.sh"),
-        ("a.ts", "TorchScript files are written, not read; give the checkpoint that it was made of"),
         ("a.safetensors", r"a checkpoint of no known layout \(its keys: .state_dict.\)"),
         ("a.txt", r"[^\n]*"),
         ("absent.pt", r"[^\n]*"),

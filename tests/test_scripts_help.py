@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from shell import ROOT, run_bash, training_options
-from test_documents import commands, words_of
+from test_documents import check_options, commands, words_of
 
 from scripts.start import SCRIPTS as STARTED, help_of, read_shell_file, variables_of
 
@@ -61,6 +61,8 @@ def check_dry_run(command: str) -> None:
     for words in map(shlex.split, done.stdout.splitlines()):
         if "train.py" in words:
             training_options(words)
+        elif words[0] == sys.executable and not {"pytest", "ruff", "mypy", "-c"}.intersection(words):
+            check_options(words)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import training_setup
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
@@ -183,37 +182,6 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
         assert note(MODEL=model, NUM_GPUS="3", BS=few).endswith(f"the published settings are for {published}\n")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_train_sh_refuses_more_gpus_than_there_are():
-    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, MODEL="FastPitch", NUM_GPUS="8")
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here; NUM_GPUS=0 is for the CPU" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"BS": "many"}, "BS=many: expected a whole number from 1 to 99999"),
-        ({"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
-        ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper"),
-        ({"BATCH_SIZE": "8", "BS": "4"}, "BATCH_SIZE=8: BS=4 is set too; leave one out"),
-        ({"NUM_GPUS": "2", "CPU": "true"}, "CPU=true: NUM_GPUS=2 is set too; leave one out"),
-        (
-            {"MODEL": "Jasper", "BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"},
-            "BATCH_SIZE=64: expected a multiple of GRAD_ACCUMULATION=3",
-        ),
-        ({"CUDNN_BENCHMARK": "many"}, "CUDNN_BENCHMARK=many: expected true or false (or 1, yes, on, or 0, no, off)"),
-        (
-            {"MODEL": "Jasper", "TEXT_CLEANERS": "basic_cleaners"},
-            "TEXT_CLEANERS=basic_cleaners: not a variable of MODEL=Jasper, but of MODEL=FastPitch, Tacotron2",
-        ),
-    ],
-)
-def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], message: str):
-    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", **variables)
-    assert (result.returncode, result.stderr.splitlines()[-1]) == (2, f"error: {message}")
-
-
 @pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
 def test_each_platform_file_trains_with_the_published_batches(path: Path):
     machine, model, precision, size = path.stem.split("_")
@@ -286,31 +254,6 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
     assert not {"--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint says"
 
 
-@pytest.mark.parametrize(
-    ("command", "variables", "status", "message"),
-    [
-        (
-            "fine_tune.sh",
-            {"INPUT_MELS_DIR": "/absent"},
-            1,
-            "/absent: no such folder; scripts/extract_fine_tune_mels.sh",
-        ),
-        ("fine_tune.sh", {"INPUT_MELS_DIR": "/", "HIFIGAN": "a.pt", "BS": "x"}, 2, "BS=x: expected a whole number"),
-        ("finetune_voice.sh voice.pt", {}, 2, "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET"),
-        ("finetune_voice.sh no.pt tests", {}, 1, "no.pt: no such checkpoint"),
-        ("finetune_voice.sh README.md no_folder", {}, 1, "no_folder: no such folder"),
-        ("finetune_voice.sh README.md tests", {}, 1, "tests/metadata.csv: no such file; it lists clip|transcript"),
-    ],
-)
-def test_fine_tuning_says_what_is_missing_in_one_line(
-    command: str, variables: dict[str, str], status: int, message: str
-):
-    script, *words = command.split()
-    result = run_bash(ROOT / "scripts" / script, *words, **variables)
-    assert (result.returncode, len(result.stderr.splitlines())) == (status, 1)
-    assert result.stderr.startswith(f"error: {message}")
-
-
 def run_slurm(folder: Path, *words: str, status: int = 0, **variables: str) -> tuple[int, list[str]]:
     """Run the job with programs in place of Slurm's, and return its status and the words of task 5 of 16.
 
@@ -366,9 +309,3 @@ def test_slurm_starts_one_task_a_machine_without_gpus(tmp_path: Path):
     status, words = run_slurm(tmp_path, NUM_GPUS="0")
     assert "--ntasks-per-node=1 --ntasks=2" in (tmp_path / "srun.txt").read_text()
     assert (status, "--cuda" in words) == (0, False)
-
-
-def test_slurm_says_how_to_submit_what_was_started_without_it():
-    result = run_bash(ROOT / "scripts/slurm_train.sh")
-    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
-    assert "sbatch --nodes 2 scripts/slurm_train.sh" in result.stderr
