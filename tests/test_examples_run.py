@@ -66,7 +66,6 @@ TINY = {  # program -> options
     "scripts.convert_checkpoint": "",
     "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",
-    "scripts.datasets.make_digits_lists": "",
     "scripts.datasets.make_filelists": "--n-val 1",
     "scripts.datasets.preprocess_librispeech": "--n-workers 1",
     "scripts.download_models": "",

@@ -59,26 +59,16 @@ class BenchmarkOptions:
     seed: int = option(1234, "of weights, corpus and draws", least=0)
 
 
-@dataclass(frozen=True)
-class Subject:
-    """How a model is measured."""
-
-    columns: tuple[str, ...] = ("wav", "text")  # of its training list
-    options: tuple[str, ...] = ()  # of train.py
-    frames: tuple[int, int] = FRAMES  # of its utterances, least and most
-
-
-SUBJECTS = {
-    "FastPitch": Subject(("mel", "durations", "pitch", "text"), ("--text-cleaners", "basic_cleaners")),
-    "Tacotron2": Subject(("mel", "text"), ("--load-mel-from-disk", "--text-cleaners", "basic_cleaners")),
-    "HiFi-GAN": Subject(("wav",), ("--concat-fwd",), ONE_SECOND),
-    "WaveGlow": Subject(("wav",), (), ONE_SECOND),
-    "Harmonic": Subject(("wav",)),
-    # Noise has nothing to teach; large steps would only diverge.
-    "Jasper": Subject(("wav", "text"), ("--learning-rate", "1e-4")),
+RECOGNIZED = ("wav text", "")
+# Columns of a model's training list, and options of train.py to it.
+CORPORA: dict[str, tuple[str, str]] = {
+    "FastPitch": ("mel durations pitch text", "--text-cleaners basic_cleaners"),
+    "Tacotron2": ("mel text", "--load-mel-from-disk --text-cleaners basic_cleaners"),
+    "HiFi-GAN": ("wav", "--concat-fwd"),
+    "WaveGlow": ("wav", ""),
+    "Harmonic": ("wav", ""),
+    "Jasper": (RECOGNIZED[0], "--learning-rate 1e-4"),  # noise has nothing to teach; large steps would only diverge
 }
-
-
 # Columns of figures and their formats; frames are of all processes, memory is the GPU's peak.
 FORMATS = {"frames/s": ".0f", "sequences/s": ".2f", "ratio": ".2f", "s/update": ".3f", "GPU memory (GiB)": ".1f"}
 
@@ -96,7 +86,7 @@ def draw_lengths(count: int, options: BenchmarkOptions, further: Sequence[str]) 
         rate = configure(options.model, further)[1].sampling_rate
         seconds = durations(count, options.max_duration, np.random.default_rng(options.seed))
         return [round(value * rate) for value in seconds], rate
-    audio, (least, most) = AudioConfig(), SUBJECTS.get(options.model, Subject()).frames
+    audio, (least, most) = AudioConfig(), ONE_SECOND if options.model in ("HiFi-GAN", "WaveGlow") else FRAMES
     frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(options.seed))
     return (audio.hop_length * frames).tolist(), audio.sampling_rate
 
@@ -109,7 +99,7 @@ def build(setting: str, options: BenchmarkOptions, further: Sequence[str], folde
     words += ["--gradient-accumulation-steps", str(options.accumulation), "--seed", str(options.seed)]
     words += ["--ema-decay", "0", "--num-workers", "0", *["--cuda"] * options.cuda]
     words += {"fp32": ["--no-tf32"], "tf32": []}.get(setting, ["--amp", "--amp-dtype", setting])
-    command = read_command([*words, *SUBJECTS.get(options.model, Subject()).options, *further])
+    command = read_command([*words, *CORPORA.get(options.model, RECOGNIZED)[1].split(), *further])
     precision = command.request.computing.precision()
     precision.prepare_process()
     setup = command.spec.training.set_up(command.options, command.request)
@@ -127,7 +117,7 @@ def measure(setting: str, options: BenchmarkOptions, further: Sequence[str], ran
     n_sequences = options.batch_size * options.accumulation * ranks.world_size  # of an update
     with tempfile.TemporaryDirectory() as folder:
         lengths, rate = draw_lengths(n_sequences * (options.steps + 1), options, further)
-        columns = SUBJECTS.get(options.model, Subject()).columns
+        columns = CORPORA.get(options.model, RECOGNIZED)[0].split()
         make_corpus(Path(folder), lengths, columns, sampling_rate=rate, seed=options.seed)
         trainer = build(setting, options, further, Path(folder), ranks)
         updates = trainer.updates()
