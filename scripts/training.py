@@ -193,7 +193,6 @@ def _train_voice(own: Variables, data: Path) -> None:
     _strip("bfloat16", voice, own.voices / "lj-small.pt")
 
 
-_MODELS_OF_SCRIPTS = {"lj22khz": "HiFi-GAN", "tacotron2": "Tacotron2", "waveglow": "WaveGlow", "jasper": "Jasper"}
 # A task of Slurm, as a process of torch.distributed.
 _TASK = """RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$TASKS_PER_NODE \\
 exec bash scripts/train.sh --resume "$@"
@@ -202,13 +201,8 @@ exec bash scripts/train.sh --resume "$@"
 
 def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    model = own.model
-    if own.train_script != "scripts/train.sh":
-        script = own.train_script.removeprefix("scripts/train_").removesuffix(".sh")
-        if script not in _MODELS_OF_SCRIPTS:
-            known = ", ".join(f"scripts/train_{name}.sh" for name in _MODELS_OF_SCRIPTS)
-            raise OptionError(f"TRAIN_SCRIPT={own.train_script}: expected scripts/train.sh, {known}")
-        model = _MODELS_OF_SCRIPTS[script]
+    named = re.search(r"^MODEL=(\S+) run_script train ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
+    model = named[1] if named else own.model
     if own.num_gpus == "auto":
         own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))
     gpus, accumulation = number_of_gpus(own), own.accumulation or 1
