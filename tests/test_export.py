@@ -266,14 +266,3 @@ def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, 
     made, expected = (soundfile.read(tmp_path / f"{name}.wav") for name in ("own", "theirs"))
     assert made[1] == expected[1] and len(made[0]) == len(expected[0]) > 5000
     np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
-
-
-def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp_path: Path):
-    def error_of(*words: str) -> str:
-        run = subprocess.run([sys.executable, str(SPEAKER), *words], cwd=tmp_path, capture_output=True, text=True)
-        assert (run.returncode, len(run.stderr.splitlines())) == (1, 1)
-        return run.stderr
-
-    voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
-    assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
-    assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")
