@@ -4,15 +4,19 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from common.errors import OptionError
 
 if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
-    from torch import Tensor
+    import torch
+    from torch import Tensor, nn
 
-    from common.config import AudioConfig
+    from common.checkpoints import Checkpoint, Exports
+    from common.config import AudioConfig, TextConfig
     from common.data import Dataset
+    from common.distributed import Gather
     from common.recognition import SpeechItem
     from common.synthesis import Controls, MelOutput, VocoderSettings
     from common.training.objective import Objective
@@ -30,6 +34,47 @@ _PACKAGES = {
 }
 
 
+# In the signatures below, Any stands for classes of the model's package: its options, ModelConfig, networks, datasets;
+# ``text: Any`` is a TextConfig, or None for a model without text.
+
+
+class FindDefaults(Protocol):
+    """Return what files on the command line say of options, by name; ``given`` are the values of all options.
+
+    ``initial`` is the checkpoint that training starts from, with its path.
+    """
+
+    def __call__(self, given: Mapping[str, Any], initial: "tuple[Path, Checkpoint] | None") -> Mapping[str, Any]: ...
+
+
+class MakeModelConfig(Protocol):
+    """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
+
+    def __call__(self, options: Any, audio: "AudioConfig", text: Any, *, base: Any) -> Any: ...
+
+
+class BuildDataset(Protocol):
+    """Open lists as a `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
+
+    def __call__(
+        self, options: Any, filelists: Sequence[Path], *, audio: "AudioConfig", text: Any, training: bool
+    ) -> Any: ...
+
+
+class SetUpNetworks(Protocol):
+    """Set weights and settings beyond the architecture; return lines to print. A resumed training is not ``new``."""
+
+    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]: ...
+
+
+class ComputeStatistics(Protocol):
+    """Store in the networks what must be computed over the whole training list."""
+
+    def __call__(
+        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: "Gather", new: bool
+    ) -> None: ...
+
+
 @dataclass(frozen=True)
 class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
@@ -38,22 +83,13 @@ class TrainingSpec:
     # Declared as `common.options` says; fields that are no options and have names of the run's have the run's values.
     options: type
     set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
-    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to begin with, or None
-    model_config: Callable[..., Any]
-    # (options, filelists, *, audio, text, training) -> common.data.Dataset, without ``sizes`` where all batches have
-    # one shape; raises InputError
-    build_dataset: Callable[..., Any]
+    model_config: MakeModelConfig
+    build_dataset: BuildDataset
     build_objective: "Callable[[Any, AudioConfig], Objective]"
-    # (given, initial) -> defaults by the names of options that the files on the command line say; ``given`` are all
-    # values, ``initial`` path and Checkpoint to begin with, or None
-    defaults: Callable[[Mapping[str, Any], Any], Mapping[str, Any]] | None = None
-    # (networks, options, *, text, new) -> lines to print, once networks have weights and settings beyond their
-    # architecture; ``new`` is False where a training is resumed
-    set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, gather, new): store in the networks what must be computed
-    # over the whole training list
-    compute_statistics: Callable[..., None] | None = None
-    # (config) -> the setting through which what is learned depends on a batch's padding; None: there is none
+    defaults: FindDefaults | None = None
+    set_up_networks: SetUpNetworks | None = None
+    compute_statistics: ComputeStatistics | None = None
+    # The setting of a ModelConfig through which what is learned depends on a batch's padding; None: there is none
     sees_padding: "Callable[[Any], str | None]" = lambda config: None
     # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
@@ -62,6 +98,37 @@ class TrainingSpec:
 @dataclass(frozen=True)
 class NoOptions:
     """Options of a model that has none."""
+
+
+class MakeControls(Protocol):
+    """Make the controls for the checkpoint ``where``, and set up its network.
+
+    Raises InputError where it lacks what the options need.
+    """
+
+    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> "Controls": ...
+
+
+class RunTeacher(Protocol):
+    """Find durations of utterances, tokens (L,) and mels (n_mels, F), by the network's attention, each as if alone."""
+
+    def __call__(self, network: Any, tokens: "Sequence[Tensor]", mels: "Sequence[Tensor]") -> "MelOutput": ...
+
+
+class OpenTeacherForcedDataset(Protocol):
+    """Open a list's utterances as they are, for ``network.teacher_forced(batch)``; raises InputError."""
+
+    def __call__(
+        self,
+        dataset_path: Path,
+        filelist: Path,
+        *,
+        config: Any,
+        audio: "AudioConfig",
+        text: "TextConfig",
+        unknown_symbols: str,
+        networks: Mapping[str, Any],
+    ) -> "Dataset": ...
 
 
 @dataclass(frozen=True)
@@ -73,21 +140,22 @@ class GeneratorSpec:
     """
 
     role: ClassVar[str] = "generator"
-    # (options, network, config, *, where) -> Controls, for the checkpoint ``where``; may set up the network; raises
-    # InputError where it lacks what the options need
-    controls: "Callable[..., Controls]"
+    controls: MakeControls
     options: type = NoOptions  # the package's dataclass of inference options (`common.options`)
-    to_torchscript: Callable[[Any], Any] | None = None  # (network) -> network
+    to_torchscript: Callable[[Any], Any] | None = None  # makes a network of the network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
-    n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
+    n_speakers: Callable[[Any], int] | None = None  # of a ModelConfig; None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
-    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.batches.TeacherModel
-    teacher: "Callable[[Any, Sequence[Tensor], Sequence[Tensor]], MelOutput] | None" = None
-    # (folder, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as they
-    # are, for ``network.teacher_forced(batch)``; raises InputError
-    teacher_forced_dataset: "Callable[..., Dataset] | None" = None
-    # (config) -> the columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists
+    teacher: RunTeacher | None = None
+    teacher_forced_dataset: OpenTeacherForcedDataset | None = None
+    # The columns of lists for a ModelConfig, as scripts/prepare_dataset.sh has them in the names of lists
     list_columns: Callable[[Any], str] = lambda config: "audio_text"
+
+
+class MakeVocoderSettings(Protocol):
+    """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError for options that do not fit."""
+
+    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> "VocoderSettings": ...
 
 
 @dataclass(frozen=True)
@@ -98,9 +166,7 @@ class VocoderSpec:
     """
 
     role: ClassVar[str] = "vocoder"
-    # (options, config, *, seed, where) -> VocoderSettings of ``infer``, for the checkpoint ``where``; raises
-    # OptionError for options that do not fit it; None: nothing but mels is told
-    settings: "Callable[..., VocoderSettings] | None" = None
+    settings: MakeVocoderSettings | None = None  # None: ``infer`` takes nothing but mels
     options: type = NoOptions
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
@@ -108,9 +174,28 @@ class VocoderSpec:
     # Whether ``infer`` and ``track`` take a ``pitch`` of frames (B, F) in Hz, and a ``voicing`` (B, F), 0 to 1,
     # instead of finding them
     takes_pitch: bool = False
-    # (config, audio) -> mel frames on each side that a frame's samples depend on, so that long ones are spoken in
-    # pieces; None: all of the mel
+    # Mel frames on each side that a frame's samples depend on, by ModelConfig, so that long mels are spoken in pieces;
+    # None: all of the mel
     context: "Callable[[Any, AudioConfig], int] | None" = None
+
+
+class OpenSpeech(Protocol):
+    """Open recordings, folders, lists and manifests; utterances of more than ``max_duration`` seconds are left out.
+
+    Relative paths start from ``folder``.
+    """
+
+    def __call__(
+        self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
+    ) -> "list[SpeechItem]": ...
+
+
+class Transcribe(Protocol):
+    """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
+
+    def __call__(
+        self, network: Any, waves: "Tensor", lengths: "Tensor", settings: Any
+    ) -> "tuple[list[str], list[Tensor]]": ...
 
 
 @dataclass(frozen=True)
@@ -118,14 +203,45 @@ class RecognizerSpec:
     """How a speech-to-text model transcribes. Its network offers ``normalize(text)``: the text as it would write it."""
 
     role: ClassVar[str] = "recognizer"
-    # (settings, network, *, sources, folder, max_duration) -> SpeechItems of recordings, folders, lists and manifests,
-    # of up to ``max_duration`` seconds; relative paths start from ``folder``
-    open_speech: "Callable[..., list[SpeechItem]]"
-    prepare: "Callable[[Tensor, Any], Tensor]"  # (wave (T,), settings) -> the part of it to transcribe
-    # (network, waves (B, T), lengths (B,), settings) -> B texts, and of each its log-probabilities (F, C)
-    transcribe: "Callable[[Any, Tensor, Tensor, Any], tuple[list[str], list[Tensor]]]"
+    open_speech: OpenSpeech
+    prepare: "Callable[[Tensor, Any], Tensor]"  # returns the part of a wave (T,) to transcribe, by the settings
+    transcribe: Transcribe
     options: type = NoOptions
     settings: Callable[[Any, Any], Any] = lambda options, config: options  # what the functions above are given
+
+
+class BuildNetworks(Protocol):
+    """Build networks by name, the one that infers first; with ``inference`` that alone."""
+
+    def __call__(
+        self, config: Any, audio: "AudioConfig", text: Any, *, inference: bool = False
+    ) -> "dict[str, nn.Module]": ...
+
+
+class ReadPublished(Protocol):
+    """Convert a published file's payload; None for a file of another layout. Raises CheckpointError.
+
+    ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
+    """
+
+    def __call__(
+        self, state: "dict[str, Tensor]", payload: dict[str, Any], /, *, path: Path, training: bool
+    ) -> "Checkpoint | None": ...
+
+
+class MakeExports(Protocol):
+    """Describe the parts to export of the network that infers, prepared for it."""
+
+    def __call__(self, network: Any, config: Any, audio: "AudioConfig") -> "Exports": ...
+
+
+class LoadExported(Protocol):
+    """Make what infers as the network does, of an exported file's `common.checkpoints.Runner` and description.
+
+    ``runner`` is a mapping of the parts' runners by name where the network has several.
+    """
+
+    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: "torch.device", /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -134,20 +250,13 @@ class ModelSpec:
 
     name: str  # as `train.py --model`
     config: type  # its frozen ModelConfig: architecture only, plain types
-    # (config, audio, text, *, inference) -> {name: network}, the one that infers first; with ``inference`` that alone
-    build_networks: Callable[..., Any]
+    build_networks: BuildNetworks
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
-    # (state, payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError.
-    # ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
-    read_published: Callable[..., Any] | None = None
+    read_published: ReadPublished | None = None
     published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
-    # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it
-    exports: Callable[..., Any] | None = None
-    # (runner, config, description, device) -> what infers as the network does, with an exported file's
-    # common.checkpoints.Runner (of a network in several parts: those of all parts by name) and description; None:
-    # inference has no use for such files
-    from_exported: Callable[..., Any] | None = None
+    exports: MakeExports | None = None
+    from_exported: LoadExported | None = None  # None: inference has no use for such files
 
     @property
     def role(self) -> str:

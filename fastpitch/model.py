@@ -238,7 +238,7 @@ def to_torchscript(network: FastPitch) -> FastPitch:
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
-) -> dict[str, FastPitch]:
+) -> dict[str, nn.Module]:
     """A new FastPitch with random weights, the one network of both training and ``inference``.
 
     ``text`` None leaves the number of symbols unchecked.

@@ -16,7 +16,7 @@ from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utteran
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.training import Engine, Networks, ema
+from common.training import Engine, Networks, ema, step_graphs
 from common.training.optim import OPTIMIZERS, build_optimizer
 
 CUDA = torch.device("cuda", 0)
@@ -153,3 +153,22 @@ def test_an_optimizer_launches_as_much_for_many_parameters_as_for_one(fake: None
         counts.append(watch.n_kernels)
         assert watch.to_gpu == 0 and watch.to_cpu == []
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("amp_dtype", [None, torch.float16], ids=str)
+@pytest.mark.parametrize("optimizer", ["lamb", "novograd"])  # torch's own have no fake form with a rate on the device
+def test_an_update_that_is_recorded_waits_for_nothing_either(
+    fake: None, optimizer: str, amp_dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(step_graphs, "CudaGraphRecorder", lambda: step_graphs.repeat)
+    options = {"grad_clip_thresh": 1.0, "ema_decay": 0.9, "amp_dtype": amp_dtype, "cuda_graphs": True}
+    engine = toy_engine(
+        fake_networks(), objective=OnTheDevice(), ranks=Ranks(device=CUDA), optimizer=optimizer, **options
+    )
+    launch_only(engine, monkeypatch)
+    for _ in range(step_graphs.WARMUP_UPDATES + 2):
+        with Watch() as watch:
+            engine.step([fake_batch()], epoch=1, save=True)
+        assert (watch.to_cpu, watch.to_gpu, FakeEvent.waited) == ([True], 0, 0)
+    rate = engine.optimizers["generator"].param_groups[0]["lr"]
+    assert rate.device == CUDA and rate.dtype == torch.float32

@@ -136,12 +136,13 @@ def test_state_of_another_optimizer_is_refused(trained: str, resumed: str):
         load_state_by_name(second, state_by_name(first, {"p": parameter}), {"p": parameter}, where="x.pt")
 
 
-def steps_of(name: str, *, found_inf: list[float | None]) -> tuple[dict, dict]:
+def steps_of(name: str, *, found_inf: list[float | None], lr: float | torch.Tensor = 0.01) -> tuple[dict, dict]:
     """Parameters and state by name after an update for each of ``found_inf``, with NaN for gradients where it is 1."""
     torch.manual_seed(0)
     named = {"matrix": nn.Parameter(torch.randn(3, 4)), "bias": nn.Parameter(torch.randn(4))}
     gradients = [{key: torch.randn_like(weight) for key, weight in named.items()} for _ in found_inf]
     optimizer = build_optimizer(name, named.values(), learning_rate=0.01, weight_decay=0.1)
+    optimizer.param_groups[0]["lr"] = lr
     for found, gradient in zip(found_inf, gradients):
         for key, weight in named.items():
             weight.grad = gradient[key] if found != 1 else torch.full_like(weight, torch.nan)
@@ -168,6 +169,16 @@ def test_an_update_that_the_device_found_not_finite_leaves_weights_and_state_as_
         assert_equal_values(ours, weights)
         assert_equal_values(saved["states"], state["states"])
     assert [float(one["step"]) for one in state["states"].values()] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_learning_rate_on_the_device_is_the_number(name: str):
+    ours, saved = steps_of(name, found_inf=[0.0] * 4, lr=torch.tensor(0.01))
+    expected, state = steps_of(name, found_inf=[None] * 4)
+    for key, value in expected.items():
+        torch.testing.assert_close(ours[key], value, atol=1e-7, rtol=1e-6)
+    assert saved["settings"]["lr"] == pytest.approx(state["settings"]["lr"])
+    assert type(saved["settings"]["lr"]) is float
 
 
 @pytest.mark.parametrize("name", ["lamb", "novograd"])

@@ -131,7 +131,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     for name in available_models():
         read = get_model(name).read_published
         try:
-            checkpoint = read and read(state, payload, path=path, training=training)
+            checkpoint = None if read is None else read(state, payload, path=path, training=training)
         except _DAMAGES as error:
             raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
         if checkpoint is not None:

@@ -28,9 +28,9 @@ from common.training.optim import (
     state_by_name,
 )
 from common.training.options import RunOptions
+from common.training.step_graphs import Figures, RecordedUpdates, Weights
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
-Figure = tuple[str, str]  # what it is ("term", "grad_norm", "finite" or "step"), and its name
 
 
 class StepResult:
@@ -40,9 +40,7 @@ class StepResult:
     the next has been launched.
     """
 
-    def __init__(
-        self, iteration: int, figures: dict[Figure, Tensor], *, learning_rate: float, utterances: tuple[str, ...]
-    ) -> None:
+    def __init__(self, iteration: int, figures: Figures, *, learning_rate: float, utterances: tuple[str, ...]) -> None:
         """``figures`` are float64 scalars of one device; ``utterances`` are the names of this process's."""
         self.iteration = iteration  # of this update, from 1
         self.learning_rate = learning_rate
@@ -152,6 +150,7 @@ class Engine:
         Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
         compiled code is made for no other.
         """
+        device = ranks.device
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
@@ -159,11 +158,16 @@ class Engine:
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
-        self._autocast = partial(autocast, ranks.device, amp_dtype)
+        self._autocast = partial(autocast, device, amp_dtype)
+        # What this process asks of all, float64 scalars that graphs read.
+        self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
+        self._recorded = RecordedUpdates(self._update, device) if run.cuda_graphs else None
+        # A number would be recorded.
+        rate = torch.zeros((), device=device) if run.cuda_graphs and device.type == "cuda" else run.learning_rate
         if run.compile and run.length_buckets:
             allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
-            network.to(ranks.device)
+            network.to(device)
             if run.compile:
                 # Batches of one shape need no code for others, which the compiler cannot always make.
                 network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
@@ -183,12 +187,12 @@ class Engine:
             self.optimizers[phase.name] = build_optimizer(
                 run.optimizer,
                 named.values(),
-                learning_rate=run.learning_rate,
+                learning_rate=rate,
                 weight_decay=run.weight_decay,
                 betas=optimization.betas,
                 eps=optimization.eps,
             )
-            self._scalers[phase.name] = GradScaler(ranks.device.type, enabled=amp_dtype is torch.float16)
+            self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
         # Only the network that infers, which comes first, is ever used with averaged weights.
@@ -203,20 +207,12 @@ class Engine:
         """
         self.iteration += 1
         rate = self._schedule(self.iteration, epoch)
-        self.objective.begin_step(self.networks)
-        flag = partial(torch.full, (), dtype=torch.float64, device=self._ranks.device)
-        # Summed over processes together with the first phase's counts: no exchange of their own.
-        shared = {"stops": flag(float(stop)), "saves": flag(float(save))}
-        shared["n_frames"] = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        figures: dict[Figure, Tensor] = {}
-        order = list(micro_batches)
-        for phase in self.objective.phases:
-            figures |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rate)
-            shared = {}
-            if phase.keeps:
-                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
-                # the next phase uses it first, while its tensors are still there.
-                order.reverse()
+        for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
+            group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
+        self._requests["stops"].fill_(stop)
+        self._requests["saves"].fill_(save)
+        weights = {phase.name: self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases}
+        figures = (self._recorded or self._update)(micro_batches, weights)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 
@@ -236,13 +232,27 @@ class Engine:
                 "or lower --learning-rate"
             )
 
-    def _run_phase(
-        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, shared: dict[str, Tensor], rate: float
-    ) -> dict[Figure, Tensor]:
-        """Update the networks of one phase, which the host only launches.
+    def _update(self, micro_batches: Sequence[Batch], weights: Weights) -> Figures:
+        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
+        self.objective.begin_step(self.networks)
+        # Summed over processes together with the first phase's counts: no exchange of their own.
+        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        shared = self._requests | {"n_frames": frames}
+        figures: Figures = {}
+        order = list(micro_batches)
+        for phase in self.objective.phases:
+            figures |= self._run_phase(phase, order, weights=weights[phase.name], shared=shared)
+            shared = {}
+            if phase.keeps:
+                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
+                # the next phase uses it first, while its tensors are still there.
+                order.reverse()
+        return figures
 
-        Returns float64 scalars on the device, with the sums of ``shared`` over all processes.
-        """
+    def _run_phase(
+        self, phase: Phase, micro_batches: Sequence[Batch], *, weights: Mapping[str, float], shared: dict[str, Tensor]
+    ) -> Figures:
+        """Update the networks of one phase; figures with the sums of ``shared`` over all processes."""
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
         scaler = self._scalers[phase.name]
         for other in self.objective.phases:
@@ -251,7 +261,6 @@ class Engine:
         optimizer.zero_grad(set_to_none=True)
         counts, shared = self._sum_counts(phase.name, micro_batches, shared)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
-        weights = self.objective.weights(phase.name, epoch=epoch)
         buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
         copies = [buffer.clone() for buffer in buffers]  # to go back to
         totals = {name: torch.zeros_like(count) for name, count in counts.items()}
@@ -271,13 +280,13 @@ class Engine:
         # Terms that are only logged do not stop an update.
         finite = torch.stack([*(means[name] for name in weights), norm]).isfinite().all()
         restore_unless(finite.float(), buffers, copies)
-        self._apply(phase, gradients, norm=norm, applied=finite.float(), rate=rate)
-        figures = {("term", name): value for name, value in means.items()}
+        self._apply(phase, gradients, norm=norm, applied=finite.float())
+        figures: Figures = {("term", name): value for name, value in means.items()}
         figures |= {("grad_norm", phase.name): norm, ("finite", phase.name): finite.double()}
         return figures | {("step", name): value for name, value in shared.items()}
 
     @torch.no_grad()
-    def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor, rate: float) -> None:
+    def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor) -> None:
         """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
         if self._grad_clip < math.inf:
             factor = (self._grad_clip / norm).clamp(max=1).float()
@@ -286,7 +295,8 @@ class Engine:
         optimizer: Any = self.optimizers[phase.name]
         optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            # torch's optimizers ask for it while they are recorded, and warn of it elsewhere.
+            group["capturable"] = self._recorded is not None and self._recorded.recording
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if self.ema is not None:

@@ -75,12 +75,12 @@ class _FusedOptimizer(torch.optim.Optimizer):
     """Updates all parameters of a group at once, without waiting for the device.
 
     As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
-    the device) is 1, whatever the gradients hold.
+    the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need.
     """
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
 
-    def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
+    def __init__(self, params: Iterable[nn.Parameter], lr: float | Tensor, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""
         self.found_inf: Tensor | None = None
         super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
@@ -144,7 +144,7 @@ class Lamb(_FusedOptimizer):
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
         ratios = self._ratios(weights, steps, group) * applied
         torch._foreach_mul_(steps, list(ratios.unbind()))
-        torch._foreach_add_(weights, steps, alpha=-group["lr"])
+        _descend(weights, steps, group["lr"])
 
     def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> Tensor:
         """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
@@ -192,7 +192,7 @@ class Novograd(_FusedOptimizer):
         zero_unless(applied, steps)
         torch._foreach_mul_(means, choose(applied, beta1, 1.0))
         torch._foreach_add_(means, steps)
-        torch._foreach_add_(weights, list(torch._foreach_mul(means, applied)), alpha=-group["lr"])
+        _descend(weights, list(torch._foreach_mul(means, applied)), group["lr"])
 
     def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> Tensor:
         """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
@@ -210,6 +210,14 @@ class Novograd(_FusedOptimizer):
         return norms
 
 
+def _descend(weights: list[Tensor], steps: list[Tensor], lr: float | Tensor) -> None:
+    """Subtract ``lr`` x steps, which are used up, from the weights."""
+    if isinstance(lr, Tensor):
+        torch._foreach_mul_(steps, lr)
+        lr = 1.0
+    torch._foreach_add_(weights, steps, alpha=-lr)
+
+
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "lamb": Lamb,
     "adam": partial(torch.optim.Adam, fused=True),
@@ -222,7 +230,7 @@ def build_optimizer(
     name: str,
     parameters: Iterable[nn.Parameter],
     *,
-    learning_rate: float,
+    learning_rate: float | Tensor,
     weight_decay: float,
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-9,
@@ -261,6 +269,7 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
     """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
+    settings["lr"] = float(settings["lr"])
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
     if isinstance(optimizer, _FusedOptimizer):
         states = {name: state | {"step": int(state["step"])} for name, state in states.items()}

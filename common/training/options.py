@@ -98,6 +98,11 @@ class RunOptions:
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
+    cuda_graphs: bool = _computing(
+        False,
+        "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
+        "elsewhere the same code runs without being recorded",
+    )
     num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
     max_parameters: int = _computing(
         500_000_000,
@@ -107,8 +112,8 @@ class RunOptions:
     )
     length_buckets: int = _computing(
         0,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile "
-        "meets few shapes; 0: up to their longest utterance",
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
+        "CUDA graphs meet few shapes; 0: up to their longest utterance",
         least=0,
         most=4096,
         metavar="N",

@@ -174,6 +174,10 @@ def build_trainer(
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     if run.length_buckets and (name := training.sees_padding(config)) is not None:
         raise OptionError(f"--length-buckets pads batches, which changes what is learned with {name}; leave one out")
+    if run.cuda_graphs and not setup.recordable:
+        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
+    if run.cuda_graphs and ranks.world_size > 1:
+        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     with torch.device("meta"):  # where they take no memory
         made = spec.build_networks(config, audio, text).values()
