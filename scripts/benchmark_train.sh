@@ -2,6 +2,5 @@
 # Measures training of a full-size model on made-up data: scripts/benchmark.sh train.
 #   NUM_GPUS=0 bash scripts/benchmark_train.sh  # on the CPU
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 bash scripts/benchmark_train.sh
-# Arguments go to scripts/benchmarks/train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script benchmark train "$@"

@@ -8,7 +8,7 @@ from common.errors import InputError
 from common.files import write_text
 from common.registry import get_model
 from scripts import train
-from scripts.datasets.make_filelists import ListOptions
+from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import (
     GPU,
     Script,
@@ -27,7 +27,6 @@ from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
 
-_SPLITS = ("train", "val", "test")
 _LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
 _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5"
 _FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
@@ -84,16 +83,16 @@ def _choose_durations(own: Variables, corpus: Path, features: str) -> tuple[Vari
 def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, str]) -> None:
     """Split the corpus; where lists of texts are there already, lists of recordings are their first columns."""
     if list_path(own, "audio_text", "train").is_file():
-        for split in _SPLITS:
+        for split in SPLITS:
             texts, recordings = list_path(own, "audio_text", split), list_path(own, "audio", split)
             if texts.is_file() and not recordings.is_file() and not dry_run():
                 lines = texts.read_text(encoding="utf-8").splitlines()
                 write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in lines))
     elif features != "false" or not list_path(own, "audio", "train").is_file():
         options = given(dataset_path=corpus, output=own.filelists, name=own.name)
-        if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in _SPLITS):
+        if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
             # Which clips published voices were trained on; a part of the corpus is split alike.
-            environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in _SPLITS}
+            environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
             options.append("--skip-missing")
         options += SCRIPTS["prepare_dataset"].passed_on(environ)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
@@ -117,7 +116,7 @@ def _describe_mels(own: Variables, corpus: Path, words: list[str]) -> Variables:
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:
     """Make mel-spectrograms, and features of FastPitch; prints what trains on them."""
     columns = "mel_text" if features == "mels" else "mel_dur_pitch_text"
-    splits = [split for split in _SPLITS if list_path(own, "audio_text", split).is_file() or dry_run()]
+    splits = [split for split in SPLITS if list_path(own, "audio_text", split).is_file() or dry_run()]
     if not splits:
         raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
     recordings = [list_path(own, "audio_text", split) for split in splits]

@@ -2,6 +2,5 @@
 # Downloads LJSpeech-1.1 (public domain, 2.6 GB) into ./LJSpeech-1.1; an interrupted download resumes.
 #   bash scripts/download_dataset.sh
 #   DATASET_ARCHIVE=/data/LJSpeech-1.1.tar.bz2 bash scripts/download_dataset.sh  # from a copy that you have
-# The folder is complete or absent, so what is there already is not downloaded again.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script download_dataset "$@"

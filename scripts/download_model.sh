@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The same as scripts/download_models.sh, for one model.
+# Puts one trained model into ./pretrained_models, as scripts/download_models.sh does.
 #   bash scripts/download_model.sh fastpitch
 #   scripts/download_model.sh hifigan --source /media/stick/hifigan.zip
-# Arguments go to scripts/download_models.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 exec bash scripts/download_models.sh "$@"

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Writes the network of a checkpoint as ONNX, TorchScript or safetensors, and compares the file with PyTorch.
 #   bash scripts/export_model.sh output/FastPitch_checkpoint_1500.pt  # makes output/FastPitch_checkpoint_1500.onnx
-#   bash scripts/export_model.sh output/HiFi-GAN_checkpoint_6500.pt --format torchscript -o hifigan.ts
 #   bash scripts/export_model.sh output/HiFi-GAN_checkpoint_6500.pt --quantize int8 --calibration mels.tsv
-# CKPT is a checkpoint of ours or a published one. inference.py and serve.py take the files of voices and vocoders in
-# place of checkpoints. docs/EXPORT.md describes inputs and outputs.
+# docs/EXPORT.md describes inputs and outputs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_python -m scripts.export_model "$@"

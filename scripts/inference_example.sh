@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
 # Speaks ten sentences with a trained voice, or transcribes recordings with Jasper; arguments go to inference.py.
-#   bash scripts/inference_example.sh  # with the newest checkpoint in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=true bash scripts/inference_example.sh --pace 0.9
-#   MODEL=HiFi-GAN bash scripts/inference_example.sh  # through the newest HiFi-GAN
-#   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_example.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  # mels or recordings of a list, without a voice
 #   MODEL=Jasper MANIFEST=my_voice/list.txt DATASET_PATH=my_voice bash scripts/inference_example.sh
-#   MODEL=Harmonic bash scripts/inference_example.sh --vocoder-pitch voice  # with the pitch that FastPitch predicts
 # Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or that in ./voices, or Griffin-Lim.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script inference_example "$@"

@@ -2,8 +2,6 @@
 # Serves a voice over HTTP, with the studio on its front page; Ctrl-C stops it. Arguments go to serve.py.
 #   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
-#   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt AMP=true bash scripts/serve.sh
-# Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or that in ./voices, or Griffin-Lim. The
-# address is of this machine alone, unless --host says another.
+# The address is of this machine alone, unless --host says another.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script serve "$@"

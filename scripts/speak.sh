@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Speaks a text into speech.wav, with the voice and vocoder in voices/; further arguments go to inference.py.
 #   bash scripts/speak.sh "Any text."  # makes .venv at the first call
-#   bash scripts/speak.sh "Slowly, please." --pace 0.8
-#   OUTPUT=hello.flac bash scripts/speak.sh "Hello." --fastpitch output/FastPitch_checkpoint_1500.pt
-# OUTPUT, by default speech.wav, is the sound to write; its suffix decides the format.
+#   OUTPUT=hello.flac bash scripts/speak.sh "Slowly, please." --pace 0.8  # the suffix decides the format
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 1 ]; then
     fail 2 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'

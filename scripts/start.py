@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.cli import run
+from common.options import words_of_value
 from scripts import benchmarking, corpora, speaking, train, training
 from scripts.launch import ROOT, Script
 
@@ -64,20 +65,14 @@ def variables_of(script: Script, model: str = "") -> list[Variable]:
     for one in (*script.declarations(), *(one for one in of_other if one.option.variable in defaults)):
         name = one.option.variable
         if name is not None:
-            default = _shown_default(defaults.get(name, one.default))
+            value = defaults.get(name, one.default)
+            default = "" if value is None else words_of_value(value)
+            default = default.lower() if isinstance(value, bool) else default
             meaning = _meaning(one.option.help, one.option.choices)
             earlier = found.setdefault(name, Variable(name, default, meaning, tuple(one.models)))
             both = dict.fromkeys((*earlier.models, *one.models)) if earlier.models and one.models else ()
             found[name] = earlier._replace(models=tuple(both))
     return list(found.values())
-
-
-def _shown_default(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return ""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _meaning(text: str, choices: Any) -> str:

@@ -2,8 +2,6 @@
 # Writes what speaking or transcribing needs of a checkpoint alone: one network, with EMA weights if there are any.
 #   bash scripts/strip_checkpoint.sh output/FastPitch_checkpoint_1500.pt  # makes output/FastPitch_inference_1500.pt
 #   DTYPE=bfloat16 bash scripts/strip_checkpoint.sh output/HiFi-GAN_checkpoint_6500.pt hifigan.pt  # in half the bytes
-# SOURCE is a checkpoint of ours or a published one; TARGET must not exist yet. Every command takes such a file in place
-# of a checkpoint, except to resume its training.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${DTYPE:=float32}" # of matrices and kernels: float32, bfloat16 or float16
 run_python -m scripts.strip_checkpoint --dtype "$DTYPE" "$@"

@@ -10,6 +10,7 @@ from common.options import read_switch
 from common.precision import ComputingOptions
 from common.registry import get_model
 from common.training.options import RunOptions
+from scripts.datasets.make_filelists import audio_list_name
 from scripts.launch import (
     GLOBAL_BATCHES,
     GPU,
@@ -106,8 +107,7 @@ def list_path(own: Variables, columns: str, split: str) -> Path:
     """The list that scripts/prepare_dataset.sh makes of a split, by its columns."""
     if columns.endswith("_text"):
         return own.filelists / f"{own.name}_{columns}_{split}_filelist.txt"
-    published = (own.name, split) == ("ljs", "train")
-    return own.filelists / ("ljs_audio_train_v3.txt" if published else f"{own.name}_audio_{split}.txt")
+    return own.filelists / audio_list_name(own.name, split)
 
 
 def find_ljspeech() -> Path:

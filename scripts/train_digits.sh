@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Trains a small Jasper on the Free Spoken Digit Dataset, in minutes on two CPU cores, and prints its word error rate on
-# the takes 0 to 4, which are not in its training data.
+# Trains a small Jasper on the Free Spoken Digit Dataset, in minutes on two CPU cores, and prints its word error rate.
 #   bash scripts/train_digits.sh  # after scripts/download_fsdd.sh
 #   DATASET=/data/fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
 # Arguments go to train.py --model Jasper.

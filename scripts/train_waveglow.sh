@@ -2,6 +2,5 @@
 # Trains WaveGlow as published: scripts/train.sh with MODEL=WaveGlow; arguments go to train.py.
 #   bash scripts/train_waveglow.sh --resume
 #   BS=2 bash scripts/train_waveglow.sh --wn-channels 64 --flows 6 --early-every 2
-#   DRY_RUN=1 bash scripts/train_waveglow.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 MODEL=WaveGlow run_script train "$@"

@@ -1,5 +1,6 @@
 """Scripts that train in several steps or places: fine_tune, finetune_voice, train_digits, train_voices, slurm_train."""
 
+import re
 import resource
 import signal
 import subprocess
@@ -9,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
-from common.errors import OptionError
+from common.errors import InputError, OptionError
+from common.files import write_text
 from common.precision import ComputingOptions
 from scripts import train
 from scripts.datasets.make_filelists import ListOptions
@@ -87,7 +89,8 @@ def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> N
     options = given(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size)
     options += given(training_files=output / "train.txt", validation_files=output / "test.txt")
     options += [*train.SCRIPT.passed_on(environ), *cuda(own)]
-    run_or_print([python(), "-m", "scripts.datasets.make_digits_lists", folder, output])
+    if not dry_run():
+        list_digits(recordings, output)
     start = time.monotonic()
     run_or_print([python(), "train.py", *options, *words])
     took, cpu = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -97,6 +100,28 @@ def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> N
     run_or_print([python(), "inference.py", *options])
     if not dry_run():
         print(f"training took {took:.3f} s, and {cpu:.3f} s of CPU time")
+
+
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def list_digits(recordings: Path, output: Path) -> None:
+    """Write ``train.txt`` and ``test.txt`` with lines ``7_george_12.wav|seven``; takes 0 to 4 are for testing.
+
+    Raises:
+        InputError: a recording has another name, or a list would be empty.
+    """
+    lines: dict[str, list[str]] = {"train": [], "test": []}
+    for path in sorted(recordings.glob("*.wav")):
+        found = re.fullmatch(r"(\d)_[a-z]+_(\d+)\.wav", path.name)
+        if found is None:
+            raise InputError(f"{path}: expected a name like 7_george_12.wav, of digit, speaker and take")
+        lines["test" if int(found[2]) < 5 else "train"].append(f"{path.name}|{_DIGITS[int(found[1])]}")
+    for name, rows in lines.items():
+        if not rows:
+            raise InputError(f"{recordings}: no recordings to {name} on; expected takes from 0 to 49 of each digit")
+        write_text(output / f"{name}.txt", "\n".join(rows) + "\n")
+        print(f"{output / name}.txt: {len(rows)} recordings", flush=True)
 
 
 def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -168,7 +193,6 @@ def _train_voice(own: Variables, data: Path) -> None:
     _strip("bfloat16", voice, own.voices / "lj-small.pt")
 
 
-_MODELS_OF_SCRIPTS = {"lj22khz": "HiFi-GAN", "tacotron2": "Tacotron2", "waveglow": "WaveGlow", "jasper": "Jasper"}
 # A task of Slurm, as a process of torch.distributed.
 _TASK = """RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$TASKS_PER_NODE \\
 exec bash scripts/train.sh --resume "$@"
@@ -177,13 +201,8 @@ exec bash scripts/train.sh --resume "$@"
 
 def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    model = own.model
-    if own.train_script != "scripts/train.sh":
-        script = own.train_script.removeprefix("scripts/train_").removesuffix(".sh")
-        if script not in _MODELS_OF_SCRIPTS:
-            known = ", ".join(f"scripts/train_{name}.sh" for name in _MODELS_OF_SCRIPTS)
-            raise OptionError(f"TRAIN_SCRIPT={own.train_script}: expected scripts/train.sh, {known}")
-        model = _MODELS_OF_SCRIPTS[script]
+    named = re.search(r"^MODEL=(\S+) run_script train ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
+    model = named[1] if named else own.model
     if own.num_gpus == "auto":
         own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))
     gpus, accumulation = number_of_gpus(own), own.accumulation or 1

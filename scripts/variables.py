@@ -15,6 +15,7 @@ LIBRISPEECH = {  # subset -> SHA-256 of its archive
     "test-clean": "39fde525e59672dc6d1551919b1478f724438a95aa55f874b576be21967e6c23",
     "test-other": "d09c181bba5cf717b3dee7d4d592af11a3ee3a09e08ae025c5506f6ebe961c29",
 }
+HELD_BACK = tuple(f"LJ001-{number:04}" for number in range(73, 81))  # clips of LJSpeech that no shipped voice knows
 
 
 def _variable(name: str, default: Any, help: str, **known: Any) -> Any:
@@ -143,9 +144,7 @@ class Variables:
         choices=("auto", "true", "false"),
     )
     speaker: str | None = _variable("SPEAKER", None, "the new voice's name; by default that of the folder")
-    held_back: tuple[str, ...] = _variable(
-        "HELD_BACK", tuple(f"LJ001-{number:04}" for number in range(73, 81)), "its clips that are not trained on"
-    )
+    held_back: tuple[str, ...] = _variable("HELD_BACK", HELD_BACK, "its clips that are not trained on")
     voices: Path = _variable("VOICES", Path("voices"), "folder for the two files")
     stages: tuple[str, ...] = _variable(
         "STAGES", ("data", "vocoder", "voice"), "what to do", choices=("data", "vocoder", "voice")

@@ -16,8 +16,8 @@ from common.config import audio_preset
 from common.errors import InputError
 from common.extraction import ExtractionOptions
 from common.options import read_options
-from scripts.datasets.make_digits_lists import main as make_digits_lists
 from scripts.datasets.make_filelists import main as make_filelists
+from scripts.training import list_digits
 
 
 def make_corpus(folder: Path, clips: int = 12) -> Path:
@@ -192,10 +192,10 @@ def test_digits_are_split_by_take(tmp_path: Path):
     recordings.mkdir()
     for take in (0, 4, 5, 49):
         (recordings / f"7_george_{take}.wav").touch()
-    make_digits_lists([str(tmp_path), str(tmp_path / "out")])
+    list_digits(recordings, tmp_path / "out")
     lines = {name: (tmp_path / "out" / f"{name}.txt").read_text().splitlines() for name in ("train", "test")}
     assert lines["test"] == ["7_george_0.wav|seven", "7_george_4.wav|seven"]
     assert lines["train"] == ["7_george_49.wav|seven", "7_george_5.wav|seven"]
     (recordings / "seven.wav").touch()
     with pytest.raises(InputError, match=r"seven\.wav: expected a name like 7_george_12\.wav"):
-        make_digits_lists([str(tmp_path), str(tmp_path / "out")])
+        list_digits(recordings, tmp_path / "out")

@@ -26,6 +26,7 @@ from tiny_harmonic import save_harmonic
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import TextConfig
+from scripts.training import list_digits
 
 NOT_RUN = {  # words of examples -> why
     "scripts/quickstart.sh": "trains for minutes; tests/test_quickstart.py runs it with tiny networks",
@@ -39,7 +40,6 @@ NOT_RUN = {  # words of examples -> why
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
     "benchmark.sh train": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
     "benchmark.sh serving": "starts a server of its own; tests/test_serve_load.py asks one",
-    "benchmark.sh vocoder": "measures the published size; tests/test_benchmark_scripts.py runs the smallest",
     "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
@@ -146,6 +146,7 @@ def add_recordings(folder: Path) -> None:
     for data in (folder, folder / "data"):
         make_librispeech(data / "LibriSpeech")
         write_recordings(data / "fsdd/recordings", [f"{n % 10}_ann_{n}.wav" for n in (4, 5, 6, 7, 8)], rate=8000)
+        list_digits(data / "fsdd/recordings", folder / "output/digits")
     names = [f"{n}.wav" for n in range(4)]
     write_recordings(folder / "LibriSpeech", names, rate=8000)
     items = [{"transcript": "do", "files": [{"fname": name}], "original_duration": 0.6} for name in names]

@@ -317,11 +317,7 @@ def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, 
     np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
 
 
-@pytest.mark.parametrize(
-    ("voice", "text", "message"),
-    [("voice", "5 apples", "does not know '5'"), ("vocoder", "a", "expected a FastPitch of export_model.sh")],
-)
-def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, voice: str, text: str, message: str):
-    words = [sys.executable, str(SPEAKER), f"{voice}.onnx", "vocoder.onnx", text]
+def test_the_speaker_without_pytorch_names_symbols_that_the_voice_lacks(folder: Path):
+    words = [sys.executable, str(SPEAKER), "voice.onnx", "vocoder.onnx", "5 apples"]
     run = subprocess.run(words, cwd=folder, capture_output=True, text=True)
-    assert (run.returncode, len(run.stderr.splitlines()), message in run.stderr) == (1, 1, True)
+    assert (run.returncode, run.stderr) == (1, "error: the voice does not know '5'\n")

@@ -101,8 +101,7 @@ def test_evaluation_transcribes_each_list(tmp_path: Path):
 
 
 def test_the_digits_script_trains_and_transcribes_what_its_settings_say():
-    lists, training, transcribing = dry_run("scripts/train_digits.sh", "--resume", DATASET="/data/fsdd", EPOCHS="7")
-    assert lists == ["py", "-m", "scripts.datasets.make_digits_lists", "/data/fsdd", "output/digits"]
+    training, transcribing = dry_run("scripts/train_digits.sh", "--resume", DATASET="/data/fsdd", EPOCHS="7")
     args = training_options(training)
     assert (args.epochs, args.cuda, args.resume, args.dataset_path) == (7, False, True, Path("/data/fsdd/recordings"))
     assert (args.batch_size, args.gradient_accumulation_steps, args.lr_policy) == (8, 4, "polynomial")

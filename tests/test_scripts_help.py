@@ -11,7 +11,7 @@ from test_documents import check_options, commands, words_of
 
 from scripts.start import SCRIPTS as STARTED, help_of, read_shell_file, variables_of
 
-SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {*ROOT.glob("scripts/lib/*"), ROOT / "scripts/lib.sh"})
+SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {ROOT / "scripts/lib.sh"})
 PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
 ONE_OF_EACH_MODEL = [next(path for path in PLATFORMS if f"_{model}_" in path.name) for model in ("FastPitch", "Jasper")]
 

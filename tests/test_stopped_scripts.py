@@ -37,6 +37,8 @@ def test_a_signal_to_a_script_alone_ends_what_it_has_started(script: str, stop: 
     python.write_text(PYTHON)
     python.chmod(0o755)
     (tmp_path / "recordings").mkdir()
+    for take in (0, 9):
+        (tmp_path / f"recordings/7_ann_{take}.wav").touch()
     (tmp_path / "my_audio_text_train_filelist.txt").touch()
     said.touch()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHON": str(python), "SAID": str(said)}

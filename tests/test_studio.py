@@ -550,7 +550,7 @@ INSTALL = """
 command() { case "$2" in chromium) [ -n "$HAS_BROWSER" ] ;; *) true ;; esac; }
 id() { echo "$USER_ID"; }
 apt-get() { echo "apt-get $*" >> "$LOG"; return "$STATUS"; }
-source "$1/scripts/lib/browser.sh"
+source "$1/scripts/lib.sh"
 install_browser
 """
 

@@ -91,7 +91,7 @@ class Trainer:
         logger: Logger,
     ) -> None:
         """``template`` is a checkpoint of this run without weights: model name and configs."""
-        self._engine = engine
+        self.engine = engine
         self._template = template
         self._ranks = ranks
         self._options = options
@@ -136,8 +136,8 @@ class Trainer:
         """
         state = checkpoint.training
         assert state is not None
-        notes = self._engine.load_state(state, where=str(where))
-        notes += resume_average(self._engine.ema, checkpoint.ema, where=str(where))
+        notes = self.engine.load_state(state, where=str(where))
+        notes += resume_average(self.engine.ema, checkpoint.ema, where=str(where))
         sampler, n = self._sampler, self._ranks.world_size
         self._position = resumed_position(
             state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
@@ -208,11 +208,10 @@ class Trainer:
         position, options = self._position, self._options
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
-        for micro_batches in _micro_batches(self._training_loader, options.gradient_accumulation_steps):
-            moved = [batch.to(self._ranks.device) for batch in micro_batches]
+        for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
             requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
-            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **requests))
+            self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
@@ -229,12 +228,18 @@ class Trainer:
             if validates or saves:
                 self._reported_at = time.perf_counter()  # neither is part of the next update
 
+    def updates(self) -> Iterator[list[Batch]]:
+        """This process's micro-batches of one update after another, on the device."""
+        size, batches = self._options.gradient_accumulation_steps, raise_errors(self._training_loader)
+        while len(group := list(itertools.islice(batches, size))) == size:
+            yield [batch.to(self._ranks.device) for batch in group]
+
     def _report(self, bar: Progress, *, keep: int = 0) -> None:
         """Log all updates but the last ``keep``, whose figures are waited for."""
         position = self._position
         while len(self._unreported) > keep:
             result = self._unreported.popleft()
-            loss = self._engine.objective.total(result.terms, epoch=position.epoch)
+            loss = self.engine.objective.total(result.terms, epoch=position.epoch)
             now = time.perf_counter()
             position.add(result, loss, now - self._reported_at)
             step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
@@ -244,10 +249,10 @@ class Trainer:
             bar.update()
             self._stopping |= result.figures["step"]["stops"] > 0
             self._is_due |= result.figures["step"]["saves"] > 0
-            self._engine.finish(result)
+            self.engine.finish(result)
 
     def _is_multiple_of(self, n_steps: int) -> bool:
-        return n_steps > 0 and self._engine.iteration % n_steps == 0
+        return n_steps > 0 and self.engine.iteration % n_steps == 0
 
     def _clock_asks(self) -> bool:
         seconds = 60 * self._options.minutes_per_checkpoint
@@ -278,7 +283,7 @@ class Trainer:
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
-        engine, epoch = self._engine, self._position.epoch
+        engine, epoch = self.engine, self._position.epoch
         found: dict[str, float] = {}
         for subset in self._subsets:
             started = time.perf_counter()
@@ -299,17 +304,17 @@ class Trainer:
         if batch is None:
             return
         with evaluation_mode(networks):
-            examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
-        self._reporter.examples(subset, examples, iteration=self._engine.iteration)
+            examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
+        self._reporter.examples(subset, examples, iteration=self.engine.iteration)
 
     def _networks_of(self, subset: str) -> Networks:
         """The networks; of ``val_ema`` with the EMA weights."""
-        ema = self._engine.ema if subset == "val_ema" else None
-        return self._engine.networks | ({} if ema is None else ema.networks)
+        ema = self.engine.ema if subset == "val_ema" else None
+        return self.engine.networks | ({} if ema is None else ema.networks)
 
     def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
-        position, engine, options = self._position, self._engine, self._options
+        position, engine, options = self._position, self.engine, self._options
         metric, value = options.keep_best, options.keep_best.value(figures or {})
         if figures and value is None and self._ranks.is_main:
             names = ", ".join(figures)
@@ -340,7 +345,7 @@ class Trainer:
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
         """Write a checkpoint, and remove those that it replaces."""
-        epoch, iteration, folder = self._position.epoch, self._engine.iteration, self._options.output
+        epoch, iteration, folder = self._position.epoch, self.engine.iteration, self._options.output
         path = checkpoint_path(folder, checkpoint.model, epoch=epoch, iteration=iteration if rolling else None)
         older = [old for old in saved_checkpoints(folder, checkpoint.model) if is_rolling(old)]
         save_checkpoint(path, checkpoint)
@@ -369,13 +374,6 @@ class Trainer:
             path.unlink(missing_ok=True)
         if removed:
             print_line(f"removed {' '.join(path.name for path in removed)} (see --keep-checkpoints)")
-
-
-def _micro_batches(batches: Any, size: int) -> Iterator[list[Batch]]:
-    """Micro-batches in updates of ``size``."""
-    single = raise_errors(batches)
-    while len(group := list(itertools.islice(single, size))) == size:
-        yield group
 
 
 def _random_state(device: torch.device) -> dict[str, torch.Tensor]:

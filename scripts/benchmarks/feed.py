@@ -19,18 +19,12 @@ from pathlib import Path
 import torch
 
 from common.cli import ArgumentParser, run
-from common.config import AudioConfig, TextConfig
-from common.data import GlobalBatchSampler, bucketed, build_loader, raise_errors
 from common.distributed import Ranks
 from common.options import add_options, option, read_options
 from common.precision import check_cuda
-from fastpitch.config import ModelConfig
-from fastpitch.data_function import FastPitchDataset
-from fastpitch.model import FastPitch
-from fastpitch.training_list import read_list
 from scripts.benchmarks.measuring import machine, markdown
-from scripts.benchmarks.random_models import LIST, make_corpus
-from scripts.benchmarks.train import FRAMES
+from scripts.benchmarks.random_models import make_corpus
+from scripts.benchmarks.train import BenchmarkOptions, build, draw_lengths
 
 
 @dataclass(frozen=True)
@@ -47,47 +41,27 @@ class FeedOptions:
     seed: int = option(1234, "of corpus and draws", least=0)
 
 
-def make_dataset(folder: Path, options: FeedOptions) -> FastPitchDataset:
-    """Utterances of noise in a folder, as FastPitch 1.1 learns from them."""
-    audio = AudioConfig()
-    generator = torch.Generator().manual_seed(options.seed)
-    frames = torch.randint(FRAMES[0], FRAMES[1] + 1, (options.utterances,), generator=generator)
-    lengths = (audio.hop_length * frames).tolist()
-    make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=audio.sampling_rate, seed=options.seed)
-    entries = read_list(folder, folder / LIST, learned_alignment=True)
-    text = TextConfig(cleaners=("basic_cleaners",))
-    dataset = FastPitchDataset(folder, entries, audio=audio, text=text, n_speakers=1)
-    network = FastPitch(ModelConfig(learned_alignment=True))
-    network.pitch_mean.fill_(150.0)  # Hz
-    network.pitch_std.fill_(30.0)
-    dataset.normalize_pitch_as(network)
-    return dataset
-
-
-def measure(options: FeedOptions, dataset: FastPitchDataset, device: torch.device) -> dict[str, float]:
-    """Feed ``options.epochs`` epochs after one that starts processes and fills caches.
+def measure(options: FeedOptions, folder: Path) -> dict[str, float]:
+    """Feed a training on noise, written into ``folder``, for ``options.epochs`` after one that fills caches.
 
     Returns ``n_frames``, their ``seconds`` on the clock, and seconds of a core: of the ``training_process``, and of
     ``loading`` in all processes together.
     """
-    datasets, _ = bucketed({"training": dataset}, options.length_buckets)
-    sampler = GlobalBatchSampler(
-        dataset.lengths,
-        batch_size=options.batch_size,
-        accumulation=options.accumulation,
-        seed=options.seed,
-        ranks=Ranks(),
+    training = BenchmarkOptions(
+        batch_size=options.batch_size, accumulation=options.accumulation, cuda=options.cuda, seed=options.seed
     )
+    lengths, rate = draw_lengths(options.utterances, training, ())
+    make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=rate, seed=options.seed)
+    ranks = Ranks(device=torch.device("cuda" if options.cuda else "cpu"))
 
     def feed(n_workers: int) -> tuple[int, float, float]:
-        loader = build_loader(
-            datasets["training"], sampler, n_workers=n_workers, pin_memory=device.type == "cuda", seed=options.seed
-        )
+        further = ["--learned-alignment", "--num-workers", n_workers, "--length-buckets", options.length_buckets]
+        trainer = build("fp32", training, list(map(str, further)), folder, ranks)
         n_frames, clock, processor = 0, 0.0, 0.0
         for epoch in range(1 + options.epochs):
             if epoch == 1:
                 n_frames, clock, processor = 0, time.perf_counter(), time.process_time()
-            n_frames += sum(int(batch.to(device).n_frames) for batch in raise_errors(loader))
+            n_frames += sum(int(batch.n_frames) for update in trainer.updates() for batch in update)
         return n_frames, time.perf_counter() - clock, time.process_time() - processor
 
     _, _, loading = feed(0)
@@ -104,8 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         check_cuda()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        dataset = make_dataset(Path(folder), options)
-        found = measure(options, dataset, torch.device("cuda" if options.cuda else "cpu"))
+        found = measure(options, Path(folder))
     per_second = {name: found["n_frames"] / spent for name, spent in found.items() if name != "n_frames"}
     on_cores = min(options.num_workers * per_second["loading"], per_second["training_process"])
     rows = {

@@ -6,15 +6,12 @@ The file is written anew after every step, so that a run that is cut off leaves 
 longer than it may, does not end the others; the exit status is then 1.
 """
 
-import os
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,19 +79,15 @@ def steps_of(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
 
 
 def take(command: str, *, seconds: float) -> tuple[str, str]:
-    """Run a step in a process group of its own for so many seconds at most; its status and what it printed."""
+    """Run a step for so many seconds at most; its status and what it printed."""
     name, *words = shlex.split(command)
     words = [sys.executable, *([str(ROOT / name)] if name.endswith(".py") else ["-m", name]), *words]
     with tempfile.TemporaryFile("w+", errors="replace") as output:
-        process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            status = FAILED if process.wait(seconds) else DONE
+            done = subprocess.run(words, cwd=ROOT, stdout=output, stderr=output, timeout=seconds, check=False)
+            status = FAILED if done.returncode else DONE
         except subprocess.TimeoutExpired:
             status = TOO_LONG
-        finally:  # also where this process is stopped
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it has started too
-            process.wait()
         output.seek(0)
         return status, output.read()
 

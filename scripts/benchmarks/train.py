@@ -3,7 +3,7 @@
     bash scripts/benchmark.sh train [--model HiFi-GAN] [--steps 2]
     .venv/bin/python -m scripts.benchmarks.train --model WaveGlow --cuda -bs 1 --accumulation 1 --largest-batch 1024
 
-An update is what train.py does, by its engine, sampler and optimizers, from batches that are ready in memory, after one
+An update is what train.py does, from batches that are ready in memory, after one
 update that is not timed. Further options are train.py's.
 
 Models learn from noise with lengths like LJSpeech's: uniform from 150 to 860 frames, 5.7 frames a character; vocoders
@@ -15,11 +15,10 @@ import gc
 import itertools
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -27,15 +26,14 @@ import torch
 from common import distributed
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
-from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import InputError
 from common.options import add_options, option, read_options
-from common.precision import Precision, has_bfloat16
+from common.precision import has_bfloat16
 from common.registry import available_models, get_model
 from common.timing import Stopwatch
-from common.training import Engine
-from common.training.start import read_command
+from common.training.start import build_trainer, read_command
+from common.training.trainer import Trainer
 from scripts.benchmarks.measuring import Row, cell, machine, markdown
 from scripts.benchmarks.random_models import LIST, configure, durations, make_corpus
 
@@ -61,34 +59,18 @@ class BenchmarkOptions:
     seed: int = option(1234, "of weights, corpus and draws", least=0)
 
 
-@dataclass(frozen=True)
-class Subject:
-    """How a model is measured."""
-
-    columns: tuple[str, ...] = ("wav", "text")  # of its training list
-    options: tuple[str, ...] = ()  # of train.py
-    frames: tuple[int, int] = FRAMES  # of its utterances, least and most
-
-
-SUBJECTS = {
-    "FastPitch": Subject(("mel", "durations", "pitch", "text"), ("--text-cleaners", "basic_cleaners")),
-    "Tacotron2": Subject(("mel", "text"), ("--load-mel-from-disk", "--text-cleaners", "basic_cleaners")),
-    "HiFi-GAN": Subject(("wav",), ("--concat-fwd",), ONE_SECOND),
-    "WaveGlow": Subject(("wav",), (), ONE_SECOND),
-    "Harmonic": Subject(("wav",)),
-    # Noise has nothing to teach; large steps would only diverge.
-    "Jasper": Subject(("wav", "text"), ("--learning-rate", "1e-4")),
+RECOGNIZED = ("wav text", "")
+# Columns of a model's training list, and options of train.py to it.
+CORPORA: dict[str, tuple[str, str]] = {
+    "FastPitch": ("mel durations pitch text", "--text-cleaners basic_cleaners"),
+    "Tacotron2": ("mel text", "--load-mel-from-disk --text-cleaners basic_cleaners"),
+    "HiFi-GAN": ("wav", "--concat-fwd"),
+    "WaveGlow": ("wav", ""),
+    "Harmonic": ("wav", ""),
+    "Jasper": (RECOGNIZED[0], "--learning-rate 1e-4"),  # noise has nothing to teach; large steps would only diverge
 }
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What was measured of one setting."""
-
-    frames_per_second: float  # of all processes
-    sequences_per_second: float  # utterances or segments of all processes
-    seconds: float  # of an update
-    memory: float | None  # GiB: the GPU's peak; None on the CPU
+# Columns of figures and their formats; frames are of all processes, memory is the GPU's peak.
+FORMATS = {"frames/s": ".0f", "sequences/s": ".2f", "ratio": ".2f", "s/update": ".3f", "GPU memory (GiB)": ".1f"}
 
 
 def chosen_settings(options: BenchmarkOptions) -> tuple[str, ...]:
@@ -104,86 +86,58 @@ def draw_lengths(count: int, options: BenchmarkOptions, further: Sequence[str]) 
         rate = configure(options.model, further)[1].sampling_rate
         seconds = durations(count, options.max_duration, np.random.default_rng(options.seed))
         return [round(value * rate) for value in seconds], rate
-    audio, (least, most) = AudioConfig(), SUBJECTS.get(options.model, Subject()).frames
+    audio, (least, most) = AudioConfig(), ONE_SECOND if options.model in ("HiFi-GAN", "WaveGlow") else FRAMES
     frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(options.seed))
     return (audio.hop_length * frames).tolist(), audio.sampling_rate
 
 
-def build(
-    setting: str, options: BenchmarkOptions, further: Sequence[str], folder: Path, ranks: Ranks
-) -> tuple[Engine, Any]:
-    """A new engine of the model, and its dataset of the corpus in ``folder``; ``further`` are options of train.py."""
-    subject, files = SUBJECTS.get(options.model, Subject()), str(folder / LIST)
-    words = ["--model", options.model, "--output", str(folder), "--dataset-path", str(folder)]
-    words += ["--training-files", files, "--validation-files", files, *["--cuda"] * options.cuda]
-    words += [*subject.options, *further]
-    amp_dtype = None if setting in ("fp32", "tf32") else getattr(torch, setting)
-    if amp_dtype is not None:
-        words += ["--amp", "--amp-dtype", setting]
-    command = read_command(words)
-    spec, run, training = command.spec, command.request.run, command.spec.training
-    setup = training.set_up(command.options, command.request)
-    config = training.model_config(setup.options, setup.audio, setup.text, base=None)
-    networks = spec.build_networks(config, setup.audio, setup.text)
-    if training.set_up_networks is not None:
-        training.set_up_networks(networks, setup.options, text=setup.text, new=True)
-    dataset = training.build_dataset(
-        setup.options, run.training_files, audio=setup.audio, text=setup.text, training=True
-    )
-    tf32 = options.cuda and setting != "fp32"
-    Precision(options.cuda, amp_dtype, tf32, command.request.computing.cudnn_benchmark).prepare_process()
-    engine = Engine(
-        networks,
-        training.build_objective(setup.options, setup.audio),
-        setup.optimization,
-        replace(run, ema_decay=0.0),
-        steps_per_epoch=options.steps,
-        ranks=ranks,
-        amp_dtype=amp_dtype,
-        same_shapes=setup.same_shapes,
-    )
-    return engine, dataset
+def build(setting: str, options: BenchmarkOptions, further: Sequence[str], folder: Path, ranks: Ranks) -> Trainer:
+    """A new training on the corpus in ``folder``; ``further`` are options of train.py."""
+    files = str(folder / LIST)
+    words = ["--model", options.model, "--output", str(folder / "output"), "--dataset-path", str(folder)]
+    words += ["--training-files", files, "--validation-files", files, "--batch-size", str(options.batch_size)]
+    words += ["--gradient-accumulation-steps", str(options.accumulation), "--seed", str(options.seed)]
+    words += ["--ema-decay", "0", "--num-workers", "0", *["--cuda"] * options.cuda]
+    words += {"fp32": ["--no-tf32"], "tf32": []}.get(setting, ["--amp", "--amp-dtype", setting])
+    command = read_command([*words, *CORPORA.get(options.model, RECOGNIZED)[1].split(), *further])
+    precision = command.request.computing.precision()
+    precision.prepare_process()
+    setup = command.spec.training.set_up(command.options, command.request)
+    trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
+    logger.close()
+    return trainer
 
 
-def measure(setting: str, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> Figures:
-    """Train a new model, on a corpus that is made for it, for one update and ``options.steps`` that are timed."""
+def measure(setting: str, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> dict[str, float | None]:
+    """Train a new model, on a corpus that is made for it, for one update and ``options.steps`` that are timed.
+
+    Returns figures by column, but for the ratio.
+    """
     torch.manual_seed(options.seed)
     n_sequences = options.batch_size * options.accumulation * ranks.world_size  # of an update
     with tempfile.TemporaryDirectory() as folder:
         lengths, rate = draw_lengths(n_sequences * (options.steps + 1), options, further)
-        columns = SUBJECTS.get(options.model, Subject()).columns
+        columns = CORPORA.get(options.model, RECOGNIZED)[0].split()
         make_corpus(Path(folder), lengths, columns, sampling_rate=rate, seed=options.seed)
-        engine, dataset = build(setting, options, further, Path(folder), ranks)
-        updates = _updates(dataset, options, ranks)
-        engine.step(next(updates), epoch=1)  # allocations, choice of algorithms, compilation
+        trainer = build(setting, options, further, Path(folder), ranks)
+        updates = trainer.updates()
+        trainer.engine.step(next(updates), epoch=1)  # allocations, choice of algorithms, compilation
         ready = list(itertools.islice(updates, options.steps))
     if options.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
     stopwatch = Stopwatch(ranks.device)
     ranks.gather(None)
     with stopwatch.running():  # no result is read before the end: an update may be launched while the last one runs
-        results = [engine.step(micro_batches, epoch=1) for micro_batches in ready]
+        results = [trainer.engine.step(micro_batches, epoch=1) for micro_batches in ready]
         frames = sum(result.n_frames for result in results)
         ranks.gather(None)
     spent = stopwatch.seconds
-    memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if options.cuda else None
-    return Figures(frames / spent, n_sequences * options.steps / spent, spent / options.steps, memory)
-
-
-def _updates(dataset: Any, options: BenchmarkOptions, ranks: Ranks) -> Iterator[list[Batch]]:
-    """This process's micro-batches of one update after another, on the device."""
-    sampler = GlobalBatchSampler(
-        dataset.lengths,
-        batch_size=options.batch_size,
-        accumulation=options.accumulation,
-        seed=options.seed,
-        ranks=ranks,
-    )
-    batches = (
-        dataset.collate([dataset.draw(draw.index, epoch=1) for draw in batch]).to(ranks.device) for batch in sampler
-    )
-    while micro_batches := list(itertools.islice(batches, options.accumulation)):
-        yield micro_batches
+    return {
+        "frames/s": frames / spent,
+        "sequences/s": n_sequences * options.steps / spent,
+        "s/update": spent / options.steps,
+        "GPU memory (GiB)": torch.cuda.max_memory_allocated(ranks.device) / 2**30 if options.cuda else None,
+    }
 
 
 def search(fits: Callable[[int], bool], *, smallest: int, largest: int) -> int:
@@ -207,32 +161,6 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[BenchmarkOptions, lis
     return read_options(args, BenchmarkOptions), further
 
 
-def row_of(setting: str, batch_size: int, figures: Figures, *, first: Figures) -> Row:
-    """The table's row, compared with the ``first`` one."""
-    return {
-        "setting": setting,
-        "batch": str(batch_size),
-        "frames/s": f"{figures.frames_per_second:.0f}",
-        "sequences/s": f"{figures.sequences_per_second:.2f}",
-        "ratio": f"{figures.frames_per_second / first.frames_per_second:.2f}",
-        "s/update": f"{figures.seconds:.3f}",
-        "GPU memory (GiB)": cell(figures.memory, ".1f"),
-    }
-
-
-def measure_if_it_fits(setting: str, options: BenchmarkOptions, further: Sequence[str], ranks: Ranks) -> Figures | None:
-    """The figures; None where memory does not suffice."""
-    try:
-        return measure(setting, options, further, ranks)
-    except (RuntimeError, MemoryError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        return None
-    finally:
-        gc.collect()
-        torch.cuda.empty_cache()
-
-
 def main() -> int:
     """Run the benchmark of the command line."""
     options, further = parse_args()
@@ -247,16 +175,26 @@ def _measure_settings(options: BenchmarkOptions, further: Sequence[str], ranks: 
         print(f"{options.model} on {machine(cuda=options.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         update = f"{ranks.world_size} processes x {options.accumulation} micro-batches"
         print(f"updates of {update}, {options.steps} a line")
-    measured: list[Figures] = []
     rows: list[Row] = []
+    first: dict[str, float | None] = {}
 
     def fits(setting: str, batch_size: int) -> bool:
-        figures = measure_if_it_fits(setting, replace(options, batch_size=batch_size), further, ranks)
-        if figures is None or not ranks.is_main:
-            return figures is not None
-        measured.append(figures)
-        rows.append(row_of(setting, batch_size, figures, first=measured[0]))
-        print(*markdown(rows)[-1 if rows[1:] else 0 :], sep="\n", flush=True)
+        try:
+            figures = measure(setting, replace(options, batch_size=batch_size), further, ranks)
+        except (RuntimeError, MemoryError) as error:
+            # PyTorch has no class of its own for exhausted memory on CPUs.
+            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
+                raise
+            return False
+        finally:
+            gc.collect()
+            torch.cuda.empty_cache()
+        if ranks.is_main:
+            first.update(first or figures)
+            figures["ratio"] = figures["frames/s"] / first["frames/s"]
+            cells = {name: cell(figures[name], form) for name, form in FORMATS.items()}
+            rows.append({"setting": setting, "batch": str(batch_size)} | cells)
+            print(*markdown(rows)[-1 if rows[1:] else 0 :], sep="\n", flush=True)
         return True
 
     for setting in chosen_settings(options):
@@ -265,11 +203,6 @@ def _measure_settings(options: BenchmarkOptions, further: Sequence[str], ranks: 
             print(f"{setting}: the largest batch up to {options.largest_batch} that fits is {size}")
         elif not fits(setting, options.batch_size):
             raise InputError(f"{setting}: out of memory at --batch-size {options.batch_size}")
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether an error says that memory is exhausted; PyTorch has no class of its own for that on CPUs."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 if __name__ == "__main__":

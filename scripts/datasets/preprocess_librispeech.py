@@ -23,11 +23,7 @@ from common.options import add_options, option
 from common.progress import progress
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed, resample
-
-SUBSETS = (
-    *("train-clean-100", "train-clean-360", "train-other-500"),
-    *("dev-clean", "dev-other", "test-clean", "test-other"),
-)
+from scripts.variables import LIBRISPEECH
 
 
 @dataclass(frozen=True)
@@ -100,9 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
     add_options(parser, LibriSpeechOptions)
     args = parser.parse_args(argv)
-    subsets = args.subsets or [name for name in SUBSETS if (args.folder / name).is_dir()]
+    subsets = args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()]
     if not subsets:
-        raise InputError(f"{args.folder}: holds none of {', '.join(SUBSETS)}; scripts/download_librispeech.sh does")
+        raise InputError(f"{args.folder}: holds none of {', '.join(LIBRISPEECH)}; scripts/download_librispeech.sh does")
     for subset in subsets:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder, sampling_rate=args.sampling_rate)

@@ -12,7 +12,6 @@ import json
 import re
 import sys
 import wave
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,10 @@ MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
 class Network:
     """An exported network in onnxruntime, and what its file says of itself in ``about``."""
 
-    def __init__(self, path: str | Path, *models: str) -> None:
-        """Raises ValueError for a file that is not of one of ``models``."""
+    def __init__(self, path: str) -> None:
         self._session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         metadata = self._session.get_modelmeta().custom_metadata_map
-        self.about: dict[str, Any] = json.loads(metadata.get("speech_toolkit", "{}"))
-        if (model := self.about.get("model", "another program")) not in models:
-            raise ValueError(f"{path}: of {model}, expected a {' or '.join(models)} of export_model.sh")
+        self.about: dict[str, Any] = json.loads(metadata["speech_toolkit"])
 
     def run(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by their names, of those of ``values`` that are inputs."""
@@ -41,7 +37,7 @@ class Network:
 
 
 def tokens_of(text: str, about: dict[str, Any]) -> list[int]:
-    """Ids of a text for a voice; raises ValueError for a symbol that it does not know, and where there is none."""
+    """Ids of a text for a voice; ends the program at symbols that it does not know."""
     config = about["config"]["text"]
     if config["input_type"] == "phone":
         symbols = text.split()
@@ -51,18 +47,16 @@ def tokens_of(text: str, about: dict[str, Any]) -> list[int]:
             symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
         symbols = [" "] * config["prepend_space"] + symbols + [" "] * config["append_space"]
     ids = {symbol: index for index, symbol in enumerate(about["symbols"])}
-    unknown = sorted(set(symbols) - set(ids))
-    if unknown or not symbols:
-        wrong = f"the voice does not know {' '.join(map(repr, unknown))}" if unknown else "the text is empty"
-        raise ValueError(f"{wrong}; it reads {' '.join(ids)}")
+    if unknown := sorted(set(symbols) - ids.keys()):
+        sys.exit(f"error: the voice does not know {' '.join(map(repr, unknown))}")
     return [ids[symbol] for symbol in symbols]
 
 
 def speak(voice: Network, vocoder: Network, text: str, *, pace: float = 1.0, speaker: int = 0) -> np.ndarray:
-    """Samples (T,) float32 of a text; raises ValueError for networks of different mels, and as `tokens_of`."""
+    """Samples (T,) float32 of a text; ends the program for networks of different mels."""
     audio, tokens = voice.about["config"]["audio"], tokens_of(text, voice.about)
     if vocoder.about["config"]["audio"] != audio:
-        raise ValueError("the vocoder was trained on mels of other settings than the voice's")
+        sys.exit("error: the vocoder was trained on mels of other settings")
     predicted = np.full((1, len(tokens)), np.nan, np.float32)  # a number for a token would be spoken in its place
     mel = voice.run(
         {
@@ -95,11 +89,8 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
     parser.add_argument("--speaker", type=int, default=0, help="number of the speaker")
     args = parser.parse_args()
-    try:
-        voice, vocoder = Network(args.voice, "FastPitch"), Network(args.vocoder, "HiFi-GAN", "Harmonic")
-        samples = speak(voice, vocoder, args.text, pace=args.pace, speaker=args.speaker)
-    except ValueError as error:
-        sys.exit(f"error: {error}")
+    voice, vocoder = Network(args.voice), Network(args.vocoder)
+    samples = speak(voice, vocoder, args.text, pace=args.pace, speaker=args.speaker)
     with wave.open(args.output, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
