@@ -26,7 +26,7 @@ class SelectionMetric:
         return f"{self.name}:max" if self.largest else self.name
 
     def value(self, figures: Mapping[str, float]) -> float | None:
-        """The one of ``figures`` that is meant, if it is there; without a subset of the weights that inference uses."""
+        """The figure that the name means, or None; without a subset that of the weights that inference uses."""
         names = (self.name, f"val_ema_{self.name}", f"val_{self.name}")
         return next((figures[name] for name in names if name in figures), None)
 
