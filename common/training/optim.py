@@ -37,6 +37,8 @@ def zero_unless(applied: Tensor, tensors: Sequence[Tensor]) -> None:
 
 def restore_unless(applied: Tensor, tensors: Sequence[Tensor], copies: Sequence[Tensor]) -> None:
     """Give ``tensors`` the values of ``copies``, which are used up, unless ``applied``."""
+    if is_known(applied):
+        return
     zero_unless(applied, tensors)
     zero_unless(1 - applied, copies)
     for integers, added in zip(_integer_views(tensors), _integer_views(copies)):
