@@ -74,7 +74,7 @@ def _transcribing_runs(own: Variables, folder: Path) -> Runs:
         _make_random(checkpoint.parent, "Jasper", "--count", "1", *config)
     for seconds in own.durations:
         for size in own.batch_sizes:
-            corpus = own.dataset_path or Path("LibriSpeech")
+            corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
             manifest = own.manifest or train.librispeech_manifest(corpus, "dev-clean")
             if not manifest.exists():
                 corpus = folder / f"noise_{seconds:g}s"
@@ -150,7 +150,7 @@ def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]
 
 def _jasper_corpus(own: Variables, folder: Path, processes: int) -> dict[str, str]:
     """Variables that name LibriSpeech, or noise that is made in its place."""
-    corpus = own.dataset_path or Path("LibriSpeech")
+    corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
     training = own.train_manifests or (train.librispeech_manifest(corpus, "train-clean-100"),)
     validation = own.val_manifest or (train.librispeech_manifest(corpus, "dev-clean"),)
     if own.dataset_path or own.train_manifests or own.val_manifest:

@@ -179,7 +179,7 @@ def download_ljspeech(own: Variables, environ: dict[str, str], words: list[str])
 
 def download_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download subsets of LibriSpeech."""
-    corpus = own.dataset_path or Path("LibriSpeech")
+    corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
     for subset in own.subsets or LIBRISPEECH:
         folder = corpus / subset
         if folder.is_dir():
@@ -189,7 +189,7 @@ def download_librispeech(own: Variables, environ: dict[str, str], words: list[st
         if not dry_run():
             print(f"{folder}: {sum(1 for _ in folder.rglob('*.flac'))} recordings")
     if not dry_run():
-        _print_script("DATASET_PATH", corpus, "LibriSpeech", "preprocess_librispeech.sh")
+        _print_script("DATASET_PATH", corpus, str(train.LIBRISPEECH_FOLDER), "preprocess_librispeech.sh")
 
 
 def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -206,7 +206,7 @@ def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -
 
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Turn LibriSpeech into wav files and manifests."""
-    options = [own.dataset_path or Path("LibriSpeech"), *given(n_workers=own.n_workers)]
+    options = [own.dataset_path or train.LIBRISPEECH_FOLDER, *given(n_workers=own.n_workers)]
     options += ["--subsets", *own.subsets] if own.subsets else []
     options += ["--speeds", *own.speeds] if own.speeds else []
     exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *options, *words])

@@ -21,10 +21,9 @@ from common.cli import ArgumentParser, run
 from common.files import read_text, write_text
 from common.options import option_of, words_of_value
 from common.registry import available_models, get_model
-from scripts.launch import REMOVED
+from scripts.launch import REMOVED, ROOT
 from scripts.start import SCRIPTS, variables_of
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -33,13 +33,11 @@ from scripts.launch import (
     require,
     run_or_print,
 )
-from scripts.train import librispeech_manifest
+from scripts.train import LIBRISPEECH_FOLDER, librispeech_manifest
 from scripts.variables import Variables
 
 SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").inference.options)
 TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.options)
-_LIBRISPEECH = Path("LibriSpeech")
-
 
 VOICE = "fastpitch tacotron2 hifigan waveglow harmonic"  # fields of `Variables`
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
@@ -83,8 +81,8 @@ def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> V
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
         own = replace(own, **{name: str(find_newest(own.model))})
-    given = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
-    if audio and (voice := own.voice) and not own.vocoder and not any(map(given.match, words)):
+    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
+    if audio and (voice := own.voice) and not own.vocoder and not any(map(decided.match, words)):
         own = replace(own, **_find_vocoder(voice, torchscript=own.torchscript or "--torchscript" in words))
     return own
 
@@ -134,7 +132,7 @@ def downloaded(model: str) -> list[Path]:
 def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
-        corpus = own.dataset_path or _LIBRISPEECH
+        corpus = own.dataset_path or LIBRISPEECH_FOLDER
         manifest = own.manifest or librispeech_manifest(corpus, own.dataset)
         transcripts = (own.output_dir or Path("output/transcripts")) / "transcripts.json"
         jasper = own.jasper or find_newest("Jasper")
@@ -167,7 +165,7 @@ def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
         generator = voice.voice or find_newest("FastPitch")
         evaluate_voice(own, environ, [generator, voice.vocoder or "griffin-lim", own.phrases or "", *words])
         return
-    corpus, jasper = own.dataset_path or _LIBRISPEECH, own.jasper or find_newest("Jasper")
+    corpus, jasper = own.dataset_path or LIBRISPEECH_FOLDER, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
     if len({manifest.stem for manifest in manifests}) < len(manifests):
         raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")

@@ -26,6 +26,7 @@ from scripts.launch import (
 )
 from scripts.variables import Variables
 
+LIBRISPEECH_FOLDER = Path("LibriSpeech")
 # What the scripts of the originals set besides the recipe in mixed precision: the batch is what 16 GB hold.
 _DEFAULTS_OF_AMP = {"Tacotron2": "BS=104", "WaveGlow": "BS=10 GRAD_CLIP=65504"}
 
@@ -72,7 +73,7 @@ def _batch(own: Variables, environ: Mapping[str, str]) -> tuple[int, int]:
 def _lists(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> list[str | Path]:
     """Options that name corpus and lists; variables that follow from the lists are set in ``environ``."""
     if own.model == "Jasper":
-        corpus = own.dataset_path or Path("LibriSpeech")
+        corpus = own.dataset_path or LIBRISPEECH_FOLDER
         published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
         training = own.train_manifests or published
         validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]

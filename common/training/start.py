@@ -181,9 +181,8 @@ def build_trainer(
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     with torch.device("meta"):  # where they take no memory
         made = spec.build_networks(config, audio, text).values()
-    if sum(tensor.numel() for one in made for tensor in (*one.parameters(), *one.buffers())) > (
-        most := run.max_parameters
-    ):
+    most = run.max_parameters
+    if sum(tensor.numel() for one in made for tensor in (*one.parameters(), *one.buffers())) > most:
         raise OptionError(
             f"networks of more than {most} parameters; make them smaller, or raise --max-parameters {most}"
         )
