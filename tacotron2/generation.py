@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.synthesis import CudaGraphRecorder
+from common.synthesis import WarmGraphRecorder
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder
 from tacotron2.step import DecoderStep
@@ -107,7 +107,7 @@ class DecoderSteps(Steps):
 
     def recorded(self) -> Callable[[], object]:
         """Record `advance` as a CUDA graph and return its replay."""
-        replay = CudaGraphRecorder()(self.advance)[0].replay
+        replay = WarmGraphRecorder()(self.advance)[0]
         self._step.reset()  # as before the steps that recording takes
         for buffer in (self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()

@@ -24,7 +24,7 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.acceleration import CudaGraphRecorder, PaddedShapes, accelerated
+from common.synthesis.acceleration import PaddedShapes, WarmGraphRecorder, accelerated
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
@@ -181,7 +181,7 @@ def load_vocoder(
         settings=settings,
         context=context,
         takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=CudaGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
+        graph_recorder=WarmGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
         shapes=PaddedShapes.of(options),
     )
 
