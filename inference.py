@@ -70,10 +70,10 @@ def speak(argv: Sequence[str] | None) -> int:
         opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
-        if "generator" in opened or not (opened or is_copied):
+        if "generator" in opened or not is_copied:
             shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
             opened = with_shipped(opened, with_vocoder=shipped_sound)
-        if not phrases and "generator" not in opened:
+        if "generator" not in opened and not is_copied:
             voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
             raise OptionError(f"no voice to speak text with; give {voices}")
         specs = {role: one.spec for role, one in opened.items()}

@@ -5,7 +5,6 @@ import os
 import signal
 import statistics
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +31,7 @@ from common.synthesis.speech import load_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
 from common.synthesis.utterances import SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
+from common.timing import take_turns
 
 LOG = "nvlog_infer.json"  # in a folder of --output
 NamedFiles = list[tuple[str, Path]]  # and what names them
@@ -222,30 +222,20 @@ NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 
 _OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's published recipe; the JSON stream has both
 
 
-@dataclass(frozen=True)
-class FirstSound:
-    """How soon speech begins that is streamed; medians over turns."""
-
-    seconds: float  # until the first piece
-    share: float  # of the time for all of it at once, in the same turn: a load on the machine slows both
-    whole: float  # s, for all of it at once
-    streamed: float  # s, until the last piece
-
-
-def first_sound(stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3) -> FirstSound:
-    """Time ``stream()`` and ``speak()`` by turns, after one turn that does not count.
+def first_sound(
+    stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3
+) -> dict[str, float]:
+    """How soon speech begins that is streamed: the seconds until the first piece of ``stream()``, and their share of
+    those of ``speak()``, which makes all of it at once; medians over turns, after one that does not count.
 
     Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
     """
-    found = []
-    for _ in range(1 + turns):
-        started = time.perf_counter()
-        speak()
-        whole = time.perf_counter() - started
-        started = time.perf_counter()
-        times = [time.perf_counter() - started for _ in stream()]
-        found.append((times[0], times[0] / whole, whole, times[-1]))
-    return FirstSound(*map(statistics.median, zip(*found[1:])))
+    rows = take_turns([speak, lambda: next(stream())], 1 + turns)[1:]
+    shares = [first / whole for whole, first in rows]
+    return {
+        "first_sound": statistics.median(first for _, first in rows),
+        "first_sound_share": statistics.median(shares),
+    }
 
 
 @dataclass
@@ -259,7 +249,7 @@ class Measurements:
     batch_size: int
     vocoder_name: str
     batches: list[BatchTimes] = field(default_factory=list)
-    first_sound: FirstSound | None = None
+    first_sound: dict[str, float] = field(default_factory=dict)  # as `first_sound` measures it
 
     def figures_of(self, batches: Sequence[BatchTimes]) -> dict[str, float]:
         """Throughput and mean latency of each stage, and of both together."""
@@ -281,9 +271,7 @@ class Measurements:
             figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
             figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
             figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
-        if self.first_sound is not None:
-            figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
-        return figures
+        return figures | self.first_sound
 
     def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
         """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""

@@ -11,7 +11,6 @@ from common.audio.options import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.data import load_fractions
 from common.errors import InputError
-from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput, check_pitch, load_row
 from common.synthesis.vocoder import AudioContract
@@ -34,11 +33,8 @@ def load_mels_or_recordings(
         return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
     if first.mel is not None:
         return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
-    voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
-    raise InputError(
-        f"{first.where}: no column mel or wav, and no voice for text ({voices}); a list of recordings: "
-        "bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
-    )
+    example = "scripts/copy_list.sh LJSpeech-1.1 copy.tsv makes a list of recordings"
+    raise InputError(f"{first.where}: expected a column mel or wav; {example}")
 
 
 def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:

@@ -1,5 +1,6 @@
 """What a text-to-mel model and a synthesizer are given and give: controls, symbols and prosody, mels and sound."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,13 +196,11 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
 
     Utterances with given prosody are not mixed with others.
     """
-    # Stable: equal lengths keep their order.
-    ordered = sorted(utterances, key=lambda utterance: (utterance.given, -utterance.length))
-    batches: list[list[SynthesisInput]] = []
-    for utterance in ordered:
-        if not batches or len(batches[-1]) == batch_size or batches[-1][0].given != utterance.given:
-            batches.append([])
-        batches[-1].append(utterance)
+    ordered = sorted(utterances, key=lambda one: (one.given, -one.length))  # equal lengths keep their order
+    batches = []
+    for _, group in itertools.groupby(ordered, key=lambda one: one.given):
+        alike = list(group)
+        batches += [alike[start : start + batch_size] for start in range(0, len(alike), batch_size)]
     return batches
 
 

@@ -37,6 +37,7 @@ class GriffinLimVocoder:
     name = "griffin_lim"
     max_batch = 1
     takes_pitch = False
+    path = None
 
     def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int | None = None) -> None:
         self.audio = audio
@@ -189,6 +190,11 @@ class AudioContract:
     assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
+    def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
+        """Fields in which mels of another description differ, but that one of the two does not record."""
+        open_fields = dict.fromkeys((*self.assumed, *assumed))
+        return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
+
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
         """A line for each field in which mels of another description, the ``owner``'s, differ and may not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
@@ -208,10 +214,8 @@ class AudioContract:
             refused = [line.partition(":")[0] for line in lines]
             if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
                 accepted = " ".join([*self.accepted, *refused])
-                message += (
-                    f"; fine-tune the vocoder (scripts/fine_tune.sh), or give --accept-audio-differences {accepted}"
-                )
+                message += "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give"
+                message += f" --accept-audio-differences {accepted}"
             raise InputError(message)
-        open_fields = dict.fromkeys((*self.assumed, *assumed))
-        if names := " and ".join(name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)):
+        if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
