@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import signal
 import statistics
 import sys
 from collections import Counter
@@ -16,8 +15,7 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
-from common.errors import OutputError
-from common.files import check_apart, read_standard_input
+from common.files import check_apart, read_standard_input, writing
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
@@ -70,6 +68,7 @@ def speak(
             items = _text_inputs(options, voice)
     if options.output == STANDARD:
         pieces = synthesizer.stream_inputs(items)
+        assert sys.__stdout__ is not None, "a command has standard output"
         write_stream(pieces, sys.__stdout__, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer)
@@ -192,28 +191,20 @@ def _speak_into_folder(
     return 1 if len(synthesizer.failures) == n_phrases else 0
 
 
-def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:
+def write_stream(pieces: Iterator[Tensor], output: TextIO, *, sampling_rate: int, kind: str) -> None:
     """Write sound to standard output as it is made, as one of `STREAM_FORMATS`.
 
-    A reader that goes away ends it. The header of a WAV says that its length is unknown, as players expect of a pipe.
+    The header of a WAV says that its length is unknown, as players expect of a pipe.
 
     Raises:
-        SystemExit: nobody reads on, as the status of a command that is ended by it.
-        OutputError: the output cannot be written.
+        OutputError: the output cannot be written, as where nobody reads on.
     """
-    assert output is not None, "a command has standard output"
-    file = output.buffer
-    try:
+    with writing(Path("standard output")), os.fdopen(os.dup(output.fileno()), "wb") as file:
         if kind == "wav":
             file.write(wav_header(sampling_rate))
         for piece in pieces:
             file.write(pcm16(piece))
             file.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # or Python complains when it closes the file
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(128 + signal.SIGPIPE) from error
-        raise OutputError(f"standard output: cannot be written ({error.strerror})") from error
 
 
 # Half-widths of the normal distribution's central intervals, in standard deviations.
