@@ -22,7 +22,7 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
-from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
 from common.synthesis.speech import load_prosody
@@ -31,7 +31,6 @@ from common.synthesis.utterances import SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
 from common.timing import take_turns
 
-LOG = "nvlog_infer.json"  # in a folder of --output
 NamedFiles = list[tuple[str, Path]]  # and what names them
 
 

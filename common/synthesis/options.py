@@ -16,6 +16,7 @@ from common.precision import ComputingOptions, Precision
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.text.options import TextOverrides
 
+LOG = "nvlog_infer.json"  # in a folder
 STANDARD = Path("-")  # standard input and output
 SEED = 1234
 FADE_OUT = 10  # frames
