@@ -137,9 +137,8 @@ def _check_files(
     written += [] if folder is None else folder.files(phrases)
     dataset = options.dataset_path
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
-    if folder is not None and not options.no_audio:
-        for phrase in phrases:
-            check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
+    for phrase in phrases if folder is not None and not options.no_audio else ():
+        check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
 
 
 def _speak_into_folder(
@@ -156,24 +155,24 @@ def _speak_into_folder(
     measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
     batches = plan_batches(items, options.batch_size)
-    warmup = itertools.islice(itertools.cycle(batches), options.n_warmup)
     # In a log file the lines of the files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
     bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
-            for number, batch in enumerate([*warmup, *batches * options.repeats], -options.n_warmup):
+            for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
+                list(synthesizer.synthesize(batch))
+            for number, batch in enumerate(batches * options.repeats):
                 for result in synthesizer.synthesize(batch):
-                    if folder is not None and 0 <= number < len(batches) and (line := folder.add(result)) is not None:
+                    if folder is not None and number < len(batches) and (line := folder.add(result)) is not None:
                         print_line(line)
-                    bar.update(number >= 0)
+                    bar.update()
                     if signals.received is not None:  # what was in work is finished
                         raise SystemExit(128 + signals.received)
-                if number >= 0:
-                    measurements.batches.append(synthesizer.times[-1])
-                    if options.repeats == 1:
-                        logger.log((), measurements.figures_of(synthesizer.times[-1:]))
+                measurements.batches.append(synthesizer.times[-1])
+                if options.repeats == 1:
+                    logger.log((), measurements.figures_of(synthesizer.times[-1:]))
         if options.benchmark and synthesizer.vocoder_name:
             longest = [max(items, key=lambda item: item.length)]
             stream = partial(synthesizer.stream_inputs, longest)
@@ -265,9 +264,8 @@ class Measurements:
 
     def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
         """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
-        tokens, frames, samples = (
-            sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames", "n_samples")
-        )
+        tokens, frames = (sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames"))
+        samples = sum(batch.n_samples for batch in batches)
         generator = [batch.generator for batch in batches if batch.generator is not None]
         vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
         name = f"{self.vocoder_name}_"
@@ -284,28 +282,16 @@ class Measurements:
         work = sum(batch.latency for batch in self.batches)  # s
         if not work:
             return ""
-        return (
-            f"{speech:.2f} s of speech in {work:.2f} s of work: RTF {work / speech:.4f} (work / speech), "
-            f"{speech / work:.2f} x real time"
-        )
+        rtf = f"RTF {work / speech:.4f} (work / speech), {speech / work:.2f} x real time"
+        return f"{speech:.2f} s of speech in {work:.2f} s of work: {rtf}"
 
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
             # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
             title = name.replace("_", " ").replace("RTF", "speed in real time")
-            form, unit = unit_of(name)
-            is_shown = not name.endswith(_OTHER_NAME)
+            is_time, is_ratio = name.endswith(("latency", "first_sound")), "RTF" in name or name.endswith("share")
+            unit = "s" if is_time else "x" if is_ratio else name.rpartition("_")[2]
+            form, is_shown = "{:>10.5f}" if is_time else "{:>10.2f}", not name.endswith(_OTHER_NAME)
             logger.metadata(name, name=f"{title: <26}", format=form, unit=unit, shown=is_shown)
             logger.log((), {name: value}, stdout=is_shown)
-
-
-def unit_of(figure: str) -> tuple[str, str]:
-    """How a figure is shown: its format and its unit, ``("{:>10.5f}", "s")`` for ``95%_latency``."""
-    if figure.endswith("latency") or figure == "first_sound":
-        return "{:>10.5f}", "s"
-    if figure.endswith("share"):
-        return "{:>10.4f}", ""
-    if "RTF" in figure:
-        return "{:>10.2f}", "x"
-    return "{:>10.2f}", figure.rpartition("_")[2]

@@ -28,7 +28,7 @@ from common.synthesis.acceleration import PaddedShapes, WarmGraphRecorder, accel
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
-from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
 from common.text.options import TextOverrides, overridden
@@ -170,7 +170,7 @@ def load_vocoder(
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
     network, config = load_for_inference(loaded, device=precision.device)
-    settings = NO_SETTINGS
+    settings = VocoderSettings()
     if inference.settings is not None:
         own = options.models.get("vocoder") or inference.options()
         settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)

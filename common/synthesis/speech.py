@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -195,11 +196,11 @@ def _lines(words: list[SpokenWord]) -> str:
     text = " ".join(word.text for word in words)
     if len(text) <= LONGEST_LINE:
         return text
-    spaces = [place for place, one in enumerate(text) if one == " "]
-    if not spaces:
-        return text
-    middle = min(spaces, key=lambda place: abs(place - len(text) / 2))
-    return f"{text[:middle]}\n{text[middle + 1 :]}"
+    halves = (
+        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        for width in range(len(text) // 2, len(text))
+    )
+    return "\n".join(next(lines for lines in halves if len(lines) <= 2))
 
 
 def _clock(seconds: float, comma: str) -> str:

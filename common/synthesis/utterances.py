@@ -127,13 +127,6 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     return values
 
 
-def check_pitch(pitch: Tensor, *, where: str) -> None:
-    """Refuse by InputError a pitch that vocoders cannot be told: in Hz, 0 or within `PITCH_LIMITS`."""
-    low, high = PITCH_LIMITS
-    if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
-        raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
-
-
 def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
     """What a vocoder is told of a list's pitch (B, F) in Hz, 0 where unvoiced: that and its voicing, or nothing."""
     return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}

@@ -85,9 +85,6 @@ class VocoderSettings:
     windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
 
 
-NO_SETTINGS = VocoderSettings()
-
-
 @dataclass(eq=False)
 class NetworkVocoder:
     """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
@@ -105,7 +102,7 @@ class NetworkVocoder:
     device: torch.device
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
-    settings: VocoderSettings = NO_SETTINGS
+    settings: VocoderSettings = VocoderSettings()
     context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
     takes_pitch: bool = (
         False  # it can be told the ``pitch`` of frames (B, F) in Hz, and their ``voicing`` (B, F), 0 to 1
