@@ -269,7 +269,7 @@ def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_
     add = OutputFolder.add
 
     def add_on_a_full_disk(self, result):
-        with full_disk(4000 if result.phrase.output.name == "audio_0002.wav" else resource.RLIM_INFINITY):
+        with full_disk(4000 if result.item.phrase.output.name == "audio_0002.wav" else resource.RLIM_INFINITY):
             return add(self, result)
 
     monkeypatch.setattr(OutputFolder, "add", add_on_a_full_disk)

@@ -14,7 +14,7 @@ from common.data import read_filelist
 from common.errors import InputError
 from common.files import read_json, read_text, read_yaml
 from common.synthesis import read_phrases
-from common.synthesis.speech import load_prosody
+from common.synthesis.speech import parse_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.torch_file import load_tensor
@@ -31,7 +31,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "checkpoint": open_checkpoint,
     "filelist": lambda path: read_filelist(path, columns=("wav",)),
     "phrases": read_phrases,
-    "prosody": load_prosody,
+    "prosody": lambda path: parse_prosody(read_json(path), where=str(path)),
     "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
     "dictionary": dictionary_of_file,
     "heteronyms": heteronyms_of_file,

@@ -169,7 +169,7 @@ def test_a_signal_ends_the_run_after_the_phrase_that_is_being_spoken(tmp_path, v
     add = OutputFolder.add
 
     def add_and_be_stopped(self: OutputFolder, spoken: SynthesisResult) -> str | None:
-        if spoken.phrase.output.name == "audio_0003.wav":
+        if spoken.item.phrase.output.name == "audio_0003.wav":
             os.kill(os.getpid(), stop)
         return add(self, spoken)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
-from common.files import check_apart, read_standard_input, writing
+from common.files import check_apart, read_json, read_standard_input, writing
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
@@ -25,7 +25,7 @@ from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, mak
 from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
-from common.synthesis.speech import load_prosody
+from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
 from common.synthesis.utterances import SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
@@ -87,7 +87,8 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     text: Any = options.text
     where = "--text"
     if options.prosody is not None:
-        text, where = load_prosody(options.prosody), str(options.prosody)
+        where = str(options.prosody)
+        text = parse_prosody(read_json(options.prosody, kind="prosody table"), where=where)
     elif options.input is not None:
         text, where = read_standard_input(), "standard input"
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
@@ -152,7 +153,8 @@ def _speak_into_folder(
 
     Returns the exit status: 1 where every phrase was cut or not spoken.
     """
-    measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
+    vocoder_name = synthesizer.vocoder.name if synthesizer.vocoder else ""
+    measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
     batches = plan_batches(items, options.batch_size)
     # In a log file the lines of the files show the progress.
@@ -173,7 +175,7 @@ def _speak_into_folder(
                 measurements.batches.append(synthesizer.times[-1])
                 if options.repeats == 1:
                     logger.log((), measurements.figures_of(synthesizer.times[-1:]))
-        if options.benchmark and synthesizer.vocoder_name:
+        if options.benchmark and vocoder_name:
             longest = [max(items, key=lambda item: item.length)]
             stream = partial(synthesizer.stream_inputs, longest)
             measurements.first_sound = first_sound(stream, lambda: list(synthesizer.synthesize(longest)))
@@ -236,7 +238,7 @@ class Measurements:
 
     sampling_rate: int  # Hz
     batch_size: int
-    vocoder_name: str
+    vocoder_name: str  # "" without one
     batches: list[BatchTimes] = field(default_factory=list)
     first_sound: dict[str, float] = field(default_factory=dict)  # as `first_sound` measures it
 

@@ -319,9 +319,7 @@ def typical_inputs(voice: Voice) -> list[SynthesisInput]:
         return [item for text in _TEXTS for item in voice.plan(text)[:1]]
     except InputError:
         names = voice.front_end.symbols
-        every = [[index % len(names) for index in range(len(text))] for text in _TEXTS]
+        ids = [index % len(names) for index in range(len(_TEXTS[0]))]
+        symbols = tuple(names[index] for index in ids)
         phrase = Phrase("engine", PurePosixPath("speech.wav"))
-        return [
-            SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=tuple(names[index] for index in ids))
-            for ids in every
-        ]
+        return [SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=symbols)] * 2

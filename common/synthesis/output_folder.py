@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import torch
-from torch import Tensor
 
 from common.audio import estimate_pitch, save_wav
 from common.audio.options import SETTINGS
-from common.config import AudioConfig, to_plain
+from common.config import to_plain
 from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
@@ -18,8 +18,6 @@ from common.synthesis.speech import Speech, SymbolProsody, subtitles
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import SynthesisResult, silences
 from common.torch_file import save_tensor
-
-_HINT = "; choose another --output"
 
 
 class OutputFolder:
@@ -52,10 +50,9 @@ class OutputFolder:
 
     def prepare(self) -> None:
         """Make the folder, now rather than after the work, and say what the mels are that are to come."""
-        make_folder(self.path, _HINT)
+        make_folder(self.path, "; choose another --output")
         if self._options.save_mels:
-            with writing(self.path, _HINT):
-                write_json(self.path / "mels" / SETTINGS, to_plain(self._synthesizer.audio))
+            write_json(self.path / "mels" / SETTINGS, to_plain(self._synthesizer.audio))
 
     def _files_of(self, output: PurePosixPath) -> list[Path]:
         """The files of one phrase: its mel, its sound, and those beside it."""
@@ -72,7 +69,7 @@ class OutputFolder:
 
     def add(self, result: SynthesisResult) -> str | None:
         """Write a phrase's files when its last utterance is there; returns a line that says so."""
-        output = result.phrase.output
+        output = result.item.phrase.output
         parts = self._parts[output]
         parts.append(result)
         if len(parts) < result.item.n_parts:
@@ -111,7 +108,8 @@ def draw_speech(speech: Speech, path: Path) -> None:
     durations, alignment = None, None
     symbols: list[str] = []
     if speech.has_sound:
-        pitch["measured"] = _measured_pitch(speech.wave, speech.audio, n_frames=n_frames)
+        with suppress(AudioError):  # too short to tell
+            pitch["measured"] = torch.from_numpy(estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=n_frames))
     if len(speech.parts) == 1 and first.output is not None and first.output.alignments is not None:
         symbols = list(first.item.symbols)
         alignment = first.output.alignments[first.row, : first.mel.size(1), : first.item.length]
@@ -126,7 +124,7 @@ def draw_speech(speech: Speech, path: Path) -> None:
     figure = plot_utterance(
         {"": speech.mel},
         audio=speech.audio,
-        title=first.phrase.text or str(first.phrase.output),
+        title=first.item.phrase.text or str(first.item.phrase.output),
         symbols=symbols,
         durations=durations,
         alignment=alignment,
@@ -144,11 +142,3 @@ def _symbols_of(speech: Speech) -> Iterator[SymbolProsody]:
             for n_frames in silences(part.item, speech.audio)
         )
         yield from (*lead, *utterance.symbols, *pause)
-
-
-def _measured_pitch(wave: Tensor, audio: AudioConfig, *, n_frames: int) -> Tensor:
-    """Pitch (n_frames,) of wave (T,) in Hz, 0 where unvoiced, and everywhere in what is too short to tell."""
-    try:
-        return torch.from_numpy(estimate_pitch(wave.numpy(), audio, n_frames=n_frames))
-    except AudioError:
-        return torch.zeros(n_frames)

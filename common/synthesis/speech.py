@@ -20,7 +20,7 @@ from torch import Tensor
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
-from common.files import read_json, write_text
+from common.files import write_text
 from common.synthesis.options import MAX_FRAMES
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
@@ -265,13 +265,8 @@ class Prosody:
         write_text(path, re.sub(r"\{[^{}]*\}", lambda symbol: re.sub(r"\n *", " ", symbol[0]), text) + "\n")
 
 
-def load_prosody(path: Path) -> Prosody:
-    """A table that `Prosody.save` wrote, with what was changed in it; raises InputError as `parse_prosody`."""
-    return parse_prosody(read_json(path, kind="prosody table"), where=str(path))
-
-
 def parse_prosody(content: Any, *, where: str) -> Prosody:
-    """A table of the values that JSON was read as; ``where`` names its source in errors.
+    """A table of the values that JSON was read as, which `Prosody.save` wrote; ``where`` names its source in errors.
 
     Raises:
         InputError: it is not of this form; names the value.

@@ -20,6 +20,7 @@ from common.synthesis.options import FADE_OUT
 from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
+    GIVEN,
     Controls,
     MelOutput,
     PitchTransformation,
@@ -37,7 +38,6 @@ from common.timing import Stopwatch
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 CUT = "cut, as the voice did not end them"
 NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
-_GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 
 
 @dataclass(frozen=True)
@@ -73,29 +73,19 @@ class Synthesizer:
     failures: dict[Phrase, str] = field(default_factory=dict)  # that were `CUT` or `NOT_SPOKEN`
     times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
-    @property
-    def device(self) -> torch.device:
-        """What it computes on."""
-        return self.precision.device
-
-    @property
-    def vocoder_name(self) -> str:
-        """The vocoder's name in the log; empty without one."""
-        return self.vocoder.name if self.vocoder else ""
-
     def generate(self, batch: Sequence[SynthesisInput], watch: Stopwatch | None = None) -> list[SynthesisResult]:
         """The utterances' mels, without sound; the time of making them is added to ``watch``.
 
         Raises:
             InputError: a mel is not finite; names the phrase.
         """
-        output = self._mels(batch, watch or Stopwatch(self.device))
+        output = self._mels(batch, watch or Stopwatch(self.precision.device))
         results = [
             SynthesisResult(item, mel[:, :length], output=output, row=row)
             for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
         ]
         for one in results:
-            _check_finite(one.mel, "mel-spectrogram", one.phrase, path=self.path)
+            _check_finite(one.mel, "mel-spectrogram", one.item.phrase, path=self.path)
         return results
 
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
@@ -110,9 +100,9 @@ class Synthesizer:
         factors, start = self._envelope(result), 0
         lead, pause = silences(result.item, self.audio)
         yield from self._silence(lead)
-        for piece in self.vocoder.stream(result.mel.to(self.device), **self._pitch_of([result])):
+        for piece in self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result])):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.phrase, path=self.vocoder.path)
+            _check_finite(piece, "sound", result.item.phrase, path=self.vocoder.path)
             yield piece if factors is None else piece * factors[start:end]
             start = end
         yield from self._silence(pause)
@@ -140,7 +130,7 @@ class Synthesizer:
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
-        watch, vocoder_watch = Stopwatch(self.device), Stopwatch(self.device)
+        watch, vocoder_watch = Stopwatch(self.precision.device), Stopwatch(self.precision.device)
         results = self.generate(batch, watch)
         size = (self.vocoder and self.vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
@@ -170,7 +160,7 @@ class Synthesizer:
             waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
-            _check_finite(wave, "sound", one.phrase, path=self.vocoder.path)
+            _check_finite(wave, "sound", one.item.phrase, path=self.vocoder.path)
             wave = wave if factors is None else wave * factors
             yield replace(one, wave=F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)]))
 
@@ -178,8 +168,8 @@ class Synthesizer:
         """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
         if self.vocoder_pitch == "voice":
             curves = [one.pitch_of_frames() for one in results]
-            return {"pitch": pad_sequence(curves, batch_first=True).to(self.device)}
-        return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.device))
+            return {"pitch": pad_sequence(curves, batch_first=True).to(self.precision.device)}
+        return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.precision.device))
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
         hop = self.audio.hop_length
@@ -191,14 +181,14 @@ class Synthesizer:
         if self.network is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
-            return MelOutput(padded.to(self.device), torch.tensor([one.size(1) for one in mels]))
+            return MelOutput(padded.to(self.precision.device), torch.tensor([one.size(1) for one in mels]))
         rows, n_symbols = list(batch), max(item.length for item in batch)
         if self.shapes is not None:
             rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
             n_symbols = self.shapes.symbols(n_symbols)
-        tokens = _pad_column("tokens", rows, n_symbols, self.device)
+        tokens = _pad_column("tokens", rows, n_symbols, self.precision.device)
         assert tokens is not None, "phrases without mels come with tokens"
-        lengths = torch.tensor([item.length for item in rows], device=self.device)
+        lengths = torch.tensor([item.length for item in rows], device=self.precision.device)
         controls = self._controls_of(rows, n_symbols)
         with watch.running(), self.precision.autocast():
             output = self.network.infer(tokens, lengths, controls)
@@ -215,14 +205,14 @@ class Synthesizer:
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
         """The controls of all utterances, and those of each, padded to ``n_symbols``."""
-        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, self.device) for name in _GIVEN}
+        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, self.precision.device) for name in GIVEN}
         controls = replace(
             self.controls,
-            speaker=torch.tensor([item.speaker for item in batch], device=self.device),
+            speaker=torch.tensor([item.speaker for item in batch], device=self.precision.device),
             frame_step=1 if self.shapes is None else self.shapes.frame_step,
             **given,
         )
-        return with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=self.device)
+        return with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=self.precision.device)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:

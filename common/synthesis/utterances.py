@@ -16,6 +16,7 @@ from common.errors import InputError
 from common.synthesis.phrases import Phrase
 from common.text import Style, Word
 
+GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 # (energy (B, L) as `MelOutput.energy`, lengths (B,)) -> energy (B, L)
@@ -99,8 +100,7 @@ class SynthesisInput:
     @property
     def given(self) -> tuple[str, ...]:
         """The columns that replace what a model predicts; utterances of a batch give the same ones."""
-        names = ("pitch", "pitch_hz", "durations", "energy", "frame_pitch")
-        return tuple(name for name in names if getattr(self, name) is not None)
+        return tuple(name for name in (*GIVEN, "frame_pitch") if getattr(self, name) is not None)
 
 
 def mel_of(item: SynthesisInput) -> Tensor:
@@ -142,11 +142,6 @@ class SynthesisResult:
     output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
     row: int = 0  # the utterance's in it
 
-    @property
-    def phrase(self) -> Phrase:
-        """What it is an utterance of."""
-        return self.item.phrase
-
     def frames_of_symbols(self) -> Tensor | None:
         """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
 
@@ -172,7 +167,7 @@ class SynthesisResult:
         frames, pitch = self.frames_of_symbols(), self.of_symbols("pitch_hz")
         if frames is None or pitch is None or not (has_pitch := (frames > 0) & (pitch > 0)).any():
             raise InputError(
-                f"{self.phrase.where}: --vocoder-pitch voice: the voice gives no pitch in Hz; leave it out"
+                f"{self.item.phrase.where}: --vocoder-pitch voice: the voice gives no pitch in Hz; leave it out"
             )
         centers = (frames.cumsum(0) - (frames + 1) / 2)[has_pitch]
         log_pitch = pitch[has_pitch].clamp(*PITCH_LIMITS).log()

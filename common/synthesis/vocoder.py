@@ -111,9 +111,8 @@ class NetworkVocoder:
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
     def __post_init__(self) -> None:
-        self.max_batch = (
-            1 if self.device.type == "cpu" else None
-        )  # utterances worth giving it at once; None: any number
+        # Utterances that are worth giving it at once; None: any number
+        self.max_batch = 1 if self.device.type == "cpu" else None
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
