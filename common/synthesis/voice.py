@@ -1,9 +1,9 @@
 """A voice: text in, speech out, through one text-to-mel network and one vocoder."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -139,14 +139,17 @@ class Voice(Synthesizer):
         if phrase is None:
             where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
             phrase = Phrase(where, PurePosixPath("speech.wav"), words)
-        _check_style(style, where=phrase.where)
+        for word, name in (("pace", "rate"), ("pitch", "pitch"), ("volume", "volume")):
+            (low, high), value = LIMITS[name], getattr(style, name)
+            if not low <= value <= high:
+                raise InputError(f"{phrase.where}: {word} {value}: expected a factor from {low:g} to {high:g}")
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
         else:
             utterances = self._utterances(text, longest=longest, where=phrase.where)
             seed = self.phones_seed
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
+            items = _with_silence(utterances, partial(self._input, style=style, phrase=phrase, draw=draw))
             if not items:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
@@ -164,15 +167,18 @@ class Voice(Synthesizer):
             where = phrase.where
             if phrase.text is None:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
+            columns = {"pitch": phrase.pitch, "durations": phrase.duration} if self.shapes_prosody else {}
+            given = {name: dataset_path / path for name, path in columns.items() if path is not None}
+            longest = sys.maxsize if given else LONGEST_PHRASE
             style = Style(speaker=phrase.speaker)
-            is_given = self.shapes_prosody and (phrase.pitch is not None or phrase.duration is not None)
-            longest = sys.maxsize if is_given else LONGEST_PHRASE
             items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index)
-            if is_given and len(items) > 1:
+            if given and len(items) > 1:
                 raise InputError(
                     f"{where}: breaks in the text, and pitch or durations of its symbols; give one of them"
                 )
-            inputs += [_with_given(item, phrase, dataset_path) for item in items] if is_given else items
+            for item in items:
+                rows = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given.items()}
+                inputs.append(replace(item, **rows))
         self.front_end.warn_dropped()
         return inputs
 
@@ -195,48 +201,16 @@ class Voice(Synthesizer):
         language = config.g2p_language if config.g2p is not None else "en"
         return split_utterances(read_markup(text, where=where, language=language), longest=longest)
 
-    def _inputs(
-        self, utterances: Sequence[TextUtterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
-    ) -> list[SynthesisInput]:
-        """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next.
-
-        An utterance of which no symbol is left is silence; an error if all are.
-        """
-        items: list[SynthesisInput] = []
-        lead, early = 0.0, list[tuple[str, float]]()
-        empty: EmptyTextError | None = None
-        for one in utterances:
-            item = None
-            if one.spans:
-                try:
-                    item = self._input(one, style=style, phrase=phrase, draw=draw)
-                except EmptyTextError as error:
-                    empty = empty or error
-            if item is not None:
-                marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
-                items.append(replace(item, lead=lead, marks=marks + item.marks))
-                lead, early = 0.0, []
-            elif items:
-                last = items[-1]
-                marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
-                items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
-            else:
-                early += [(name, lead) for _, name in one.marks]
-                lead += one.pause
-        if empty is not None and not items:
-            raise empty
-        return items
-
     def _input(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
         encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         of_spans = [combined(style, span.style) for span in utterance.spans]
-        of_symbols = _styles_of_symbols(of_spans, encoded.words, len(encoded.ids))
+        of_symbols = [of_spans[0]] * len(encoded.ids)
+        for word in encoded.words:  # spaces and punctuation have the style of the word before them
+            of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
         is_changed = any(map(changes_prosody, of_symbols)) and not self._leaves_out_styles
-        volume, names = None, self.front_end.symbols
-        if any(one.volume != 1 for one in of_symbols):
-            volume = torch.tensor([one.volume for one in of_symbols])
+        volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
         starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
@@ -247,7 +221,7 @@ class Voice(Synthesizer):
             tokens=self.front_end.inputs(encoded.ids),
             symbols=tuple(names[index] for index in encoded.ids),
             styles=tuple(of_symbols) if is_changed else None,
-            volume=volume,
+            volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
             words=encoded.words,
@@ -263,29 +237,33 @@ class Voice(Synthesizer):
         return not self.shapes_prosody
 
 
-def _styles_of_symbols(of_spans: Sequence[Style], words: Sequence, n_symbols: int) -> list[Style]:
-    """Each symbol's style: that of its word's span; spaces and punctuation have that of the word before them."""
-    styles, style, place = [], of_spans[0], 0
-    for word in words:
-        styles += [style] * (word.start - place)
-        style = of_spans[word.span]
-        styles += [style] * (word.end - word.start)
-        place = word.end
-    return styles + [style] * (n_symbols - place)
+def _with_silence(
+    utterances: Sequence[TextUtterance], make: Callable[[TextUtterance], SynthesisInput]
+) -> list[SynthesisInput]:
+    """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
 
-
-def _check_style(style: Style, *, where: str) -> None:
-    for name, value in (("rate", style.rate), ("pitch", style.pitch), ("volume", style.volume)):
-        low, high = LIMITS[name]
-        if not low <= value <= high:
-            word = {"rate": "pace"}.get(name, name)
-            raise InputError(f"{where}: {word} {value}: expected a factor from {low:g} to {high:g}")
-
-
-def _with_given(item: SynthesisInput, phrase: Phrase, dataset_path: Path) -> SynthesisInput:
-    """An utterance with the pitch and durations that the list gives."""
-
-    def load(path: str | None) -> Tensor | None:
-        return None if path is None else load_row(dataset_path / path, item.length, each="symbol", where=phrase.where)
-
-    return replace(item, pitch=load(phrase.pitch), durations=load(phrase.duration))
+    An utterance of which no symbol is left is silence; an error if all are.
+    """
+    items: list[SynthesisInput] = []
+    lead, early = 0.0, list[tuple[str, float]]()
+    empty: EmptyTextError | None = None
+    for one in utterances:
+        item = None
+        try:
+            item = make(one) if one.spans else None
+        except EmptyTextError as error:
+            empty = empty or error
+        if item is not None:
+            marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
+            items.append(replace(item, lead=lead, marks=marks + item.marks))
+            lead, early = 0.0, []
+        elif items:
+            last = items[-1]
+            marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
+            items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+        else:
+            early += [(name, lead) for _, name in one.marks]
+            lead += one.pause
+    if empty is not None and not items:
+        raise empty
+    return items
