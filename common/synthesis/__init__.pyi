@@ -1,7 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
 from .acceleration import WarmGraphRecorder as WarmGraphRecorder
-from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,
     contract_of as contract_of,
@@ -13,12 +12,17 @@ from .loading import (
 )
 from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES, MANY_BATCHES as MANY_BATCHES
 from .output_folder import OutputFolder as OutputFolder
-from .phrases import Phrase as Phrase, read_phrases as read_phrases
+from .phrases import (
+    load_mels_or_recordings as load_mels_or_recordings,
+    read_phrases as read_phrases,
+    with_frame_pitch as with_frame_pitch,
+)
 from .speech import Speech as Speech, subtitles as subtitles
 from .synthesizer import Synthesizer as Synthesizer
 from .utterances import (
     Controls as Controls,
     MelOutput as MelOutput,
+    Phrase as Phrase,
     SynthesisInput as SynthesisInput,
     SynthesisResult as SynthesisResult,
 )

@@ -168,12 +168,12 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
     """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it, where it can be compiled so."""
-    spec, inference = loaded.spec, loaded.spec.inference
+    inference = loaded.spec.inference
     assert isinstance(inference, GeneratorSpec | VocoderSpec)
     if loaded.exported is not None:
         return network
     if options.acceleration.torchscript and inference.to_torchscript is not None:
         return inference.to_torchscript(network)
     if options.acceleration.compile and inference.not_compilable is None:
-        network.infer = compiled(network.infer, name=spec.name, shapes=PaddedShapes.of(options))
+        network.infer = compiled(network.infer, name=loaded.spec.name, shapes=PaddedShapes.of(options))
     return network

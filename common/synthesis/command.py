@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from torch import Tensor
 
@@ -20,18 +20,15 @@ from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
-from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
-from common.synthesis.phrases import Phrase, warn_unread
+from common.synthesis.phrases import load_mels_or_recordings, warn_unread, with_frame_pitch
 from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
-from common.synthesis.utterances import SynthesisInput, plan_batches
+from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
 from common.timing import take_turns
-
-NamedFiles = list[tuple[str, Path]]  # and what names them
 
 
 def speak(
@@ -41,7 +38,7 @@ def speak(
     phrases: Sequence[Phrase],
     *,
     precision: Precision,
-    files: tuple[NamedFiles, NamedFiles],
+    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
     parameters: Mapping[str, Any],
 ) -> int:
     """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
@@ -67,17 +64,14 @@ def speak(
             items = _text_inputs(options, voice)
     if options.output == STANDARD:
         pieces = synthesizer.stream_inputs(items)
-        assert sys.__stdout__ is not None, "a command has standard output"
-        write_stream(pieces, sys.__stdout__, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
+        write_stream(pieces, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer)
     _check_files(options, items, synthesizer, folder, files)
     if folder is not None:
         folder.prepare()
-    log_file = options.log_file
-    if log_file is None and folder is not None and not options.names_sound:
-        log_file = folder.path / LOG
-    logger = Logger(log_file, stdout=False)
+    own_log = None if folder is None or options.names_sound else folder.path / LOG
+    logger = Logger(options.log_file or own_log, stdout=False)
     logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
 
@@ -130,7 +124,7 @@ def _check_files(
     items: Sequence[SynthesisInput],
     synthesizer: Synthesizer,
     folder: OutputFolder | None,
-    files: tuple[NamedFiles, NamedFiles],
+    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
 ) -> None:
     """Refuse to write what is read, two results into one file, or sound in a format that cannot hold it."""
     phrases = list({item.phrase.output: item.phrase for item in items}.values())  # one may be of several items
@@ -191,15 +185,15 @@ def _speak_into_folder(
     return 1 if len(synthesizer.failures) == n_phrases else 0
 
 
-def write_stream(pieces: Iterator[Tensor], output: TextIO, *, sampling_rate: int, kind: str) -> None:
-    """Write sound to standard output as it is made, as one of `STREAM_FORMATS`.
+def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int, kind: str) -> None:
+    """Write sound to standard output as it is made, as a WAV, or as 16-bit integers, little endian.
 
     The header of a WAV says that its length is unknown, as players expect of a pipe.
 
     Raises:
         OutputError: the output cannot be written, as where nobody reads on.
     """
-    with writing(Path("standard output")), os.fdopen(os.dup(output.fileno()), "wb") as file:
+    with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         if kind == "wav":
             file.write(wav_header(sampling_rate))
         for piece in pieces:
@@ -222,11 +216,8 @@ def first_sound(
     Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
     """
     rows = take_turns([speak, lambda: next(stream())], 1 + turns)[1:]
-    shares = [first / whole for whole, first in rows]
-    return {
-        "first_sound": statistics.median(first for _, first in rows),
-        "first_sound_share": statistics.median(shares),
-    }
+    share = statistics.median(first / whole for whole, first in rows)
+    return {"first_sound": statistics.median(first for _, first in rows), "first_sound_share": share}
 
 
 @dataclass

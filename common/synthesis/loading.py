@@ -10,24 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints import (
-    Exports,
-    LoadedCheckpoint,
-    load_for_inference,
-    open_checkpoint,
-    precision_for,
-    strip_checkpoint,
-)
-from common.checkpoints.exported import describe, describe_part, open_exported
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for, strip_checkpoint
+from common.checkpoints.exported import Exports, describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx, write_quantized
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import PaddedShapes, WarmGraphRecorder, accelerated
-from common.synthesis.options import SpeakingOptions, VoiceOptions
-from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput
+from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
+from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
@@ -44,17 +36,15 @@ def load_voice(
     vocoder: LoadedCheckpoint | Path | str | None = None,
     *,
     device: str = "auto",
-    precision: Precision | None = None,
     lexicon: Path | str | None = None,
     vocoder_pitch: str = "mel",
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, by default the shipped one, and a vocoder's.
 
     Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim.
-    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead. ``lexicon`` is a file of words and their phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a
-    vocoder that can is told the pitch of the symbols, instead of the mel's. Of checkpoints with EMA weights these are
-    used. `make_voice` takes all options.
+    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a
+    file of words and their phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a vocoder that can is told the pitch
+    of the symbols, not the mel's. Of checkpoints with EMA weights these are used. `make_voice` takes all options.
 
     Raises:
         InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
@@ -72,7 +62,7 @@ def load_voice(
     options = VoiceOptions(
         SpeakingOptions(vocoder_pitch=vocoder_pitch), TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
     )
-    precision = precision or precision_for(list(opened.values()), device)
+    precision = precision_for(list(opened.values()), device)
     return make_voice(opened["generator"], opened.get("vocoder"), options, precision=precision)
 
 
@@ -166,7 +156,7 @@ def load_vocoder(
     speaking = options.speaking
     if loaded is None:
         assert audio is not None, "Griffin-Lim takes the description of its mels"
-        return GriffinLimVocoder(audio, seed=speaking.seed, n_iter=speaking.griffin_lim_iters)
+        return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
     network, config = load_for_inference(loaded, device=precision.device)
@@ -301,10 +291,8 @@ def _fastest(forms: Sequence[_Form], made: Sequence[Any], run: Callable[[Any], o
     seconds = measure([partial(run, one) for one in made])
     close = [index for index, form in enumerate(forms) if form.distance <= LARGEST_DISTANCE]
     fastest = min(close, key=lambda index: seconds[index])
-    times = []
-    for form, spent in zip(forms, seconds):
-        cost = f" at mel distance {form.distance:.3f}" if form.engine == "int8" else ""
-        times.append(f"{form.engine} {spent:.3f} s{cost}")
+    costs = [f" at mel distance {form.distance:.3f}" if form.engine == "int8" else "" for form in forms]
+    times = [f"{form.engine} {spent:.3f} s{cost}" for form, spent, cost in zip(forms, seconds, costs)]
     return made[fastest], f"{name} in {forms[fastest].engine} ({', '.join(times)})"
 
 

@@ -24,8 +24,6 @@ MAX_FRAMES = 2000  # of a symbol; some 20 s
 GRIFFIN_LIM_ITERATIONS = 60
 VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that can be told it
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
-SUBTITLES = ("srt", "vtt")
-STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without a header
 LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
 MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
 WARMUP_STEPS = 3  # batches of --include-warmup
@@ -62,7 +60,7 @@ class CommandOptions:
         writes=True,
     )
     stdout_format: str = option(
-        "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=STREAM_FORMATS
+        "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=("wav", "pcm")
     )
     quiet: bool = option(False, "print warnings and errors alone")
     log_file: Path | None = option(
@@ -71,7 +69,7 @@ class CommandOptions:
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
     plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
     subtitles: str | None = option(
-        None, "write subtitles of the words beside the sound, a.srt of a.wav", choices=SUBTITLES
+        None, "write subtitles of the words beside the sound, a.srt of a.wav", choices=("srt", "vtt")
     )
     timings: bool = option(False, "write when each word and symbol is said beside the sound, a.timings.json of a.wav")
     save_prosody: bool = option(

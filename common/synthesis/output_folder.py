@@ -7,16 +7,15 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from common.audio import estimate_pitch, save_wav
+from common.audio import estimate_pitch
 from common.audio.options import SETTINGS
 from common.config import to_plain
 from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
-from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech, SymbolProsody, subtitles
 from common.synthesis.synthesizer import Synthesizer
-from common.synthesis.utterances import SynthesisResult, silences
+from common.synthesis.utterances import Phrase, SynthesisResult, silences
 from common.torch_file import save_tensor
 
 
@@ -31,20 +30,25 @@ class OutputFolder:
         self._options = options
         self._synthesizer = synthesizer
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
-        self._beside: dict[str, Callable[[Speech, Path], None]] = {}  # by suffix: what writes "a.srt" of "a.wav"
+        # Folders below `path`, suffixes in place of the sound's, and what writes each file: "a.srt" beside "a.wav"
+        self._kinds: list[tuple[str, str, Callable[[Speech, Path], None]]] = []
+        if options.save_mels:
+            self._kinds.append(("mels", ".pt", lambda speech, path: save_tensor(path, speech.mel)))
+        if not options.no_audio:
+            self._kinds.append(("", "", Speech.save))
         if options.plots:
-            self._beside[".png"] = draw_speech
+            self._kinds.append(("", ".png", draw_speech))
         if (kind := options.subtitles) is not None:
-            self._beside[f".{kind}"] = lambda speech, path: write_text(path, subtitles(speech, kind))
+            self._kinds.append(("", f".{kind}", lambda speech, path: write_text(path, subtitles(speech, kind))))
         if options.timings:
-            self._beside[".timings.json"] = lambda speech, path: write_json(path, speech.timings())
+            self._kinds.append(("", ".timings.json", lambda speech, path: write_json(path, speech.timings())))
         if options.save_prosody:
-            self._beside[".prosody.json"] = lambda speech, path: speech.table.save(path)
+            self._kinds.append(("", ".prosody.json", lambda speech, path: speech.table.save(path)))
 
     def files(self, phrases: Iterable[Phrase]) -> Iterator[tuple[str, Path]]:
         """All files that are written of ``phrases``, as `check_apart` takes them."""
         for phrase in phrases:
-            yield from ((f"{phrase.where}: the file", path) for path in self._files_of(phrase.output))
+            yield from ((f"{phrase.where}: the file", path) for path, _ in self._files_of(phrase.output))
         if self._options.save_mels:
             yield "--save-mels:", self.path / "mels" / SETTINGS
 
@@ -54,14 +58,12 @@ class OutputFolder:
         if self._options.save_mels:
             write_json(self.path / "mels" / SETTINGS, to_plain(self._synthesizer.audio))
 
-    def _files_of(self, output: PurePosixPath) -> list[Path]:
-        """The files of one phrase: its mel, its sound, and those beside it."""
-        mel, sound = self._mel_path(output), self.path / output
-        files = [mel] * self._options.save_mels + [sound] * (not self._options.no_audio)
-        return [*files, *map(sound.with_suffix, self._beside)]
-
-    def _mel_path(self, output: PurePosixPath) -> Path:
-        return self.path / "mels" / output.with_suffix(".pt")
+    def _files_of(self, output: PurePosixPath) -> list[tuple[Path, Callable[[Speech, Path], None]]]:
+        """The files of one phrase, and what writes each."""
+        return [
+            (self.path / folder / output.with_suffix(suffix or output.suffix), write)
+            for folder, suffix, write in self._kinds
+        ]
 
     def summary(self, n_phrases: int) -> str:
         """How many of the phrases are there."""
@@ -79,18 +81,14 @@ class OutputFolder:
 
     def _write(self, speech: Speech, output: PurePosixPath) -> str:
         """Write one phrase's files, each completely or not at all; returns a line that says so."""
-        sound, rate = self.path / output, speech.sampling_rate
+        sound, files = self.path / output, self._files_of(output)
         with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
-            if self._options.save_mels:
-                save_tensor(self._mel_path(output), speech.mel)
-            if speech.has_sound:
-                save_wav(sound, speech.wave, sampling_rate=rate)
-            for suffix, write in self._beside.items():
-                write(speech, sound.with_suffix(suffix))
+            for path, write in files:
+                write(speech, path)
         self.n_written += 1
         if speech.has_sound:
-            return f"{sound}: {len(speech.wave) / rate:.2f} s"
-        return f"{self._files_of(output)[0]}: {speech.mel.size(1)} frames"
+            return f"{sound}: {speech.duration:.2f} s"
+        return f"{files[0][0]}: {speech.mel.size(1)} frames"
 
 
 def draw_speech(speech: Speech, path: Path) -> None:

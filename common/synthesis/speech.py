@@ -22,8 +22,7 @@ from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import write_text
 from common.synthesis.options import MAX_FRAMES
-from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, silences
 from common.text import Style, Word
 
 if TYPE_CHECKING:
@@ -283,18 +282,13 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
     """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
     assert frames is not None, "a given mel has no symbols in time"
-    pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
-    if pitch is not None and not pitch.any():
-        pitch = None
+    pitch = part.of_symbols("pitch_hz")
+    pitch = None if pitch is None or not pitch.any() else pitch
+    columns = {"pitch": pitch, "energy": part.of_symbols("decoded_energy"), "volume": item.volume}
+    given = {name: values.tolist() for name, values in columns.items() if values is not None}
     rows = [
-        SymbolProsody(
-            symbol=name,
-            frames=int(frames[place]),
-            pitch=None if pitch is None else float(pitch[place]),
-            energy=None if energy is None else float(energy[place]),
-            volume=1.0 if item.volume is None else float(item.volume[place]),
-        )
-        for place, name in enumerate(item.symbols)
+        SymbolProsody(symbol, int(frames[place]), **{name: values[place] for name, values in given.items()})
+        for place, symbol in enumerate(item.symbols)
     ]
     words, end = [], 0
     for word in (*item.words, Word("", len(rows), len(rows), span=0)):

@@ -17,12 +17,12 @@ from common.nn import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import FADE_OUT
-from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
     GIVEN,
     Controls,
     MelOutput,
+    Phrase,
     PitchTransformation,
     SynthesisInput,
     SynthesisResult,
@@ -97,7 +97,7 @@ class Synthesizer:
             InputError: the sound is not finite; names the phrase.
         """
         assert self.vocoder is not None, "sound needs a vocoder"
-        factors, start = self._envelope(result), 0
+        factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
         lead, pause = silences(result.item, self.audio)
         yield from self._silence(lead)
         for piece in self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result])):
@@ -159,7 +159,7 @@ class Synthesizer:
             mel = output.mel[first : first + len(results), :, : max(lengths)]
             waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
-            wave, factors = wave.cpu(), self._envelope(one)
+            wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
             _check_finite(wave, "sound", one.item.phrase, path=self.vocoder.path)
             wave = wave if factors is None else wave * factors
             yield replace(one, wave=F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)]))
@@ -170,10 +170,6 @@ class Synthesizer:
             curves = [one.pitch_of_frames() for one in results]
             return {"pitch": pad_sequence(curves, batch_first=True).to(self.precision.device)}
         return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.precision.device))
-
-    def _envelope(self, result: SynthesisResult) -> Tensor | None:
-        hop = self.audio.hop_length
-        return envelope(result, hop_length=hop, fade_out=self.fade_out * hop)
 
     @torch.inference_mode()
     def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:

@@ -3,17 +3,17 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio import PITCH_LIMITS
+from common.audio.options import SETTINGS
 from common.config import AudioConfig
 from common.data import load_fractions
 from common.errors import InputError
-from common.synthesis.phrases import Phrase
 from common.text import Style, Word
 
 GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
@@ -57,6 +57,25 @@ class MelOutput:
     pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
     decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """One line of a list; paths of features are as written, relative to the dataset's folder."""
+
+    where: str  # "phrases/devset10.tsv:3", for messages
+    output: PurePosixPath  # of the sound, inside the output folder; its suffix is one of `SOUND_FORMATS`
+    text: str | None = None
+    mel: str | None = None
+    wav: str | None = None  # a recording, to speak its own mel again
+    pitch: str | None = None
+    duration: str | None = None
+    speaker: str | None = None  # a number, or a name that the checkpoint knows
+
+    def files(self, folder: Path) -> list[Path]:
+        """What is read to speak it, from the dataset's ``folder``."""
+        paths = [folder / path for path in (self.mel, self.wav, self.pitch, self.duration) if path is not None]
+        return paths if self.mel is None else [*paths, paths[0].with_name(SETTINGS)]
 
 
 @dataclass(frozen=True)
@@ -193,7 +212,7 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
 
 
 def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor | None:
-    """Factors (F * hop,) of an utterance's amplitude: its symbols' volume, and ``fade_out`` samples to silence.
+    """Factors (F * hop,) of an utterance's amplitude: its symbols' volume, and ``fade_out`` frames to silence.
 
     The volume changes linearly over a frame, so that nothing clicks. None: no factor differs from one.
     """
@@ -207,7 +226,7 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
         before = torch.cat([levels[:1], levels[:-1]])
         ramp = torch.arange(1, hop_length + 1) / hop_length
         factors = (before[:, None] + (levels - before)[:, None] * ramp).flatten()
-    fade_out = min(fade_out, n_samples)
+    fade_out = min(fade_out * hop_length, n_samples)
     if fade_out > 0:
         factors = torch.ones(n_samples) if factors is None else factors
         factors[n_samples - fade_out :] *= torch.linspace(1, 0, fade_out)

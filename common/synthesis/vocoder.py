@@ -28,26 +28,25 @@ GROWTH = 2  # of a piece over the one before, so that what is computed twice soo
 LONGEST_PIECE = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
+@dataclass(frozen=True)
 class GriffinLimVocoder:
     """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with.
 
     Attributes and methods are those of `NetworkVocoder`, which describes them.
     """
 
-    name = "griffin_lim"
-    max_batch = 1
-    takes_pitch = False
-    path = None
-
-    def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int | None = None) -> None:
-        self.audio = audio
-        self._seed = seed
-        self._n_iter = n_iter or GRIFFIN_LIM_ITERATIONS
+    audio: AudioConfig
+    seed: int
+    n_iter: int = GRIFFIN_LIM_ITERATIONS
+    name: str = "griffin_lim"
+    max_batch: int | None = 1
+    takes_pitch: bool = False
+    path: Path | None = None
 
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames -> each utterance's wave (lengths[i] * hop,) float32 on the CPU."""
         return [
-            griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
+            griffin_lim(one[:, :length], self.audio, n_iter=self.n_iter, seed=self.seed)
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
@@ -209,9 +208,8 @@ class AudioContract:
             message = f"{owner} and {self.owner} are of different mel-spectrograms: {'; '.join(lines)}"
             refused = [line.partition(":")[0] for line in lines]
             if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
-                accepted = " ".join([*self.accepted, *refused])
-                message += "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give"
-                message += f" --accept-audio-differences {accepted}"
+                option = f"--accept-audio-differences {' '.join([*self.accepted, *refused])}"
+                message += f"; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give {option}"
             raise InputError(message)
         if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")

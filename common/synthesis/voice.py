@@ -14,10 +14,9 @@ from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
-from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
 from common.synthesis.synthesizer import Synthesizer, changes_prosody
-from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, load_row
+from common.synthesis.utterances import Phrase, SymbolMark, SynthesisInput, SynthesisResult, load_row
 from common.text import (
     LIMITS,
     NEUTRAL,
@@ -168,16 +167,14 @@ class Voice(Synthesizer):
             if phrase.text is None:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
             columns = {"pitch": phrase.pitch, "durations": phrase.duration} if self.shapes_prosody else {}
-            given = {name: dataset_path / path for name, path in columns.items() if path is not None}
+            given = [(name, dataset_path / path) for name, path in columns.items() if path is not None]
             longest = sys.maxsize if given else LONGEST_PHRASE
             style = Style(speaker=phrase.speaker)
             items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index)
             if given and len(items) > 1:
-                raise InputError(
-                    f"{where}: breaks in the text, and pitch or durations of its symbols; give one of them"
-                )
+                raise InputError(f"{where}: breaks in the text, and pitch or durations; give one of them")
             for item in items:
-                rows = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given.items()}
+                rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
         self.front_end.warn_dropped()
         return inputs
