@@ -15,8 +15,8 @@ from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, Decoder
-from tacotron2.generation import Steps
-from tacotron2.inference import Inference
+from tacotron2.inference import Inference, Steps
+from tacotron2.layers import Postnet
 from tacotron2.model import Tacotron2
 
 # What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
@@ -137,20 +137,15 @@ def _lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ExportablePostnet(nn.Module):
-    """The postnet, with the mels that it refines."""
+    """The postnet, with zeros after an utterance's end."""
 
-    def __init__(self, network: Tacotron2) -> None:
+    def __init__(self, postnet: Postnet) -> None:
         super().__init__()
-        self.postnet = network.postnet
-        self.mask_convolutions = network.config.mask_convolutions
+        self.postnet = postnet
 
     def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> (B, n_mels, F) with the residual, zero after an utterance's end."""
-        mask = mask_from_lengths(lengths, mel.size(2))
-        seen: Tensor | None = None
-        if self.mask_convolutions:
-            seen = mask
-        return (mel + self.postnet(mel, seen)) * mask.unsqueeze(1)
+        """mel (B, n_mels, F), lengths (B,) -> (B, n_mels, F) with the residual."""
+        return self.postnet(mel, lengths) * mask_from_lengths(lengths, mel.size(2)).unsqueeze(1)
 
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
@@ -184,7 +179,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
     parts = (
         part("encoder", ExportableEncoder(network), {"tokens": ("batch", "tokens"), **lengths}, memory),
         part("decoder", step, {**masks, **states, **memory, **lengths}, decoded),
-        part("postnet", ExportablePostnet(network), {"mel": mel, **lengths}, {"refined_mel": mel}),
+        part("postnet", ExportablePostnet(network.postnet), {"mel": mel, **lengths}, {"refined_mel": mel}),
     )
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
@@ -196,6 +191,7 @@ class ExportedTacotron2(Inference):
         self, parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device
     ) -> None:
         self._parts, self.config = parts, config
+        self.postnet = lambda mel, lengths: parts["postnet"]({"mel": mel, "lengths": lengths})["refined_mel"]
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
@@ -203,10 +199,6 @@ class ExportedTacotron2(Inference):
         return _ExportedSteps(
             self._parts["decoder"], encoded | {"lengths": lengths}, config=self.config, gate_threshold=gate_threshold
         )
-
-    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
-        return self._parts["postnet"]({"mel": mel.contiguous(), "lengths": lengths})["refined_mel"]
 
 
 class _ExportedSteps(Steps):

@@ -14,8 +14,7 @@ from common.text import check_model
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.generation import DecoderSteps
-from tacotron2.inference import Inference, durations_from_alignments
+from tacotron2.inference import DecoderSteps, Inference, durations_from_alignments
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
@@ -67,7 +66,7 @@ class Tacotron2(Inference, nn.Module):
         decoded = self.decoder(memory, padding, mels, prenet_masks)
         mask = mask_from_lengths(mel_lengths, mels.size(2))
         mel, gate_logits = decoded.mel, decoded.gate_logits
-        mel_postnet = mel + self.postnet(mel, mask if self.config.mask_convolutions else None)
+        mel_postnet = self.postnet(mel, mel_lengths)
         if self.config.mask_padding:
             mel, mel_postnet = mel * mask.unsqueeze(1), mel_postnet * mask.unsqueeze(1)
             gate_logits = gate_logits.masked_fill(~mask, PADDED_GATE_LOGIT)
@@ -97,12 +96,6 @@ class Tacotron2(Inference, nn.Module):
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
         memory, padding = self.encode(tokens, lengths)
         return DecoderSteps(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
-
-    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
-        return mel + self.postnet(
-            mel, mask_from_lengths(lengths, mel.size(2)) if self.config.mask_convolutions else None
-        )
 
     def prepare_for_inference(self) -> None:
         """Evaluation mode; nothing needs folding."""
