@@ -33,6 +33,8 @@ class TrainingOutput:
 class Tacotron2(Inference, nn.Module):
     """Encoder, attention decoder, postnet; ``forward`` is teacher-forced, ``infer`` is not."""
 
+    postnet: Postnet
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
