@@ -33,10 +33,6 @@ class Tacotron2Batch(TextMelBatch):
         position = torch.arange(self.mels.size(2), device=self.mels.device)
         return (position >= self.mel_lengths.unsqueeze(1) - 1).float()
 
-    def teacher_forcing(self) -> dict[str, Any]:
-        """Arguments of ``Tacotron2.forward``."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-
 
 class Tacotron2Dataset(TextMelDataset):
     """Utterances of lists ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.

@@ -18,6 +18,7 @@ from tacotron2.inference import DecoderSteps, Inference, durations_from_alignmen
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
+_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
 @dataclass(frozen=True)
@@ -51,35 +52,28 @@ class Tacotron2(Inference, nn.Module):
         memory = self.encoder(self.embedding(tokens), lengths, mask if self.config.mask_convolutions else None)
         return memory, ~mask
 
-    def forward(
-        self,
-        tokens: Tensor,
-        token_lengths: Tensor,
-        mels: Tensor,
-        mel_lengths: Tensor,
-        *,
-        prenet_masks: Tensor | None = None,
-    ) -> TrainingOutput:
-        """Teacher-forced pass: tokens (B, L), mels (B, n_mels, F), in any order of lengths.
+    def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
+        """Teacher-forced pass over a batch in any order of lengths.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's random dropout.
+        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is random in training and
+        comes from one seed in evaluation mode, so that an utterance's result is always the same.
         """
-        memory, padding = self.encode(tokens, token_lengths)
+        mels = batch.mels
+        if prenet_masks is None and not self.training:
+            prenet_masks = PrenetMasks(self.config.prenet_dim, seed=_EVALUATION_SEED).first(mels.size(2), mels.device)
+        memory, padding = self.encode(batch.tokens, batch.token_lengths)
         decoded = self.decoder(memory, padding, mels, prenet_masks)
-        mask = mask_from_lengths(mel_lengths, mels.size(2))
+        mask = mask_from_lengths(batch.mel_lengths, mels.size(2))
         mel, gate_logits = decoded.mel, decoded.gate_logits
-        mel_postnet = self.postnet(mel, mel_lengths)
+        mel_postnet = self.postnet(mel, batch.mel_lengths)
         if self.config.mask_padding:
             mel, mel_postnet = mel * mask.unsqueeze(1), mel_postnet * mask.unsqueeze(1)
             gate_logits = gate_logits.masked_fill(~mask, PADDED_GATE_LOGIT)
         return TrainingOutput(mel, mel_postnet, gate_logits, decoded.alignments)
 
-    def teacher_forced(self, batch: Tacotron2Batch, *, seed: int = 0) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations.
-
-        In evaluation mode the prenet's dropout comes from ``seed``, so that an utterance's result is always the same.
-        """
-        out = self(**batch.teacher_forcing(), prenet_masks=self.prenet_masks(batch.mels.size(2), seed=seed))
+    def teacher_forced(self, batch: Tacotron2Batch) -> MelOutput:
+        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations."""
+        out = self(batch)
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         return MelOutput(
             mel=out.mel_postnet * mask.unsqueeze(1),
@@ -87,12 +81,6 @@ class Tacotron2(Inference, nn.Module):
             frames=durations_from_alignments(out.alignments, batch.token_lengths, batch.mel_lengths),
             alignments=out.alignments * mask.unsqueeze(2),
         )
-
-    def prenet_masks(self, n_steps: int, *, seed: int) -> Tensor | None:
-        """The prenet's dropout factors of an evaluation; None in training, where they are random."""
-        if self.training:
-            return None
-        return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
