@@ -34,8 +34,6 @@ def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
     if path is None:
         return {}
     values = read_json(path)
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: expected a JSON object in the form of HiFi-GAN's config.json")
     betas = [values.pop(key, beta) for key, beta in zip(("adam_b1", "adam_b2"), ADAM_BETAS)]
     kinds = (ModelConfig, TrainingOptions, AudioOptions, RunOptions)
     declared = {name: (hint, known) for kind in kinds for name, hint, known in options_of(kind)}

@@ -8,17 +8,7 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.data import (
-    FilelistEntry,
-    Filelists,
-    TextMelBatch,
-    TextMelDataset,
-    TextMelUtterance,
-    collated,
-    first_fields,
-    paths_of,
-    read_filelist,
-)
+from common.data import FilelistEntry, Filelists, TextMelBatch, TextMelDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
 from tacotron2.options import TrainingOptions
 
@@ -48,14 +38,10 @@ class Tacotron2Dataset(TextMelDataset):
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
         super().__init__(dataset_path, entries, **options)
 
-    def utterance(self, index: int, tokens: Tensor) -> TextMelUtterance:
-        """The utterance with ``tokens`` (L,)."""
-        return TextMelUtterance(self.name(index), tokens, self.load_mel(index), text=self.entries[index].fields["text"])
-
-    @staticmethod
-    def collate(items: list[TextMelUtterance]) -> Tacotron2Batch:
-        """Pad utterances, in the order they come, into one batch."""
-        return Tacotron2Batch(**collated(items))
+    def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
+        """The utterance with ``tokens`` (L,) as a batch."""
+        text = self.entries[index].fields["text"]
+        return Tacotron2Batch.of_one(self.name(index), tokens, self.load_mel(index), text=text)
 
 
 def build_dataset(

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.data import TextMelUtterance
+from common.data import join_batches
 from common.nn import mask_from_lengths
 from common.synthesis import MelOutput
 from common.text import check_model
 from tacotron2.config import ModelConfig
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
+from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
 from tacotron2.inference import DecoderSteps, Inference, durations_from_alignments
 from tacotron2.layers import Encoder, Postnet
@@ -103,5 +103,5 @@ def build_networks(
 @torch.inference_mode()
 def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
     """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    items = [TextMelUtterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-    return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
+    batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+    return network.teacher_forced(join_batches(batches).to(mels[0].device))
