@@ -90,7 +90,7 @@ def _draw_text_and_speech(axis: Axes, report: DataReport) -> None:
         group = [clip for clip in report.clips if "speaking rate" in clip.figures]
         group = [clip for clip in group if (clip.utterance.index in odd) == is_odd]
         if group:
-            x = np.array([clip.transcript.n_tokens for clip in group])
+            x = np.array([clip.n_tokens for clip in group])
             y = x / [clip.figures["speaking rate"] for clip in group]
             axis.scatter(x, y, s=size, color=color, alpha=0.9 if is_odd else 0.6, linewidths=0, label=label)
     axis.set(ylabel="speech (s)", xlim=(0, None), ylim=(0, None))
