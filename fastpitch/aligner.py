@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from common.data import pad_rows
 from common.errors import InputError
 from common.nn import ctc_losses, mask_from_lengths
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from fastpitch.alignment_search import durations_of_path, find_path
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared

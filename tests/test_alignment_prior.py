@@ -8,7 +8,7 @@ from golden_files import read_golden
 from safetensors.torch import load_file
 
 from common.errors import InputError
-from common.nn.alignment_prior import beta_binomial_prior, interpolated_prior
+from common.nn.alignment import beta_binomial_prior, interpolated_prior
 from fastpitch.aligner import check_alignable, padded_priors
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import train
 from common.audio import AT_FRAMES, load_wav
-from common.audio.pitch import pitch_by
+from common.audio.pitch import estimate_pitch
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
@@ -45,7 +45,7 @@ def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: Harmonic
         assert n_frames == PITCH_SEGMENTS * (16 + 2 * CONTEXT) == item.mel_noise.size(1)
         assert len(item.audio) == (n_frames - 1) * 256 + 1024
         # Frames of the part begin with its samples: their centers lie two hops behind those of centered frames.
-        found = torch.from_numpy(pitch_by(AT_FRAMES, item.audio.numpy(), AUDIO, n_frames=n_frames + 2))[2:]
+        found = torch.from_numpy(estimate_pitch(item.audio.numpy(), AUDIO, n_frames=n_frames + 2, method=AT_FRAMES))[2:]
         both = (found > 0) & (item.voicing > 0)
         assert both[:16].all()
         assert (1200 * (found[both] / item.pitch[both]).log2()).abs().median() < 5

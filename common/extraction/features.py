@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
+from common.audio.pitch import SHORTEST, TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -72,7 +72,7 @@ class Extraction:
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
-    moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
+    pitches: dict[str, np.ndarray] = field(default_factory=dict)  # kind of pitch -> values, Hz
     refusal: str | None = None
 
     @property
@@ -212,7 +212,7 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
         item,
         made=(*item.made, *new),
         kept=(*item.kept, *kept),
-        moments={kind: moments(values[kind + HERTZ].numpy()) for kind in options.pitch},
+        pitches={kind: values[kind + HERTZ].numpy() for kind in options.pitch},
     )
 
 
@@ -229,7 +229,7 @@ def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor) -> np.ndarray:
     """Pitch of each mel frame of the complete recording, Hz (F,)."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     part = None if item.end is None else (0.0, item.end)
-    return pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
+    return estimate_pitch(wave.numpy(), plan.audio, n_frames=n_frames, method=plan.options.pitch_method, part=part)
 
 
 def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:

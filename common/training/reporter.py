@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from common.audio.griffin_lim import griffin_lim
+from common.audio import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
 from common.files import writing

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.audio.options import AudioOptions, mel_lines
+from common.audio.options import AudioOptions, line_of_mels
 from common.checkpoints import (
     OWN_LAYOUT,
     Checkpoint,
@@ -167,7 +167,7 @@ def build_trainer(
     spec, request = command.spec, command.request
     training, run = spec.training, request.run
     options, audio, text = setup.options, setup.audio, setup.text
-    mels = mel_lines(audio, request.audio.of_corpus(run.dataset_path)) if spec.role != "recognizer" else []
+    mels = [line_of_mels(audio)] if spec.role != "recognizer" else []
     for line in [*mels, *setup.notes]:
         _print_once(line, ranks)
     found = command.found
