@@ -17,7 +17,7 @@ from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utteran
 from common.data import Batch
 from common.distributed import Ranks
 from common.training import Engine, Networks, ema, step_graphs
-from common.training.optim import OPTIMIZERS, build_optimizer
+from common.training.optim import OPTIMIZERS
 
 CUDA = torch.device("cuda", 0)
 
@@ -143,7 +143,7 @@ def test_an_optimizer_launches_as_much_for_many_parameters_as_for_one(fake: None
     counts = []
     for n_weights in (1, 30):
         weights = [torch.nn.Parameter(torch.empty(3, 4, device=CUDA)) for _ in range(n_weights)]
-        built = build_optimizer(optimizer, weights, learning_rate=0.01, weight_decay=0.01)
+        built = OPTIMIZERS[optimizer](weights, 0.01, weight_decay=0.01)
         built.found_inf = torch.zeros((), device=CUDA)
         for _ in range(2):
             for weight in weights:

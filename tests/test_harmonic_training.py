@@ -129,10 +129,10 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
 
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine():
-    rate = cosine_schedule(1e-3, n_updates=1050)
+    rate = cosine_schedule(1e-3, n_epochs=1050)
     assert rate(1, 1) == pytest.approx(2e-5) and rate(50, 1) == pytest.approx(1e-3)
     assert rate(550, 1) == pytest.approx(0.505e-3) and rate(1050, 1) == pytest.approx(1e-5)
-    assert math.isfinite(cosine_schedule(1e-3, n_updates=10)(10, 1))
+    assert math.isfinite(cosine_schedule(1e-3, n_epochs=10)(10, 1))
 
 
 def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):

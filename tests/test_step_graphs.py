@@ -68,7 +68,7 @@ def test_recorded_work_reads_each_updates_values_and_skips_on_its_own(
     options = {"optimizer": optimizer, "grad_clip_thresh": 0.3, "ema_decay": 0.5, "amp_dtype": amp_dtype}
     engines = [toy_engine(plain, **options), toy_engine(graphs, cuda_graphs=True, **options)]
     for engine in engines:
-        engine._schedule = lambda iteration, epoch: 0.01 / iteration
+        engine._schedule = lambda iteration, *_: 0.01 / iteration
     for seed in range(9):
         batches = [batch_of(seed, bad=seed == 6), batch_of(seed + 100, count=3)]
         expected, found = (engine.step(batches, epoch=1, stop=seed == 7, save=seed == 8) for engine in engines)

@@ -17,7 +17,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if options.segment_length < shortest:
         raise OptionError(f"--segment-length {options.segment_length}: a mel needs at least {shortest} samples")
     rate = request.run.learning_rate
-    optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
+    optimization = Optimization(lambda iteration, epoch, steps_per_epoch=1: rate, betas=(0.9, 0.999), eps=1e-8)
     return TrainingSetup(options, audio, text=None, optimization=optimization)
 
 

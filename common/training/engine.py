@@ -18,15 +18,7 @@ from common.errors import CheckpointError, InputError
 from common.precision import Autocast, allow_compiled_shapes, autocast
 from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import (
-    Optimization,
-    build_optimizer,
-    is_known,
-    load_state_by_name,
-    restore_unless,
-    schedule_over,
-    state_by_name,
-)
+from common.training.optim import OPTIMIZERS, Optimization, is_known, load_state_by_name, restore_unless, state_by_name
 from common.training.options import RunOptions
 from common.training.step_graphs import Figures, RecordedUpdates, Weights
 
@@ -154,7 +146,8 @@ class Engine:
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
-        self._schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
+        self._schedule = optimization.schedule
+        self._steps_per_epoch = steps_per_epoch
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
@@ -184,14 +177,8 @@ class Engine:
                 if parameter.requires_grad
             }
             self._parameters[phase.name] = named
-            self.optimizers[phase.name] = build_optimizer(
-                run.optimizer,
-                named.values(),
-                learning_rate=rate,
-                weight_decay=run.weight_decay,
-                betas=optimization.betas,
-                eps=optimization.eps,
-            )
+            settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
+            self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
@@ -206,7 +193,7 @@ class Engine:
         device: give the result to `finish` after the next update has been launched.
         """
         self.iteration += 1
-        rate = self._schedule(self.iteration, epoch)
+        rate = self._schedule(self.iteration, epoch, self._steps_per_epoch)
         for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
             group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
         self._requests["stops"].fill_(stop)

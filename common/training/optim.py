@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from common.errors import CheckpointError
 
-Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
+Schedule = Callable[[int, int, int], float]  # iteration and epoch, both from 1, updates an epoch -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is resumed.
@@ -58,17 +58,10 @@ def _integer_views(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 @dataclass(frozen=True)
-class EpochPolicy:
-    """A schedule whose stages are counted in epochs."""
-
-    over: Callable[[int], Schedule]  # updates an epoch -> schedule
-
-
-@dataclass(frozen=True)
 class Optimization:
     """What a model's optimizers are given beyond the common options."""
 
-    schedule: Schedule | EpochPolicy
+    schedule: Schedule
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
 
@@ -228,26 +221,13 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
-def build_optimizer(
-    name: str,
-    parameters: Iterable[nn.Parameter],
-    *,
-    learning_rate: float | Tensor,
-    weight_decay: float,
-    betas: tuple[float, float] = (0.9, 0.98),
-    eps: float = 1e-9,
-) -> torch.optim.Optimizer:
-    """The optimizer of that name (see `OPTIMIZERS`)."""
-    return OPTIMIZERS[name](parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
-
-
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
     """Linear warm-up to learning_rate / sqrt(warmup_steps), then learning_rate / sqrt(iteration).
 
     Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
     """
 
-    def rate(iteration: int, epoch: int) -> float:
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         if warmup_steps == 0:
             return learning_rate
         if iteration > warmup_steps:
@@ -259,12 +239,7 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
 
 def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
     """learning_rate x decay^(epoch - 1): the first epoch has the full rate."""
-    return lambda iteration, epoch: learning_rate * decay ** (epoch - 1)
-
-
-def schedule_over(schedule: Schedule | EpochPolicy, *, steps_per_epoch: int) -> Schedule:
-    """The schedule of a run with so many updates an epoch."""
-    return schedule.over(steps_per_epoch) if isinstance(schedule, EpochPolicy) else schedule
+    return lambda iteration, epoch, steps_per_epoch=1: learning_rate * decay ** (epoch - 1)
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
