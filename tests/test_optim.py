@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.errors import CheckpointError
-from common.training.ema import ExponentialMovingAverage
 from common.training.optim import (
     OPTIMIZERS,
+    ExponentialMovingAverage,
     Lamb,
     exponential_schedule,
     inverse_sqrt_schedule,

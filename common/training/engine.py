@@ -16,9 +16,16 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, allow_compiled_shapes, autocast
-from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import OPTIMIZERS, Optimization, is_known, load_state_by_name, restore_unless, state_by_name
+from common.training.optim import (
+    OPTIMIZERS,
+    ExponentialMovingAverage,
+    Optimization,
+    is_known,
+    load_state_by_name,
+    restore_unless,
+    state_by_name,
+)
 from common.training.options import RunOptions
 from common.training.step_graphs import Figures, RecordedUpdates, Weights
 
@@ -49,7 +56,8 @@ class StepResult:
     def figures(self) -> dict[str, dict[str, float]]:
         """All figures as numbers, by kind and name; waits for them.
 
-        Those of the kind ``step`` are ``n_frames``, and how many processes ask that training ``stops`` or ``saves``.
+        ``term`` holds each term's mean, ``grad_norm`` phases' norms before clipping, and ``step`` the valid mel frames
+        (``n_frames``) and how many processes ask that training ``stops`` or ``saves``.
         """
         if self._arrived is not None:
             self._arrived.synchronize()
@@ -62,16 +70,6 @@ class StepResult:
     def terms(self) -> dict[str, float]:
         """Each term's mean."""
         return self.figures["term"]
-
-    @property
-    def grad_norms(self) -> dict[str, float]:
-        """Phase -> norm before clipping."""
-        return self.figures["grad_norm"]
-
-    @property
-    def n_frames(self) -> int:
-        """Valid mel frames."""
-        return int(self.figures["step"]["n_frames"])
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -311,14 +309,10 @@ class Engine:
                 for name, term in terms.items():
                     pair = torch.stack([term.total.double(), term.count.double()])
                     sums[name] = sums[name] + pair if name in sums else pair
-        # A process whose share is empty still takes part in the sum.
-        names = list(dict.fromkeys(name for own in self._ranks.gather(list(sums)) for name in own))
-        device = self._ranks.device
-        table = [sums.get(name, torch.zeros(2, dtype=torch.float64, device=device)) for name in names]
-        if not table:
-            return {}
-        totals = self._ranks.sum(torch.stack(table)).tolist()
-        return {name: total / count for name, (total, count) in zip(names, totals) if count > 0}
+        everywhere: dict[str, Any] = {}  # a process whose share is empty takes part too
+        for own in self._ranks.gather({name: pair.cpu() for name, pair in sums.items()}):
+            everywhere |= {name: everywhere.get(name, 0) + pair for name, pair in own.items()}
+        return {name: float(total / count) for name, (total, count) in everywhere.items() if count > 0}
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""

@@ -30,9 +30,9 @@ from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
-from common.training.ema import resume_average
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
+from common.training.optim import resume_average
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
 
@@ -54,7 +54,7 @@ class Position:
 
     def add(self, result: StepResult, loss: float, seconds: float) -> None:
         """Count one update of the epoch, whose total loss and time are given."""
-        self.frames += result.n_frames
+        self.frames += int(result.figures["step"]["n_frames"])
         self.seconds += seconds
         self.skipped += bool(result.skipped)
         if not result.skipped:
@@ -193,15 +193,13 @@ class Trainer:
         finally:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
-            is_full = not isinstance(failure.__cause__, BrokenPipeError)  # whose reader has ended, as head does
-            raise OutputError(f"{failure}; {self._how_to_resume(is_full=is_full)}")
+            raise OutputError(f"{failure}; {self._how_to_resume()}")
         return stopped_by
 
-    def _how_to_resume(self, *, is_full: bool = True) -> str:
+    def _how_to_resume(self) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
         saved = saved_checkpoints(self._options.output, self._template.model)
-        resume = f"{'make room, and ' if is_full else ''}add --resume to continue from it"
-        return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
+        return f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "nothing is saved"
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
