@@ -98,11 +98,11 @@ def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_w
 
 @pytest.mark.parametrize("model", MODELS[2:], ids=lambda model: model.name)
 def test_models_whose_updates_are_not_recorded_refuse(model: TinyModel, corpora: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--cuda-graphs: updates of this model .* are not recorded; leave it out"):
+    with pytest.raises(OptionError, match=r"--cuda-graphs: updates of this model .* are not recorded; leave it out"):
         model.train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs")
 
 
 def test_several_processes_are_refused(corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("common.distributed.processes", lambda *, cuda: nullcontext(Ranks(world_size=2)))
-    with pytest.raises(OptionError, match="--cuda-graphs: updates of .* several processes"):
+    with pytest.raises(OptionError, match=r"--cuda-graphs: updates of .* several processes"):
         MODELS[1].train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs")

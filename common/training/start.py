@@ -22,7 +22,7 @@ from common.checkpoints import (
     saved_checkpoints,
 )
 from common.config import differences, from_plain, to_plain
-from common.data import Dataset, bucketed
+from common.data import Dataset, shapes_for
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
@@ -195,11 +195,12 @@ def build_trainer(
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    padded, lines = bucketed(datasets, 0 if setup.same_shapes else run.length_buckets)
+    shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets)
     for line in lines:
         _print_once(line, ranks)
     logger = Logger(log_file, enabled=ranks.is_main)
-    return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
+    trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
+    return trainer, logger
 
 
 def _print_once(line: str, ranks: Ranks) -> None:

@@ -5,14 +5,14 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 
 from common.checkpoints import (
     Checkpoint,
@@ -23,7 +23,7 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
+from common.data import Batch, Dataset, GlobalBatchSampler, Shape, build_loader, raise_errors, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError, OutputError
 from common.files import writing
@@ -86,11 +86,12 @@ class Trainer:
         template: Checkpoint,
         training_set: Dataset,
         validation_set: Dataset,
+        shapes: Sequence[Shape],
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights: model name and configs."""
+        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any."""
         self.engine = engine
         self._template = template
         self._ranks = ranks
@@ -109,21 +110,19 @@ class Trainer:
             seed=options.seed,
             ranks=ranks,
         )
-        validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
-        self._training_loader = self._loader(training_set, self._sampler)
-        self._validation_loader = self._loader(validation_set, validation)
+        validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
+        load = partial(
+            build_loader,
+            n_workers=options.num_workers or 0,
+            pin_memory=ranks.device.type == "cuda",
+            seed=options.seed,
+            shapes=shapes,
+        )
+        self._training_loader = load(training_set, self._sampler)
+        self._validation_loader = load(validation_set, validation)
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
         self._reporter = Reporter(
             logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
-        )
-
-    def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        return build_loader(
-            dataset,
-            sampler,
-            n_workers=self._options.num_workers or 0,
-            pin_memory=self._ranks.device.type == "cuda",
-            seed=self._options.seed,
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
