@@ -31,6 +31,9 @@ from common.training.step_graphs import Figures, RecordedUpdates, Weights
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 
+# PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
+warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+
 
 class StepResult:
     """What one update did; all values are over the global batch.
@@ -103,18 +106,6 @@ class PhaseLoss(nn.Module):
         return loss, {name: numerator.detach() for name, numerator in numerators.items()}
 
 
-def exchanging_gradients(loss: PhaseLoss) -> DistributedDataParallel:
-    """``loss`` with a backward pass that averages gradients over processes.
-
-    The networks' buffers must be the same in all processes: without ``broadcast_buffers``, which would overwrite the
-    statistics of batches in each forward pass, `DistributedDataParallel` leaves out their first broadcast too.
-    """
-    with warnings.catch_warnings():
-        # PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
-        warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
-        return DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
-
-
 class Engine:
     """Trains networks for an objective, one global batch at a time.
 
@@ -178,8 +169,11 @@ class Engine:
             settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
             self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
-            loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
-            self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
+            loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
+            if ranks.world_size > 1:
+                # Buffers are the same everywhere already, and would be overwritten in each forward pass.
+                loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
+            self._losses[phase.name] = loss
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
         self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
@@ -202,11 +196,7 @@ class Engine:
         return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 
     def finish(self, result: StepResult) -> None:
-        """Count an update that was skipped; waits for its figures.
-
-        Raises:
-            InputError: too many in a row had a loss or gradient that is not finite; names the utterances.
-        """
+        """Count an update that was skipped; waits for its figures. InputError where too many in a row were."""
         if result.skipped:
             self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
@@ -330,10 +320,9 @@ class Engine:
         }
 
     def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
-        """Restore what `state` gave; the networks' weights are loaded apart. Returns lines on what begins anew.
+        """Restore what `state` gave, but for the weights; CheckpointError where it does not fit the optimizers.
 
-        Raises:
-            CheckpointError: it is of other phases, or does not fit the optimizers.
+        Returns lines on what begins anew.
         """
         phases, given = list(self.optimizers), state["optimizers"]
         if unknown := sorted(given.keys() - self.optimizers):

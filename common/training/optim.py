@@ -260,8 +260,7 @@ class ExponentialMovingAverage:
 def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
     """Restore the EMA weights of a checkpoint, which ``where`` names; a line where the run or it has none.
 
-    Raises:
-        CheckpointError: they do not fit the networks, or are not finite.
+    CheckpointError where they do not fit the networks.
     """
     if ema is None:
         return [f"the EMA weights of {where} are left out, as --ema-decay is 0"] if averages is not None else []
@@ -312,8 +311,7 @@ def load_state_by_name(
 ) -> None:
     """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
 
-    Raises:
-        CheckpointError: it is of other parameters, or the settings are of another optimizer.
+    CheckpointError where it is of other parameters or of another optimizer.
     """
     own, states = optimizer.param_groups[0], saved["states"]
     settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}

@@ -6,7 +6,6 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, Shape, build_loader, raise_errors, validation_batches
 from common.distributed import Ranks
-from common.errors import InputError, OutputError
+from common.errors import OutputError
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
@@ -128,10 +127,7 @@ class Trainer:
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Continue where ``checkpoint``, which has a training state, was saved; the weights are loaded already.
 
-        Returns lines on what cannot go on as it was.
-
-        Raises:
-            CheckpointError: its state does not fit.
+        Returns lines on what cannot go on as it was. CheckpointError where the state does not fit.
         """
         state = checkpoint.training
         assert state is not None
@@ -174,12 +170,7 @@ class Trainer:
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch and stopped_by is None:
-                    try:
-                        self._train_epoch(bar, signals)
-                    except InputError:
-                        with suppress(InputError):
-                            self._report(bar)  # what was learned before
-                        raise
+                    self._train_epoch(bar, signals)
                     is_last = position.epoch == last_epoch
                     if is_finished := position.steps_done == self._sampler.steps_per_epoch:
                         self._finish_epoch(is_last=is_last)
