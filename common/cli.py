@@ -12,11 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import OptionError, is_first_of_torchrun, line_and_status, say_last
+from common.errors import OptionError, line_and_status
 from common.files import check_apart, read_text
 from common.options import Option, option_of, read_word
 from common.progress import discard_output, print_line
-from common.signals import ended_by, ignore_stops, signals_as_exceptions
+from common.signals import STOPS, ended_by, raise_stop, stops_handled_by
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
@@ -30,12 +30,6 @@ def toolkit_version() -> str:
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
     """Shows defaults, where there is one to show, and in the first line what must be given."""
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if not action.option_strings or action.nargs == 0:
-            return super()._format_action_invocation(action)
-        values = self._format_args(action, self._get_default_metavar_for_optional(action))
-        return f"{', '.join(action.option_strings)} {values}"
 
     def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
         required = [action for action in actions if action.required or not action.option_strings]
@@ -123,8 +117,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        say_last(f"{self.prog}: error: {message} (see {self.prog} --help)")
-        sys.exit(2)
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def _hyphenate(word: str) -> str:
@@ -146,7 +139,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
     ``| head``, the status is 141.
     """
-    with signals_as_exceptions():
+    with stops_handled_by(raise_stop):
         status = _status_of(main)
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
@@ -162,17 +155,18 @@ def _status_of(main: Callable[[], int | None]) -> int:
             status = main() or 0
             print_line("", end="")  # flush
         finally:
-            ignore_stops()
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)
     except SystemExit as error:
-        status = int(error.code or 0)
+        return int(error.code or 0)
     except KeyboardInterrupt as stop:
         line, status = ended_by(stop)
-        if is_first_of_torchrun():
-            say_last(line)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # others of torchrun are ended by the same signal
+            print(line, file=sys.stderr)
     except Exception as error:
         if isinstance(error.__cause__ or error, BrokenPipeError):
             discard_output()
             return 128 + signal.SIGPIPE
         line, status = line_and_status(error)
-        say_last(f"error: {line}")
+        print(f"error: {line}", file=sys.stderr)
     return status

@@ -138,7 +138,7 @@ def train(argv: Sequence[str] | None = None) -> int:
     request = command.request
     precision = request.computing.precision()
     with distributed.processes(cuda=precision.cuda) as ranks:
-        ranks.seed(request.run.seed)
+        torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
         precision.prepare_process()
         received = _run(command, ranks, amp_dtype=precision.amp_dtype)
     if received is None:
