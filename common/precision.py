@@ -1,7 +1,5 @@
 """How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys
@@ -36,7 +34,7 @@ class ComputingOptions:
     tf32: bool = option(True, "compute in TF32 on GPUs that have it")
     cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
 
-    def precision(self) -> Precision:
+    def precision(self) -> "Precision":
         """Device and precision.
 
         Raises:
@@ -47,7 +45,7 @@ class ComputingOptions:
         dtype, note = self._amp_dtype() if self.amp else (None, None)
         return Precision(self.cuda, dtype, tf32=self.tf32, cudnn_benchmark=self.cudnn_benchmark, note=note)
 
-    def _amp_dtype(self) -> tuple[torch.dtype | None, str | None]:
+    def _amp_dtype(self) -> "tuple[torch.dtype | None, str | None]":
         """What ``--amp`` computes in, and the line that says so where it may surprise."""
         import torch
 
@@ -77,13 +75,13 @@ class Precision:
     """The device that networks run on, and which numbers they compute in."""
 
     cuda: bool = False
-    amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
+    amp_dtype: "torch.dtype | None" = None  # of autocast; None: float32 throughout
     tf32: bool = True  # on GPUs that have it
     cudnn_benchmark: bool = False  # let cuDNN try its algorithms for each shape
     note: str | None = None  # a line for the user, why these numbers
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> "torch.device":
         """The current GPU with ``cuda``, else the CPU."""
         import torch
 
@@ -125,7 +123,7 @@ def check_cuda() -> None:
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
 
-def precision_of_device(device: str) -> Precision:
+def precision_of_device(device: str) -> "Precision":
     """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one.
 
     Raises:
@@ -158,7 +156,7 @@ def has_bfloat16(*, cuda: bool) -> bool:
     return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
-def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
+def autocast(device: "torch.device", dtype: "torch.dtype | None") -> AbstractContextManager:
     """Mixed precision in ``dtype`` on ``device``; None: float32 throughout."""
     import torch
 

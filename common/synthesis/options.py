@@ -196,7 +196,7 @@ class VoiceOptions:
     """How checkpoints become a voice that speaks."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
-    front_end: TextOverrides = group(TextOverrides, "text", "the checkpoint's text front end need not be repeated")
+    front_end: TextOverrides = group(TextOverrides, "text: the checkpoint's text front end need not be repeated")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
     batch_size: int = 64  # utterances, the most
