@@ -75,8 +75,7 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     from common.text.options import TextOverrides
 
     options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
-    precision = options.computing.precision()
-    precision.prepare_process()
+    precision = options.computing.prepare()
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)

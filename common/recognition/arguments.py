@@ -47,8 +47,6 @@ def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
     from common.recognition.command import transcribe  # --help needs no PyTorch
 
-    precision = computing.precision()
     checkpoint = open_named_checkpoints(args, "recognizer")["recognizer"]
-    precision.prepare_process()
     files = parser.files_of(args)
-    return transcribe(checkpoint, options, own, precision=precision, files=files, parameters=vars(args))
+    return transcribe(checkpoint, options, own, precision=computing.prepare(), files=files, parameters=vars(args))

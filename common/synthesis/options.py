@@ -252,9 +252,7 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
     """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
     own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
-    precision = read_options(args, ComputingOptions).precision()
-    precision.prepare_process()
-    return options, precision
+    return options, read_options(args, ComputingOptions).prepare()
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
