@@ -149,7 +149,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
-    action = parser.add_argument(*known.names, option_of(name), **given)
+    names = sorted((option_of(name), *known.names), key=lambda one: one.startswith("--"))
+    action = parser.add_argument(*names, **given)
     action.declared = known  # type: ignore[attr-defined]
     for published in known.published:
         if published.startswith("-"):

@@ -1,7 +1,8 @@
 """The one table of models, and the contract that each model's package fulfills with its ``MODEL``."""
 
+from __future__ import annotations
+
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,20 +45,20 @@ class FindDefaults(Protocol):
     ``initial`` is the checkpoint that training starts from, with its path.
     """
 
-    def __call__(self, given: Mapping[str, Any], initial: "tuple[Path, Checkpoint] | None") -> Mapping[str, Any]: ...
+    def __call__(self, given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]: ...
 
 
 class MakeModelConfig(Protocol):
     """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
 
-    def __call__(self, options: Any, audio: "AudioConfig", text: Any, *, base: Any) -> Any: ...
+    def __call__(self, options: Any, audio: AudioConfig, text: Any, *, base: Any) -> Any: ...
 
 
 class BuildDataset(Protocol):
     """Open lists as a `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
 
     def __call__(
-        self, options: Any, filelists: Sequence[Path], *, audio: "AudioConfig", text: Any, training: bool
+        self, options: Any, filelists: Sequence[Path], *, audio: AudioConfig, text: Any, training: bool
     ) -> Any: ...
 
 
@@ -71,7 +72,7 @@ class ComputeStatistics(Protocol):
     """Store in the networks what must be computed over the whole training list."""
 
     def __call__(
-        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: "Gather", new: bool
+        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: Gather, new: bool
     ) -> None: ...
 
 
@@ -79,18 +80,18 @@ class ComputeStatistics(Protocol):
 class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
-    recipe: "RunOptions"  # the published one: defaults of the options that all models share
+    recipe: RunOptions  # the published one: defaults of the options that all models share
     # Declared as `common.options` says; fields that are no options and have names of the run's have the run's values.
     options: type
-    set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
+    set_up: Callable[[Any, TrainingRequest], TrainingSetup]  # of options as they were given
     model_config: MakeModelConfig
     build_dataset: BuildDataset
-    build_objective: "Callable[[Any, AudioConfig], Objective]"
+    build_objective: Callable[[Any, AudioConfig], Objective]
     defaults: FindDefaults | None = None
     set_up_networks: SetUpNetworks | None = None
     compute_statistics: ComputeStatistics | None = None
     # The setting of a ModelConfig through which what is learned depends on a batch's padding; None: there is none
-    sees_padding: "Callable[[Any], str | None]" = lambda config: None
+    sees_padding: Callable[[Any], str | None] = lambda config: None
     # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
 
@@ -106,13 +107,13 @@ class MakeControls(Protocol):
     Raises InputError where it lacks what the options need.
     """
 
-    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> "Controls": ...
+    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> Controls: ...
 
 
 class RunTeacher(Protocol):
     """Find durations of utterances, tokens (L,) and mels (n_mels, F), by the network's attention, each as if alone."""
 
-    def __call__(self, network: Any, tokens: "Sequence[Tensor]", mels: "Sequence[Tensor]") -> "MelOutput": ...
+    def __call__(self, network: Any, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput: ...
 
 
 class OpenTeacherForcedDataset(Protocol):
@@ -124,11 +125,11 @@ class OpenTeacherForcedDataset(Protocol):
         filelist: Path,
         *,
         config: Any,
-        audio: "AudioConfig",
-        text: "TextConfig",
+        audio: AudioConfig,
+        text: TextConfig,
         unknown_symbols: str,
         networks: Mapping[str, Any],
-    ) -> "Dataset": ...
+    ) -> Dataset: ...
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class GeneratorSpec:
 class MakeVocoderSettings(Protocol):
     """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError for options that do not fit."""
 
-    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> "VocoderSettings": ...
+    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> VocoderSettings: ...
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class VocoderSpec:
     takes_pitch: bool = False
     # Mel frames on each side that a frame's samples depend on, by ModelConfig, so that long mels are spoken in pieces;
     # None: all of the mel
-    context: "Callable[[Any, AudioConfig], int] | None" = None
+    context: Callable[[Any, AudioConfig], int] | None = None
 
 
 class OpenSpeech(Protocol):
@@ -187,15 +188,15 @@ class OpenSpeech(Protocol):
 
     def __call__(
         self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
-    ) -> "list[SpeechItem]": ...
+    ) -> list[SpeechItem]: ...
 
 
 class Transcribe(Protocol):
     """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
 
     def __call__(
-        self, network: Any, waves: "Tensor", lengths: "Tensor", settings: Any
-    ) -> "tuple[list[str], list[Tensor]]": ...
+        self, network: Any, waves: Tensor, lengths: Tensor, settings: Any
+    ) -> tuple[list[str], list[Tensor]]: ...
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     open_speech: OpenSpeech
-    prepare: "Callable[[Tensor, Any], Tensor]"  # returns the part of a wave (T,) to transcribe, by the settings
+    prepare: Callable[[Tensor, Any], Tensor]  # returns the part of a wave (T,) to transcribe, by the settings
     transcribe: Transcribe
     options: type = NoOptions
     settings: Callable[[Any, Any], Any] = lambda options, config: options  # what the functions above are given
@@ -214,8 +215,8 @@ class BuildNetworks(Protocol):
     """Build networks by name, the one that infers first; with ``inference`` that alone."""
 
     def __call__(
-        self, config: Any, audio: "AudioConfig", text: Any, *, inference: bool = False
-    ) -> "dict[str, nn.Module]": ...
+        self, config: Any, audio: AudioConfig, text: Any, *, inference: bool = False
+    ) -> dict[str, nn.Module]: ...
 
 
 class ReadPublished(Protocol):
@@ -225,14 +226,14 @@ class ReadPublished(Protocol):
     """
 
     def __call__(
-        self, state: "dict[str, Tensor]", payload: dict[str, Any], /, *, path: Path, training: bool
-    ) -> "Checkpoint | None": ...
+        self, state: dict[str, Tensor], payload: dict[str, Any], /, *, path: Path, training: bool
+    ) -> Checkpoint | None: ...
 
 
 class MakeExports(Protocol):
     """Describe the parts to export of the network that infers, prepared for it."""
 
-    def __call__(self, network: Any, config: Any, audio: "AudioConfig") -> "Exports": ...
+    def __call__(self, network: Any, config: Any, audio: AudioConfig) -> Exports: ...
 
 
 class LoadExported(Protocol):
@@ -241,7 +242,7 @@ class LoadExported(Protocol):
     ``runner`` is a mapping of the parts' runners by name where the network has several.
     """
 
-    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: "torch.device", /) -> Any: ...
+    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: torch.device, /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,6 @@ class ModelSpec:
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
     read_published: ReadPublished | None = None
-    published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
     exports: MakeExports | None = None
     from_exported: LoadExported | None = None  # None: inference has no use for such files
 
@@ -278,7 +278,7 @@ class deferred:  # noqa: N801 (used as a function)
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> "deferred":
+    def __getattr__(self, name: str) -> deferred:
         if name.startswith("_"):
             raise AttributeError(name)
         return deferred(f"{self._name}.{name}")
@@ -289,18 +289,12 @@ class deferred:  # noqa: N801 (used as a function)
 
 
 def available_models(role: str | None = None) -> list[str]:
-    """Names of the models whose package is here; with ``role`` of those alone that have it."""
-    names = [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is not None]
-    return names if role is None else [name for name in names if get_model(name).role == role]
+    """Names of the models; with ``role`` of those alone that have it."""
+    return [name for name in _PACKAGES if role is None or get_model(name).role == role]
 
 
 def get_model(name: str) -> ModelSpec:
-    """The model of that name.
-
-    Raises:
-        OptionError: there is none.
-    """
-    available = available_models()
-    if name not in available:
-        raise OptionError(f"model {name!r}: expected one of {', '.join(available)}")
+    """The model of that name; raises OptionError where there is none."""
+    if name not in _PACKAGES:
+        raise OptionError(f"model {name!r}: expected one of {', '.join(_PACKAGES)}")
     return importlib.import_module(_PACKAGES[name]).MODEL

@@ -1,6 +1,5 @@
 """FastPitch: parallel text-to-mel synthesis with explicit duration and pitch (arXiv:2006.06873)."""
 
-from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec, deferred
 from fastpitch import config, options
 
@@ -33,7 +32,6 @@ MODEL = ModelSpec(
         list_columns=lambda config: "audio_text" if config.learned_alignment else "mel_dur_pitch_text",
     ),
     read_published=_package.published_checkpoints.read_published,
-    published_audio=AudioConfig(),
     exports=_package.export.exports,
     from_exported=_package.export.ExportedFastPitch,
 )

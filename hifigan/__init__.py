@@ -1,6 +1,5 @@
 """HiFi-GAN: a vocoder trained against multi-period and multi-scale discriminators (arXiv:2010.05646)."""
 
-from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
 from hifigan import config, options
 
@@ -22,7 +21,6 @@ MODEL = ModelSpec(
     ),
     inference=VocoderSpec(to_torchscript=_package.model.to_torchscript, context=_package.model.context_frames),
     read_published=_package.published_checkpoints.read_published,
-    published_audio=AudioConfig(**config.PUBLISHED_MELS),
     exports=_package.export.exports,
     from_exported=deferred("common").checkpoints.ExportedVocoder,
 )

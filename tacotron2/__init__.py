@@ -1,6 +1,5 @@
 """Tacotron 2: text to mel-spectrogram, one frame after the other, with attention."""
 
-from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec, deferred
 from tacotron2 import config, options
 
@@ -29,7 +28,6 @@ MODEL = ModelSpec(
         teacher_forced_dataset=_package.data_function.teacher_forced_dataset,
     ),
     read_published=_package.published_checkpoints.read_published,
-    published_audio=AudioConfig(),
     exports=_package.export.exports,
     from_exported=_package.export.ExportedTacotron2,
 )

@@ -1,6 +1,5 @@
 """WaveGlow: a vocoder that turns Gaussian noise into sound through invertible flows (arXiv:1811.00002)."""
 
-from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec, deferred
 from waveglow import config, options
 
@@ -24,7 +23,6 @@ MODEL = ModelSpec(
         context=_package.model.context_frames,
     ),
     read_published=_package.published_checkpoints.read_published,
-    published_audio=AudioConfig(),
     exports=_package.export.exports,
     from_exported=_package.export.ExportedWaveGlow,
 )
