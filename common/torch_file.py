@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -75,30 +75,17 @@ class StoredObject:
         self.state = state if isinstance(state, dict) else {}
 
 
-class _Function:
-    """A function that a pickle may call, and cannot change."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
-
-    def __setstate__(self, state: Any) -> NoReturn:
-        raise pickle.UnpicklingError("a state for what has none")
-
-
+# Functions that a pickle may call; as ``__call__`` they have no attributes that it could set.
 _ALLOWED: dict[str, Callable[..., Any]] = {
-    "collections.OrderedDict": OrderedDict,
-    "builtins.set": set,
-    "_codecs.encode": lambda text, encoding: text.encode("latin-1"),  # bytes, as Python 3 writes them for Python 2
-    "torch.Size": torch.Size,
-    "torch.device": torch.device,
-    "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor,
-    "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2,
-    "torch._utils._rebuild_parameter": lambda data, *_: data,
+    "collections.OrderedDict": OrderedDict.__call__,
+    "builtins.set": set.__call__,
+    # bytes, as Python 3 writes them for Python 2
+    "_codecs.encode": (lambda text, encoding: text.encode("latin-1")).__call__,
+    "torch.Size": torch.Size.__call__,
+    "torch.device": torch.device.__call__,
+    "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor.__call__,
+    "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2.__call__,
+    "torch._utils._rebuild_parameter": (lambda data, *_: data).__call__,
 }
 
 
@@ -112,7 +99,7 @@ class _NetworkUnpickler(pickle.Unpickler):
         """What stands for a name; UnpicklingError where nothing does."""
         full_name = f"{module.replace('__builtin__', 'builtins')}.{name}"
         if full_name in _ALLOWED:
-            return _Function(_ALLOWED[full_name])
+            return _ALLOWED[full_name]
         if module == "torch" and isinstance(dtype := getattr(torch, name, None), torch.dtype):
             return dtype
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
@@ -170,21 +157,20 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
     write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
 
 
-def load_tensor(path: Path, *, where: str = "") -> Tensor:
-    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    return _read_tensor(path, where=where, values=True)
+def load_tensor(path: Path, *, where: str = "", mapped: bool = False) -> Tensor:
+    """Read one tensor, or with ``mapped`` only where its values lie.
+
+    ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file.
+    """
+    check_file(path, where=where)
+    value = None if mapped else read_plain_tensor(path)
+    if value is None:
+        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=mapped, where=where)
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    return value.detach()
 
 
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    return tuple(_read_tensor(path, where=where, values=False).shape)
-
-
-def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    check_file(path, where=where)
-    value = read_plain_tensor(path) if values else None
-    if value is None:
-        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
-    if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    return value.detach()
+    return tuple(load_tensor(path, where=where, mapped=True).shape)
