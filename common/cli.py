@@ -49,16 +49,6 @@ class _RemovedOption(argparse.Action):
         parser.error(f"{option_string}: {self.const}")
 
 
-class _VersionAction(argparse.Action):
-    """Prints the versions of the toolkit and of what it stands on, and exits."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        from torch.version import __version__ as torch_version  # here, as PyTorch takes seconds to load
-
-        print(f"speech-toolkit {toolkit_version()}, PyTorch {torch_version}, Python {platform.python_version()}")
-        parser.exit()
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
@@ -68,7 +58,8 @@ class ArgumentParser(argparse.ArgumentParser):
         for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
             self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:
-            self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
+            version = f"speech-toolkit {toolkit_version()}, Python {platform.python_version()}"
+            self.add_argument("--version", action="version", version=version, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
 
     def answer_published(self, table: Mapping[str, str]) -> None:

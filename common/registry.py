@@ -40,40 +40,35 @@ _PACKAGES = {
 
 
 class FindDefaults(Protocol):
-    """Return what files on the command line say of options, by name; ``given`` are the values of all options.
+    def __call__(self, given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+        """Return what files on the command line say of options, by name; ``given`` are the values of all options.
 
-    ``initial`` is the checkpoint that training starts from, with its path.
-    """
-
-    def __call__(self, given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]: ...
+        ``initial`` is the checkpoint that training starts from, with its path.
+        """
 
 
 class MakeModelConfig(Protocol):
-    """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
-
-    def __call__(self, options: Any, audio: AudioConfig, text: Any, *, base: Any) -> Any: ...
+    def __call__(self, options: Any, audio: AudioConfig, text: Any, *, base: Any) -> Any:
+        """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
 
 
 class BuildDataset(Protocol):
-    """Open lists as a `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
-
     def __call__(
         self, options: Any, filelists: Sequence[Path], *, audio: AudioConfig, text: Any, training: bool
-    ) -> Any: ...
+    ) -> Any:
+        """Open lists as a `common.data.Dataset`, without ``sizes`` if all batches have one shape; raises InputError."""
 
 
 class SetUpNetworks(Protocol):
-    """Set weights and settings beyond the architecture; return lines to print. A resumed training is not ``new``."""
-
-    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]: ...
+    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
+        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``."""
 
 
 class ComputeStatistics(Protocol):
-    """Store in the networks what must be computed over the whole training list."""
-
     def __call__(
         self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: Gather, new: bool
-    ) -> None: ...
+    ) -> None:
+        """Store in the networks what must be computed over the whole training list."""
 
 
 @dataclass(frozen=True)
@@ -102,23 +97,19 @@ class NoOptions:
 
 
 class MakeControls(Protocol):
-    """Make the controls for the checkpoint ``where``, and set up its network.
+    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> Controls:
+        """Make the controls for the checkpoint ``where``, and set up its network.
 
-    Raises InputError where it lacks what the options need.
-    """
-
-    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> Controls: ...
+        Raises InputError where it lacks what the options need.
+        """
 
 
 class RunTeacher(Protocol):
-    """Find durations of utterances, tokens (L,) and mels (n_mels, F), by the network's attention, each as if alone."""
-
-    def __call__(self, network: Any, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput: ...
+    def __call__(self, network: Any, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """Find durations of tokens (L,) in mels (n_mels, F) by the network's attention, each utterance as if alone."""
 
 
 class OpenTeacherForcedDataset(Protocol):
-    """Open a list's utterances as they are, for ``network.teacher_forced(batch)``; raises InputError."""
-
     def __call__(
         self,
         dataset_path: Path,
@@ -129,7 +120,8 @@ class OpenTeacherForcedDataset(Protocol):
         text: TextConfig,
         unknown_symbols: str,
         networks: Mapping[str, Any],
-    ) -> Dataset: ...
+    ) -> Dataset:
+        """Open a list's utterances as they are, for ``network.teacher_forced(batch)``; raises InputError."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +146,8 @@ class GeneratorSpec:
 
 
 class MakeVocoderSettings(Protocol):
-    """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError for options that do not fit."""
-
-    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> VocoderSettings: ...
+    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> VocoderSettings:
+        """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError where options do not fit."""
 
 
 @dataclass(frozen=True)
@@ -181,22 +172,18 @@ class VocoderSpec:
 
 
 class OpenSpeech(Protocol):
-    """Open recordings, folders, lists and manifests; utterances of more than ``max_duration`` seconds are left out.
-
-    Relative paths start from ``folder``.
-    """
-
     def __call__(
         self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
-    ) -> list[SpeechItem]: ...
+    ) -> list[SpeechItem]:
+        """Open recordings, folders, lists and manifests; utterances of more than ``max_duration`` seconds are left out.
+
+        Relative paths start from ``folder``.
+        """
 
 
 class Transcribe(Protocol):
-    """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
-
-    def __call__(
-        self, network: Any, waves: Tensor, lengths: Tensor, settings: Any
-    ) -> tuple[list[str], list[Tensor]]: ...
+    def __call__(self, network: Any, waves: Tensor, lengths: Tensor, settings: Any) -> tuple[list[str], list[Tensor]]:
+        """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
 
 
 @dataclass(frozen=True)
@@ -212,37 +199,31 @@ class RecognizerSpec:
 
 
 class BuildNetworks(Protocol):
-    """Build networks by name, the one that infers first; with ``inference`` that alone."""
-
-    def __call__(
-        self, config: Any, audio: AudioConfig, text: Any, *, inference: bool = False
-    ) -> dict[str, nn.Module]: ...
+    def __call__(self, config: Any, audio: AudioConfig, text: Any, *, inference: bool = False) -> dict[str, nn.Module]:
+        """Build networks by name, the one that infers first; with ``inference`` that alone."""
 
 
 class ReadPublished(Protocol):
-    """Convert a published file's payload; None for a file of another layout. Raises CheckpointError.
-
-    ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
-    """
-
     def __call__(
         self, state: dict[str, Tensor], payload: dict[str, Any], /, *, path: Path, training: bool
-    ) -> Checkpoint | None: ...
+    ) -> Checkpoint | None:
+        """Convert a published file's payload; None for a file of another layout. Raises CheckpointError.
+
+        ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
+        """
 
 
 class MakeExports(Protocol):
-    """Describe the parts to export of the network that infers, prepared for it."""
-
-    def __call__(self, network: Any, config: Any, audio: AudioConfig) -> Exports: ...
+    def __call__(self, network: Any, config: Any, audio: AudioConfig) -> Exports:
+        """Describe the parts to export of the network that infers, prepared for it."""
 
 
 class LoadExported(Protocol):
-    """Make what infers as the network does, of an exported file's `common.checkpoints.Runner` and description.
+    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: torch.device, /) -> Any:
+        """Make what infers as the network does, of an exported file's `common.checkpoints.Runner` and description.
 
-    ``runner`` is a mapping of the parts' runners by name where the network has several.
-    """
-
-    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: torch.device, /) -> Any: ...
+        ``runner`` is a mapping of the parts' runners by name where the network has several.
+        """
 
 
 @dataclass(frozen=True)
@@ -269,23 +250,14 @@ class ModelSpec:
         return self.name.lower().replace("-", "")
 
 
-class deferred:  # noqa: N801 (used as a function)
-    """A function of a package's module, which is imported when it is called: a `ModelSpec` needs no PyTorch.
+def deferred(name: str) -> Callable[..., Any]:
+    """A function by its full name, whose module is imported when it is called: a `ModelSpec` needs no PyTorch."""
 
-    ``deferred("hifigan").model.build_networks`` stands for that function.
-    """
+    def call(*args: Any, **kwargs: Any) -> Any:
+        module, _, function = name.rpartition(".")
+        return getattr(importlib.import_module(module), function)(*args, **kwargs)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> deferred:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return deferred(f"{self._name}.{name}")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module, _, name = self._name.rpartition(".")
-        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+    return call
 
 
 def available_models(role: str | None = None) -> list[str]:

@@ -7,7 +7,6 @@ import sys
 import warnings
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,17 +74,15 @@ class StoredObject:
         self.state = state if isinstance(state, dict) else {}
 
 
-# Functions that a pickle may call; as ``__call__`` they have no attributes that it could set.
-_ALLOWED: dict[str, Callable[..., Any]] = {
-    "collections.OrderedDict": OrderedDict.__call__,
-    "builtins.set": set.__call__,
-    # bytes, as Python 3 writes them for Python 2
-    "_codecs.encode": (lambda text, encoding: text.encode("latin-1")).__call__,
-    "torch.Size": torch.Size.__call__,
-    "torch.device": torch.device.__call__,
-    "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor.__call__,
-    "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2.__call__,
-    "torch._utils._rebuild_parameter": (lambda data, *_: data).__call__,
+_ALLOWED: dict[str, Any] = {  # functions that a pickle may call
+    "collections.OrderedDict": OrderedDict,
+    "builtins.set": set,
+    "_codecs.encode": lambda text, encoding: text.encode("latin-1"),  # bytes, as Python 3 writes them for Python 2
+    "torch.Size": torch.Size,
+    "torch.device": torch.device,
+    "torch._utils._rebuild_tensor": torch._utils._rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": torch._utils._rebuild_tensor_v2,
+    "torch._utils._rebuild_parameter": lambda data, *_: data,
 }
 
 
@@ -99,7 +96,7 @@ class _NetworkUnpickler(pickle.Unpickler):
         """What stands for a name; UnpicklingError where nothing does."""
         full_name = f"{module.replace('__builtin__', 'builtins')}.{name}"
         if full_name in _ALLOWED:
-            return _ALLOWED[full_name]
+            return _ALLOWED[full_name].__call__  # which has no attributes that a pickle could set
         if module == "torch" and isinstance(dtype := getattr(torch, name, None), torch.dtype):
             return dtype
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
