@@ -42,13 +42,6 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return super()._get_help_string(action) or ""
 
 
-class _RemovedOption(argparse.Action):
-    """An option of the originals that no longer exists; using it is an error, whose line is ``const``."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        parser.error(f"{option_string}: {self.const}")
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
@@ -71,24 +64,20 @@ class ArgumentParser(argparse.ArgumentParser):
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
         self.published = {name: own for own, one in declared if one for name in one.published if name[0] == "-"}
         self.published |= {name: text for name, text in table.items() if name not in known}
+        known |= {name: known[text] for name, text in self.published.items() if text in known}
         hidden: dict[str, Any] = dict.fromkeys(("dest", "default", "help"), argparse.SUPPRESS)
-        for name, replacement in table.items():
-            if name in known:
-                continue
-            if replacement in known:
-                known[name] = known[replacement]
-                continue
-            if " " not in replacement:
-                replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
-            self.add_argument(name, action=_RemovedOption, nargs="*", const=replacement, **hidden)
         self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
-        for option, value in pairwise(words):
-            switch = self._option_string_actions.get(option)
+        for word, value in pairwise([*words, ""]):
+            option = word.partition("=")[0]
+            switch, answer = self._option_string_actions.get(option), self.published.get(option, "")
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
                 self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
+            if switch is None and answer:
+                other = f"it is {answer} here, which is not supported by this model; leave it out"
+                self.error(f"{option}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)
         try:
             check_apart(*self.files_of(namespace))

@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import re
 import sys
 import warnings
 import zipfile
@@ -16,12 +15,10 @@ import torch
 from torch import Tensor
 from torch.serialization import StorageType
 
-from common.errors import InputError, at, shown
+from common.errors import InputError, at, reason
 from common.files import check_file, write_atomically
 
 _NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
-_SENTENCE_END = re.compile(r"\. |\n")
-_REFUSED = re.compile(r"GLOBAL (\w+\.[\w.]+)")  # in torch's errors and ours
 
 # Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
 warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights|common\.torch")
@@ -45,16 +42,9 @@ def read_torch_file(
         except pickle.UnpicklingError:
             return load(weights_only=False, pickle_module=_PICKLE_MODULE)
     except Exception as failure:  # a damaged file may raise anything in torch
-        if "TorchScript" in str(failure):
-            wanted = "give the checkpoint that it was made of"
-            raise error(f"{path}: TorchScript files are written, not read; {wanted}{at(where)}") from failure
-        if name := _REFUSED.search(str(failure)):
-            refused = "objects other than networks, tensors and plain types are refused"
-            named = f"{path}: holds {shown(name[1])[1:-1]}"
-            raise error(f"{named}, and {refused}, since loading them could run code{at(where)}") from failure
-        reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
-        damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
-        raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
+        of_script = "TorchScript" in str(failure)
+        advice = "give the checkpoint that a TorchScript file was made of" if of_script else f"expected {wanted}"
+        raise error(f"{path}: cannot be read ({reason(failure)}); {advice}{at(where)}") from failure
 
 
 class StoredObject:
@@ -101,7 +91,7 @@ class _NetworkUnpickler(pickle.Unpickler):
             return dtype
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
             return StoredObject
-        raise pickle.UnpicklingError(f"GLOBAL {full_name} is not allowed")
+        raise pickle.UnpicklingError(f"{full_name} is refused, as it could run code")
 
 
 _PICKLE_MODULE = SimpleNamespace(
