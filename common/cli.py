@@ -28,26 +28,11 @@ def toolkit_version() -> str:
     return found[1] if found else "unknown"
 
 
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows defaults, where there is one to show, and in the first line what must be given."""
-
-    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
-        required = [action for action in actions if action.required or not action.option_strings]
-        return super()._format_usage(usage, required, [], prefix).rstrip() + " [options]\n\n"
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        text = action.help or ""
-        if action.default is None or action.required or action.default is False or "default" in text:
-            return text
-        return super()._get_help_string(action) or ""
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", _HelpFormatter)
-        super().__init__(allow_abbrev=False, **kwargs)
+        super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs})
         for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
             self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:

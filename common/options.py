@@ -141,6 +141,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
         given |= {"type": partial(read_word, kind=kind, known=known), "metavar": known.metavar}
+        if default not in (None, (), MISSING) and "default" not in known.help:
+            given["help"] += " (default: %(default)s)"
         if known.choices is not None and not known.words:
             given["choices"] = known.choices
         if several:
