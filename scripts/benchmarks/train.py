@@ -100,8 +100,7 @@ def build(setting: str, options: BenchmarkOptions, further: Sequence[str], folde
     words += ["--ema-decay", "0", "--num-workers", "0", *["--cuda"] * options.cuda]
     words += {"fp32": ["--no-tf32"], "tf32": []}.get(setting, ["--amp", "--amp-dtype", setting])
     command = read_command([*words, *CORPORA.get(options.model, RECOGNIZED)[1].split(), *further])
-    precision = command.request.computing.precision()
-    precision.prepare_process()
+    precision = command.request.computing.prepare()
     setup = command.spec.training.set_up(command.options, command.request)
     trainer, logger = build_trainer(command, setup, ranks, amp_dtype=precision.amp_dtype)
     logger.close()

@@ -97,8 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_options(parser, ComparisonOptions)
     args = parser.parse_args(argv)
     options = read_options(args, ComparisonOptions)
-    precision = options.precision()
-    precision.prepare_process()
+    precision = options.prepare()
     with tempfile.TemporaryDirectory() as folder:
         path = args.checkpoint or Path(folder) / f"HiFi-GAN_{options.kind}.pt"
         if args.checkpoint is None:
