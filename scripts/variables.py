@@ -93,9 +93,11 @@ class Variables:
     verify: bool = _variable("VERIFY", True, "false: checksums do not matter")
     speeds: tuple[float, ...] = _variable("SPEEDS", (), "of copies of the training subsets", above=0)
     n_workers: int | None = _count("N_WORKERS", None, "processes, by default one for each core")
-    clips: int = _count("CLIPS", 160, "sentences of the corpus that is made where there is none")
     sequences: int | None = _count(
-        "SEQUENCES", None, "recordings of noise, where there is no corpus; empty: 24 updates"
+        "SEQUENCES",
+        None,
+        "recordings of noise where there is no corpus; empty: 1 + STEPS updates",
+        published=("CLIPS",),
     )
     max_duration: float | None = _variable("MAX_DURATION", None, "s, of recordings; empty: as MODEL_CONFIG", above=0)
 
@@ -176,9 +178,9 @@ class Variables:
     max_batch_size: int | None = _count("MAX_BATCH_SIZE", None, "where it ends; empty: where memory does, on the CPU 8")
     wn_channels: int = _count("WN_CHANNELS", 512, "of WaveGlow, in the search")
     precisions: tuple[str, ...] = _variable(
-        "PRECISIONS", (), "of fp32, tf32, float16, bfloat16 in the search; empty: those that the machine has"
+        "PRECISIONS", (), "several instead of AMP", choices=("fp32", "tf32", "float16", "bfloat16")
     )
-    steps: int = _count("STEPS", 5, "updates that are timed in the search")
+    steps: int = _count("STEPS", 5, "updates of an epoch on noise after its first")
 
     @property
     def voice(self) -> Path | None:

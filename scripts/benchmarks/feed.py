@@ -19,12 +19,13 @@ from pathlib import Path
 import torch
 
 from common.cli import ArgumentParser, run
+from common.config import AudioConfig
 from common.distributed import Ranks
 from common.options import add_options, option, read_options
 from common.precision import check_cuda
-from scripts.benchmarks.measuring import machine, markdown
-from scripts.benchmarks.random_models import make_corpus
-from scripts.benchmarks.train import BenchmarkOptions, build, draw_lengths
+from common.training.start import build_trainer, read_command
+from scripts.benchmarks.random_models import LIST, draw_frames, make_corpus
+from scripts.benchmarks.table import machine, markdown
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,21 @@ def measure(options: FeedOptions, folder: Path) -> dict[str, float]:
     Returns ``n_frames``, their ``seconds`` on the clock, and seconds of a core: of the ``training_process``, and of
     ``loading`` in all processes together.
     """
-    training = BenchmarkOptions(
-        batch_size=options.batch_size, accumulation=options.accumulation, cuda=options.cuda, seed=options.seed
-    )
-    lengths, rate = draw_lengths(options.utterances, training, ())
-    make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=rate, seed=options.seed)
-    ranks = Ranks(device=torch.device("cuda" if options.cuda else "cpu"))
+    audio, files = AudioConfig(), folder / LIST
+    lengths = [audio.hop_length * frames for frames in draw_frames(options.utterances, "FastPitch", seed=options.seed)]
+    columns = ("mel", "pitch", "text")
+    make_corpus(folder, lengths, columns, sampling_rate=audio.sampling_rate, seed=options.seed)
+    values = {"--output": folder / "output", "--dataset-path": folder, "--training-files": files}
+    values |= {"--validation-files": files, "--seed": options.seed, "--length-buckets": options.length_buckets}
+    values |= {"--batch-size": options.batch_size, "--gradient-accumulation-steps": options.accumulation}
 
     def feed(n_workers: int) -> tuple[int, float, float]:
-        further = ["--learned-alignment", "--num-workers", n_workers, "--length-buckets", options.length_buckets]
-        trainer = build("fp32", training, list(map(str, further)), folder, ranks)
+        words = [str(word) for pair in (values | {"--num-workers": n_workers}).items() for word in pair]
+        command = read_command([*words, "--learned-alignment", "--text-cleaners", "basic_cleaners"])
+        setup = command.spec.training.set_up(command.options, command.request)
+        ranks = Ranks(device=torch.device("cuda" if options.cuda else "cpu"))
+        trainer, logger = build_trainer(command, setup, ranks, amp_dtype=None)
+        logger.close()
         n_frames, clock, processor = 0, 0.0, 0.0
         for epoch in range(1 + options.epochs):
             if epoch == 1:

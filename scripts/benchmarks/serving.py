@@ -24,7 +24,7 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.synthesis import read_phrases
-from scripts.benchmarks.measuring import Row, machine, markdown
+from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
 PERCENTILES = (50, 95, 99)

@@ -1,28 +1,31 @@
-"""Prints the figures of runs as one table in Markdown, a line for each run.
+"""The tables that all benchmarks print: of what they measured themselves, or of the logs that runs have left.
 
     python -m scripts.benchmarks.table training 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
     python -m scripts.benchmarks.table inference output/nvlog_infer_*.json
     python -m scripts.benchmarks.table recognition output/nvlog_*.json
 
-``training`` leaves out a run's first epoch where there are several: it holds the allocations and choices that are made
-once. It takes each run as its number of processes and its log; scaling is relative to the run with the fewest processes
-among those of the same batch size. Latency of ``inference`` is from the symbols to the sound; to the mels in a run that
-made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a batch, from samples in
-memory to text. Speed-up is that of mixed precision over the same run in full precision.
+``training`` takes each run as its number of processes and its log. It leaves out the first epoch, or where there is no
+other the first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
+the fewest processes among those of the same batch size. Latency of ``inference`` is from the symbols to the sound; to
+the mels in a run that made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a
+batch, from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
 
+import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
 from common.recognition.command import PERCENTILES
-from scripts.benchmarks.measuring import Row, cell, markdown
 
+Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
 SPEED_UP = ("Speed-up with mixed precision", "speed_up", ".2f")
 # Title, name in a run and format of each column.
@@ -34,7 +37,7 @@ COLUMNS = {
         ("Precision", "numbers", ""),
         ("Frames/s", "speed", ",.0f"),
         ("Sequences/s", "sequences", ",.2f"),
-        ("Seconds/epoch", "took", ".2f"),
+        ("Seconds/update", "took", ".3f"),
         SPEED_UP,
         ("Scaling", "scaling", ".2f"),
     ),
@@ -67,29 +70,42 @@ COLUMNS = {
 _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration")  # in runs that speed-up compares
 
 
+def machine(*, cuda: bool) -> str:
+    """The name of the GPU, or of the processor with PyTorch's threads."""
+    if cuda:
+        return torch.cuda.get_device_name()
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.+)", info.read_text(encoding="utf-8") if info.is_file() else "", re.MULTILINE)
+    return f"{found[1] if found else platform.machine()}, {torch.get_num_threads()} threads"
+
+
+def markdown(rows: Sequence[Row]) -> list[str]:
+    """Lines of a table whose rows have the same columns."""
+    header = [[*rows[0]], ["---:"] * len(rows[0])] if rows else []
+    return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
+
+
 def read_training(path: Path, processes: int) -> Run:
     """The last run that a log holds; raises InputError if it was cut short."""
     options: dict[str, Any] = {}
-    epochs: list[dict[str, float]] = []
-    updates: list[tuple[int, float]] = []  # epoch and seconds
+    updates: list[tuple[int, dict[str, float]]] = []  # epoch and figures
     for record in read_log(path):
         data = record.get("data", {})
         if record.get("step") == "PARAMETER":
-            options, epochs, updates = data, [], []
-        elif "avg_train_frames/s" in data:
-            epochs.append(data)
+            options, updates = data, []
         elif "train_took" in data:
-            updates.append((record["step"][0], data["train_took"]))
-    if not epochs:
-        raise InputError(f"{path}: no finished epoch of training; was the run cut short?")
-    steady = [seconds for epoch, seconds in updates if epoch > 1 or len(epochs) == 1]
-    global_batch = processes * options["batch_size"] * options["gradient_accumulation_steps"]
+            updates.append((record["step"][0], data))
+    if not updates:
+        raise InputError(f"{path}: no update of training; was the run cut short?")
+    steady = [data for epoch, data in updates if epoch > 1] or [data for _, data in updates[1:] or updates]
+    took = fmean(data["train_took"] for data in steady)
+    full = "full" if options.get("cuda") and options["tf32"] else "fp32"
     return options | {
         "processes": processes,
-        "numbers": "mixed" if options["amp"] else "full",
-        "speed": fmean(epoch["avg_train_frames/s"] for epoch in epochs[1:] or epochs),
-        "sequences": global_batch / fmean(steady) if steady else None,
-        "took": fmean(epoch["avg_train_took"] for epoch in epochs[1:] or epochs),
+        "numbers": options["amp_dtype"].replace("auto", "mixed") if options["amp"] else full,
+        "speed": fmean(data["train_frames/s"] * data["train_took"] for data in steady) / took,
+        "sequences": processes * options["batch_size"] * options["gradient_accumulation_steps"] / took,
+        "took": took,
     }
 
 
@@ -127,7 +143,10 @@ def rows(kind: str, logs: Sequence[str]) -> list[Row]:
                 one["vocoder_speed_up"] = one["avg_vocoder_frames/s"] / full[-1]["avg_vocoder_frames/s"]
         alike = [other for other in runs if (other["amp"], other["batch_size"]) == (one["amp"], one["batch_size"])]
         one["scaling"] = one["speed"] / min(alike, key=lambda other: other.get("processes", 1))["speed"]
-    return [{title: cell(one.get(name), form) for title, name, form in COLUMNS[kind]} for one in runs]
+    return [
+        {title: "-" if one.get(name) is None else format(one[name], form) for title, name, form in COLUMNS[kind]}
+        for one in runs
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
