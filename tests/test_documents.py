@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from seed_commands import place_of_program
-from shell import PROCESSOR, ROOT
+from shell import PROCESSOR, ROOT, read_shell_file
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import SCRIPTS, read_shell_file
+from scripts.start import SCRIPTS
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
