@@ -85,8 +85,7 @@ def benchmark_inference(own: Variables, environ: dict[str, str], words: list[str
         run_or_print([python(), "inference.py", *options, *passed_on, *gpu, *words])
         logs.append(str(log))
     if not dry_run():
-        table = "recognition" if is_jasper else "inference"
-        run_or_print([python(), "-m", "scripts.benchmarks.table", table, *logs])
+        run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 Runs = Iterator[tuple[str, dict[str, str], list[str | Path]]]  # log, variables and options of each
@@ -156,7 +155,7 @@ def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]
         corpus = _corpus(own, size * accumulation * max(gpus, 1), noise=noise)
         for precision in _precisions(own):
             logs.append(_train(own, environ | corpus, words, (gpus, size, accumulation, precision)))
-    run_or_print([python(), "-m", "scripts.benchmarks.table", "training", *logs])
+    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 def _train(
@@ -230,7 +229,7 @@ def _find_largest_batch(own: Variables, environ: dict[str, str], words: list[str
     for precision in _precisions(own):
         size = search(fits, smallest=own.smallest, largest=own.smallest if dry_run() else largest)
         found.append(f"{precision}: the largest batch up to {largest} that fits is {size}")
-    run_or_print([python(), "-m", "scripts.benchmarks.table", "training", *logs])
+    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
     if not dry_run():
         print(*found, sep="\n")
 

@@ -33,6 +33,6 @@ def test_every_line_that_waits_for_a_gpu_is_a_step():
 
 
 def test_a_step_that_fails_or_hangs_is_said():
-    status, output = gpu.take("$PYTHON -m scripts.benchmarks.table training 1=none.json", seconds=HANG_LIMIT)
+    status, output = gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", seconds=HANG_LIMIT)
     assert status == gpu.FAILED and "none.json" in output
     assert gpu.take("$PYTHON -m timeit -n 1000000000 -r 1", seconds=1)[0] == gpu.TOO_LONG

@@ -72,36 +72,29 @@ def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     return training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
-def durations(count: int, longest: float, random: np.random.Generator) -> list[float]:
-    """Seconds of ``count`` utterances, the first of them the longest.
+def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> list[int]:
+    """Samples of ``count`` utterances, always the same; of Jasper the first is the longest, of so many seconds.
 
-    They are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    Jasper's are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
     """
-    shortest = min(_SHORTEST, longest / 2)
-    drawn = random.triangular(shortest, shortest + 0.9 * (longest - shortest), longest, size=count - 1)
-    return [longest, *(float(value) for value in drawn)]
-
-
-def draw_frames(count: int, model: str, *, seed: int) -> list[int]:
-    """Frames of ``count`` utterances for a model of speech."""
+    if model == "Jasper":
+        shortest = min(_SHORTEST, longest / 2)
+        most_frequent = shortest + 0.9 * (longest - shortest)
+        drawn = np.random.default_rng(0).triangular(shortest, most_frequent, longest, size=count - 1)
+        return [round(rate * seconds) for seconds in (longest, *drawn)]
     least, most = ONE_SECOND if model in ("HiFi-GAN", "WaveGlow") else FRAMES
-    return torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(seed)).tolist()
+    frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(0))
+    return (AudioConfig().hop_length * frames).tolist()
 
 
 def make_corpus(
-    folder: Path,
-    lengths: Sequence[int],
-    columns: Sequence[str],
-    *,
-    sampling_rate: int,
-    seed: int = 0,
-    count: int | None = None,
+    folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, count: int | None = None
 ) -> None:
     """Write utterances of noise, of ``lengths`` samples, and their lists with these columns.
 
     Pitch is of letters, or where there are no durations of frames. ``count`` are the lines of the list for training.
     """
-    generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
+    generator, audio, lines = torch.Generator().manual_seed(0), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
         letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
@@ -178,12 +171,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         make_mels(folder, audio, count)
     elif model == "Jasper" or options.no_checkpoint:
         n_recordings, rate = min(count, MOST_RECORDINGS), audio.sampling_rate
-        if model == "Jasper":
-            longest = [options.max_duration] * n_recordings
-            drawn = durations(n_recordings, options.max_duration, np.random.default_rng(0))
-            lengths = [round(rate * seconds) for seconds in (longest if options.all_longest else drawn)]
-        else:
-            lengths = [AudioConfig().hop_length * frames for frames in draw_frames(n_recordings, model, seed=0)]
+        lengths = draw_lengths(model, n_recordings, rate, options.max_duration)
+        lengths = lengths[:1] * n_recordings if options.all_longest else lengths
         make_corpus(folder, lengths, COLUMNS.get(model, "wav").split(), sampling_rate=rate, count=count)
 
 

@@ -1,14 +1,13 @@
-"""The tables that all benchmarks print: of what they measured themselves, or of the logs that runs have left.
+"""The table that all benchmarks print: of what they measured themselves, or a line for each log that a run has left.
 
-    python -m scripts.benchmarks.table training 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
-    python -m scripts.benchmarks.table inference output/nvlog_infer_*.json
-    python -m scripts.benchmarks.table recognition output/nvlog_*.json
+    python -m scripts.benchmarks.table 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
+    python -m scripts.benchmarks.table output/nvlog_infer_*.json
 
-``training`` takes each run as its number of processes and its log. It leaves out the first epoch, or where there is no
-other the first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
-the fewest processes among those of the same batch size. Latency of ``inference`` is from the symbols to the sound; to
-the mels in a run that made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a
-batch, from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
+A run of training is given as its number of processes and its log. Its first epoch is left out, or where there is no
+other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
+the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
+mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
+from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
 
 import platform
@@ -27,46 +26,27 @@ from common.recognition.command import PERCENTILES
 
 Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
-SPEED_UP = ("Speed-up with mixed precision", "speed_up", ".2f")
-# Title, name in a run and format of each column.
-COLUMNS = {
-    "training": (
-        ("Batch size / process", "batch_size", ""),
-        ("Grad accumulation", "gradient_accumulation_steps", ""),
-        ("Processes", "processes", ""),
-        ("Precision", "numbers", ""),
-        ("Frames/s", "speed", ",.0f"),
-        ("Sequences/s", "sequences", ",.2f"),
-        ("Seconds/update", "took", ".3f"),
-        SPEED_UP,
-        ("Scaling", "scaling", ".2f"),
-    ),
-    "inference": (
-        ("Batch size", "batch_size", ""),
-        ("Precision", "precision", ""),
-        ("Avg latency (s)", "avg_latency", ".3f"),
-        ("First sound (s)", "first_sound", ".3f"),
-        *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".3f") for percent in PERCENTILES),
-        ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
-        ("Throughput (samples/s)", "avg_samples/s", ",.0f"),
-        SPEED_UP,
-        ("x real time", "avg_RTF", ".2f"),
-        ("Vocoder's frames/s", "avg_vocoder_frames/s", ",.0f"),
-        ("Vocoder's latency (s)", "avg_vocoder_latency", ".3f"),
-        ("Vocoder x real time", "avg_vocoder_RTF", ".2f"),
-        ("Vocoder's speed-up", "vocoder_speed_up", ".2f"),
-    ),
-    "recognition": (
-        ("Batch size", "batch_size", ""),
-        ("Duration (s)", "max_duration", "g"),
-        ("Precision", "precision", ""),
-        *((f"Latency {percent}% (ms)", f"{percent}%_latency_ms", ".2f") for percent in PERCENTILES),
-        ("Avg latency (ms)", "avg_latency_ms", ".2f"),
-        ("Sequences/s", "avg_sequences/s", ".2f"),
-        ("x real time", "avg_RTF", ".1f"),
-        SPEED_UP,
-    ),
-}
+COLUMNS = (  # title, name in a run and format; those that no run has are left out
+    ("Batch size", "batch_size", ""),
+    ("Grad accumulation", "gradient_accumulation_steps", ""),
+    ("Processes", "processes", ""),
+    ("Duration (s)", "max_duration", "g"),
+    ("Precision", "precision", ""),
+    ("Avg latency (s)", "avg_latency", ".4f"),
+    ("First sound (s)", "first_sound", ".3f"),
+    *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".4f") for percent in PERCENTILES),
+    ("Frames/s", "train_frames/s", ",.0f"),
+    ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
+    ("Sequences/s", "avg_sequences/s", ",.2f"),
+    ("Seconds/update", "train_took", ".3f"),
+    ("Throughput (samples/s)", "avg_samples/s", ",.0f"),
+    ("Speed-up with mixed precision", "speed_up", ".2f"),
+    ("Scaling", "scaling", ".2f"),
+    ("x real time", "avg_RTF", ".2f"),
+    ("Vocoder's frames/s", "avg_vocoder_frames/s", ",.0f"),
+    ("Vocoder's latency (s)", "avg_vocoder_latency", ".4f"),
+    ("Vocoder x real time", "avg_vocoder_RTF", ".2f"),
+)
 _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration")  # in runs that speed-up compares
 
 
@@ -99,13 +79,15 @@ def read_training(path: Path, processes: int) -> Run:
         raise InputError(f"{path}: no update of training; was the run cut short?")
     steady = [data for epoch, data in updates if epoch > 1] or [data for _, data in updates[1:] or updates]
     took = fmean(data["train_took"] for data in steady)
+    speed = fmean(data["train_frames/s"] * data["train_took"] for data in steady) / took
     full = "full" if options.get("cuda") and options["tf32"] else "fp32"
     return options | {
         "processes": processes,
-        "numbers": options["amp_dtype"].replace("auto", "mixed") if options["amp"] else full,
-        "speed": fmean(data["train_frames/s"] * data["train_took"] for data in steady) / took,
-        "sequences": processes * options["batch_size"] * options["gradient_accumulation_steps"] / took,
-        "took": took,
+        "precision": options["amp_dtype"].replace("auto", "mixed") if options["amp"] else full,
+        "speed": speed,
+        "train_frames/s": speed,
+        "avg_sequences/s": processes * options["batch_size"] * options["gradient_accumulation_steps"] / took,
+        "train_took": took,
     }
 
 
@@ -120,31 +102,29 @@ def read_inference(path: Path) -> Run:
         figures = {name.replace(stage, ""): value for name, value in figures.items()} | figures
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    in_ms = {f"{name}_ms": 1000 * value for name, value in figures.items() if name.endswith("_latency")}
-    return options | figures | in_ms | {"speed": 1 / figures["avg_latency"]}
+    return options | figures | {"speed": 1 / figures["avg_latency"]}
 
 
-def rows(kind: str, logs: Sequence[str]) -> list[Row]:
-    """The rows of a table of one of the kinds of `COLUMNS`; logs of training are given as processes=log.
+def rows(logs: Sequence[str]) -> list[Row]:
+    """The rows of the table of these runs; logs of training are given as processes=log.
 
     Raises:
         InputError: a log cannot be read, or its run was cut short.
     """
-    if kind == "training":
-        parts = [log.partition("=") for log in logs]
-        runs = [read_training(Path(path), int(processes)) for processes, _, path in parts]
-    else:
-        runs = [read_inference(Path(log)) for log in logs]
+    runs = []
+    for log in logs:
+        training = re.fullmatch(r"(\d+)=(.+)", log)
+        runs.append(read_training(Path(training[2]), int(training[1])) if training else read_inference(Path(log)))
     for one in runs:
         full = [other for other in runs if not other["amp"] and all(other.get(n) == one.get(n) for n in _SAME)]
         if one["amp"] and full:
             one["speed_up"] = one["speed"] / full[-1]["speed"]
-            if "avg_vocoder_frames/s" in one:
-                one["vocoder_speed_up"] = one["avg_vocoder_frames/s"] / full[-1]["avg_vocoder_frames/s"]
-        alike = [other for other in runs if (other["amp"], other["batch_size"]) == (one["amp"], one["batch_size"])]
-        one["scaling"] = one["speed"] / min(alike, key=lambda other: other.get("processes", 1))["speed"]
+        if "processes" in one:
+            alike = [other for other in runs if all(other.get(name) == one[name] for name in ("amp", "batch_size"))]
+            one["scaling"] = one["speed"] / min(alike, key=lambda other: other["processes"])["speed"]
+    columns = [column for column in COLUMNS if any(one.get(column[1]) is not None for one in runs)]
     return [
-        {title: "-" if one.get(name) is None else format(one[name], form) for title, name, form in COLUMNS[kind]}
+        {title: "-" if one.get(name) is None else format(one[name], form) for title, name, form in columns}
         for one in runs
     ]
 
@@ -152,10 +132,8 @@ def rows(kind: str, logs: Sequence[str]) -> list[Row]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table of the runs given."""
     parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
-    parser.add_argument("kind", choices=tuple(COLUMNS), help="what was measured")
     parser.add_argument("runs", nargs="+", help="logs that train.py or inference.py wrote; of training processes=log")
-    args = parser.parse_args(argv)
-    print(*markdown(rows(args.kind, args.runs)), sep="\n")
+    print(*markdown(rows(parser.parse_args(argv).runs)), sep="\n")
 
 
 if __name__ == "__main__":
