@@ -145,12 +145,6 @@ install_browser() {
         echo "note: Debian's chromium could not be installed; the studio's tests are skipped" >&2
 }
 
-# Ends with one line where Docker is missing.
-require_docker() {
-    [ "${DRY_RUN:-0}" = 1 ] || command -v docker >/dev/null ||
-        fail 1 "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
-}
-
 # Runs a command, or with DRY_RUN=1 prints it.
 run_or_print() {
     if [ "${DRY_RUN:-0}" = 1 ]; then

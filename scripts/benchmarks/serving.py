@@ -80,15 +80,13 @@ def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[l
 
 def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> Row:
     """The figures of answers that took ``seconds`` together."""
-    row = {"clients": str(load.clients), "requests": str(len(answers))}
-    row |= {
-        "requests/s": f"{len(answers) / seconds:.1f}",
-        "x real time": f"{sum(one.spoken for one in answers) / seconds:.1f}",
-    }
+    spoken = sum(one.spoken for one in answers)
+    row = {"clients": load.clients, "requests": len(answers), "requests/s": f"{len(answers) / seconds:.1f}"}
+    row["x real time"] = f"{spoken / seconds:.1f}"
     times = {"latency": [one.seconds for one in answers], "first byte": [one.first_byte for one in answers]}
     for what, values in times.items():
         row |= {f"{what} p{share} (s)": f"{np.percentile(values, share):.2f}" for share in PERCENTILES}
-    return row | {"lost": str(sum(one.status != 200 for one in answers))}
+    return {name: str(value) for name, value in row.items()} | {"lost": str(sum(one.status != 200 for one in answers))}
 
 
 @contextmanager
