@@ -14,7 +14,7 @@ SWITCHES = [  # script, variable, what it needs besides, and the word that it ad
     ("inference_benchmark", "TORCHSCRIPT", {}, "--torchscript"),
     ("inference_benchmark", "PAD_TO_MAX_DURATION", {"MODEL": "Jasper"}, "--pad-to-max-duration"),
     ("download_librispeech", "VERIFY", {}, "--sha256"),
-    ("train_benchmark", "LARGEST_BATCH", {}, "--largest-batch"),
+    ("train_benchmark", "LARGEST_BATCH", {"MODEL": "WaveGlow"}, "--wn-channels"),
     ("prepare_dataset", "FEATURES", {"TACOTRON2_CHECKPOINT": "t.pt"}, "extract_mels.py"),
 ]
 

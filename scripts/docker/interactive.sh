@@ -5,7 +5,6 @@
 # PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-require_docker
 gpus=${NUM_GPUS:-auto}
 [[ "$gpus" =~ ^(auto|[0-9]{1,3})$ ]] || fail 2 "NUM_GPUS=$gpus: expected auto or a whole number from 0 to 999"
 if [ "$gpus" = auto ]; then
