@@ -181,10 +181,11 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
         (tmp_path / "corpus" / "wavs" / f"{clip}.wav").unlink()
     (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part[:30]))
     result = run_bash(script, FILELISTS=tmp_path / "others", **settings)
-    assert "none of the clips to validate on is there; 3 of the training clips take their place" in result.stdout
-    for name, clips in (("train_v3", part[:27]), ("val", part[27:30])):
-        found = (tmp_path / "others" / f"ljs_audio_{name}.txt").read_text().splitlines()
-        assert found == [f"wavs/{clip}.wav" for clip in clips]
+    assert "ljs_val_ids.txt names 100 clips, and the corpus has 0 of them" in result.stdout
+    assert sorted(path.name for path in (tmp_path / "others").glob("*_audio_*")) == [
+        *("ljs_audio_text_train_filelist.txt", "ljs_audio_train_v3.txt"),
+    ]
+    assert f"VAL_FILELIST={tmp_path}/others/ljs_audio_train_v3.txt" in result.stdout
 
 
 def test_digits_are_split_by_take(tmp_path: Path):

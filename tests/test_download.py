@@ -199,7 +199,7 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
 ):
     published.limit = len(published.content) // 2 + 10
     command = ["fastpitch", "-o", str(tmp_path / "models")]
-    with pytest.raises(InputError, match="run again to resume; --source takes a file that you have"):
+    with pytest.raises(InputError, match="run again to resume"):
         download_models(command)
     assert not (tmp_path / "models" / "fastpitch").exists()
     described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 0.0 M weights"
@@ -212,7 +212,7 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
 def test_a_published_file_that_is_not_what_it_should_be_is_not_kept(tmp_path: Path, published: type[RangeServer]):
     command = ["-o", str(tmp_path / "models")]
     whole, published.content = published.content, b"<html>try later</html>"
-    with pytest.raises(InputError, match=r"fastpitch\.zip: cannot be unpacked .*--source"):
+    with pytest.raises(InputError, match=r"fastpitch\.zip: cannot be unpacked"):
         download_models(["fastpitch", *command])
     assert not list((tmp_path / "models").glob("[!.]*"))
     published.content = whole
