@@ -183,7 +183,7 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
     result = run_bash(script, FILELISTS=tmp_path / "others", **settings)
     assert "ljs_val_ids.txt names 100 clips, and the corpus has 0 of them" in result.stdout
     assert sorted(path.name for path in (tmp_path / "others").glob("*_audio_*")) == [
-        *("ljs_audio_text_train_filelist.txt", "ljs_audio_train_v3.txt"),
+        *("ljs_audio_text_train_filelist.txt", "ljs_audio_train_v3.txt")
     ]
     assert f"VAL_FILELIST={tmp_path}/others/ljs_audio_train_v3.txt" in result.stdout
 

@@ -25,27 +25,21 @@ from common.text import EspeakSpeech, Speaker, get_cleaner
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
 READER = Speaker(pitch=95)
-PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
-TRAIN, VALIDATION, METADATA = "train.txt", "val.txt", "metadata.csv"
+METADATA = "metadata.csv"
 
 
 def is_complete(folder: Path, sentences: list[str]) -> bool:
     """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
-    try:
-        return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
-    except (OSError, UnicodeDecodeError):
-        return False
+    path = folder / METADATA
+    return path.is_file() and path.read_text(encoding="utf-8") == _metadata(sentences)
 
 
 def read_sentences(path: Path) -> list[str]:
     """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
 
-    Raises InputError for a missing or empty file, and for ``|``, which separates columns of a filelist.
+    Raises InputError for a missing or empty file.
     """
-    lines = [line.strip() for line in read_lines(path)]
-    if "|" in "".join(lines):
-        raise InputError(f"{path}: a sentence with |, which separates the columns of a filelist")
-    sentences = [line for line in lines if line and not line.startswith("#")]
+    sentences = [line.strip() for line in read_lines(path) if line.strip() and not line.startswith("#")]
     if not sentences:
         raise InputError(f"{path}: no sentences")
     return sentences
@@ -70,7 +64,7 @@ def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker]
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
     duration_s = 0.0
-    lines: dict[str, list[str]] = {TRAIN: [], VALIDATION: []}
+    lists: dict[bool, list[str]] = {False: [], True: []}  # training, validation
     (folder / METADATA).unlink(missing_ok=True)
     readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
     for voice, number in progress(readings, desc="corpus", unit="clip"):
@@ -78,16 +72,15 @@ def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker]
         speech = speakers[voice].speak(text)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
-        column = f"|{voice}" if voice else ""
-        lines[VALIDATION if number in validation else TRAIN].append(f"wavs/{name}.wav|{text}{column}\n")
-    for name, rows in lines.items():
-        write_text(folder / name, "".join(rows))
+        lists[number in validation].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}\n")
+    write_text(folder / "train.txt", "".join(lists[False]))
+    write_text(folder / "val.txt", "".join(lists[True]))
     write_text(folder / METADATA, "".join(_metadata(sentences, voice) for voice in speakers))
     print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
 
 
 def _name(number: int, voice: str) -> str:
-    return f"{voice}{'/' if voice else ''}{PREFIX}-{number:04d}"
+    return f"{voice and f'{voice}/'}EM-{number:04d}"  # as LJSpeech's are LJ001-0001
 
 
 def _metadata(sentences: list[str], voice: str = "") -> str:
