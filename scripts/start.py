@@ -89,7 +89,7 @@ def help_of(path: Path) -> str:
         text += f"\n  bash {name} --resume\n  EPOCHS=10 OUTPUT_DIR=output/trial bash {name}  # a trial"
     defaults = dict(word.split("=", 1) for word in file.words if "=" in word)
     script = SCRIPTS[file.runs] if file.runs else None
-    if script is not None:
+    if script is not None and script.variables:
         text += "\n\nVariables, set in front of the command as NAME=value:"
         for name, default, meaning, models in variables_of(script, model):
             if name in file.fixed or (model and models and model not in models):

@@ -80,7 +80,7 @@ class Variables:
         choices=("auto", "mels", "true", "false"),
     )
     audio_config: Path | None = _variable(
-        "AUDIO_CONFIG", None, "file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS"
+        "AUDIO_CONFIG", None, "file of the mel settings; by default audio.json in DATASET_PATH"
     )
     archive: str = _variable("DATASET_ARCHIVE", "", "URL or path")
     checksum: str | None = _variable("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")

