@@ -76,7 +76,7 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
 
 def describe(folder: Path, *, model: str, shown_as: Path) -> None:
     """Open the checkpoints below ``folder`` and print a line on each; raises CheckpointError if none is ``model``'s."""
-    models, problems = set(), []
+    models = set()
     for path in sorted(folder.rglob("[!.]*")):
         if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT:
             continue
@@ -84,19 +84,14 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
         try:
             checkpoint = load_checkpoint(path)
         except InputError as error:
-            problems.append(str(error).replace(str(path), str(name)))
+            print(f"note: {str(error).replace(str(path), str(name))}")
             continue
         models.add(checkpoint.model)
-        n_weights = sum(value.numel() for state in checkpoint.networks.values() for value in state.values())
         audio = checkpoint.audio
-        print(
-            f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {n_weights / 1e6:.1f} M weights, "
-            f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
-        )
+        mels = f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
+        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {mels}")
     if model not in models:
-        raise CheckpointError(f"{shown_as}: no checkpoint of {model} ({'; '.join(problems) or 'no such file'})")
-    for problem in problems:
-        print(f"note: {problem}")
+        raise CheckpointError(f"{shown_as}: no checkpoint of {model}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -137,7 +137,7 @@ def test_a_model_is_copied_unpacked_verified_and_described(
     digest = sha256(archive.read_bytes()).hexdigest()
     assert download_models(["fastpitch", "--source", str(archive), "--sha256", digest, "-o", str(output)]) == 0
     assert (output / "fastpitch" / "v1" / "voice.pt").read_bytes() == voice.read_bytes()
-    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
+    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 22050 Hz, 80 mels every 256 samples"
     assert capsys.readouterr().out.splitlines() == [line]
     assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
     monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
@@ -202,7 +202,7 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
     with pytest.raises(InputError, match="run again to resume"):
         download_models(command)
     assert not (tmp_path / "models" / "fastpitch").exists()
-    described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 0.0 M weights"
+    described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 22050 Hz"
     for _ in range(2):
         assert download_models(command) == 0
         assert capsys.readouterr().out.splitlines()[-1].startswith(described)

@@ -9,8 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 import tiny_evaluation
 from shell import ROOT, dry_run, run_bash, training_options
-from tiny_harmonic import save_harmonic
-from tiny_voice import AUDIO, save_vocoder, save_voice
+from tiny_voice import save_vocoder, save_voice
 
 from common.config import AudioConfig
 from common.recognition.arguments import build_parser as recognition_parser
@@ -18,7 +17,6 @@ from common.registry import get_model
 from jasper.yaml_config import load_config
 
 NEWEST = "output/{}_checkpoint_NEWEST.pt"
-NAMED = "; HIFIGAN, WAVEGLOW or HARMONIC names {} vocoder\n"
 
 
 @pytest.fixture
@@ -73,21 +71,6 @@ def test_a_list_of_mels_or_recordings_needs_no_voice(tmp_path: Path, header: str
     for script in ("inference_example.sh", "inference_benchmark.sh"):
         words, *_ = dry_run(f"scripts/{script}", HIFIGAN="h.pt", PHRASES=tmp_path / "list.tsv")
         assert options_in(words, "--hifigan h.pt") and not {"--fastpitch", "--speaker"} & set(words)
-
-
-@pytest.mark.parametrize(
-    ("model", "voice", "vocoder"),
-    [
-        ("FastPitch", "FastPitch", "griffin-lim"),
-        ("Tacotron2", "Tacotron2", "griffin-lim"),
-        ("HiFi-GAN", "FastPitch", NEWEST.format("HiFi-GAN")),
-        ("Harmonic", "FastPitch", NEWEST.format("Harmonic")),
-    ],
-)
-def test_evaluation_of_a_voice_or_a_vocoder_is_evaluate_voice(project: Path, model: str, voice: str, vocoder: str):
-    (words,) = dry_run(project / "scripts/evaluation.sh", "--fresh", MODEL=model, JASPER="j.pt", RECORDINGS="corpus")
-    assert words[1:3] == ["-m", "scripts.evaluate_voice"] and options_in(words, "--jasper j.pt --recordings corpus")
-    assert words[-4:] == [NEWEST.format(voice), vocoder, "phrases/devset10.tsv", "--fresh"]
 
 
 def test_evaluation_transcribes_each_list(tmp_path: Path):
@@ -148,21 +131,14 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
 
     found = run()
     assert options_in(found.stdout.split(), "--hifigan pretrained_models/hifigan/fitting.pt --denoising-strength 0.005")
-    assert found.stderr == "note: pretrained_models/hifigan/fitting.pt makes the sound" + NAMED.format("another")
+    assert found.stderr == (
+        "note: pretrained_models/hifigan/fitting.pt makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another "
+        "vocoder\n"
+    )
     fitting.unlink()
-    (project / "voices").mkdir()
-    save_harmonic(project / "voices/vocoder-small.pt", AUDIO)
-    ours = run()
-    assert ours.stderr == "note: voices/vocoder-small.pt makes the sound" + NAMED.format("another")
-    assert options_in(ours.stdout.split(), "--harmonic voices/vocoder-small.pt")
-    assert "--denoising-strength" not in ours.stdout, "it has no noise to subtract"
-    assert "--harmonic" not in run(TORCHSCRIPT="true").stdout
-    save_harmonic(project / "voices/vocoder-small.pt", AudioConfig())
-    none = run()
-    paths = ("pretrained_models/hifigan/other.pt", "voices/vocoder-small.pt")
-    unfit = "".join(f"; {path} does not fit {voice}" for path in paths)
-    assert (none.returncode, none.stderr) == (0, f"note: Griffin-Lim makes the sound{unfit}" + NAMED.format("a"))
-    assert not any(option in none.stdout for option in ("--hifigan", "--waveglow", "--harmonic"))
+    for none in (run(), run(TORCHSCRIPT="true")):  # inference.py chooses
+        assert (none.returncode, none.stderr) == (0, "")
+        assert not any(option in none.stdout for option in ("--hifigan", "--waveglow", "--harmonic"))
     assert (run(HIFIGAN=str(other)).stderr, run(MODEL="HiFi-GAN").stderr) == ("", ""), "one that is named"
 
 

@@ -25,13 +25,6 @@ from common.text import EspeakSpeech, Speaker, get_cleaner
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
 READER = Speaker(pitch=95)
-METADATA = "metadata.csv"
-
-
-def is_complete(folder: Path, sentences: list[str]) -> bool:
-    """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
-    path = folder / METADATA
-    return path.is_file() and path.read_text(encoding="utf-8") == _metadata(sentences)
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -64,29 +57,19 @@ def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker]
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
     duration_s = 0.0
-    lists: dict[bool, list[str]] = {False: [], True: []}  # training, validation
-    (folder / METADATA).unlink(missing_ok=True)
+    files: dict[str, list[str]] = {"train.txt": [], "val.txt": [], "metadata.csv": []}
     readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
     for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = _name(number + 1, voice), normalize(sentences[number])
+        name, text = f"{voice and f'{voice}/'}EM-{number + 1:04d}", normalize(sentences[number])
         speech = speakers[voice].speak(text)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
-        lists[number in validation].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}\n")
-    write_text(folder / "train.txt", "".join(lists[False]))
-    write_text(folder / "val.txt", "".join(lists[True]))
-    write_text(folder / METADATA, "".join(_metadata(sentences, voice) for voice in speakers))
+        split = "val.txt" if number in validation else "train.txt"
+        files[split].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}")
+        files["metadata.csv"].append(f"{name}|{sentences[number]}|{text}")
+    for file, rows in files.items():
+        write_text(folder / file, "\n".join([*rows, ""]))
     print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
-
-
-def _name(number: int, voice: str) -> str:
-    return f"{voice and f'{voice}/'}EM-{number:04d}"  # as LJSpeech's are LJ001-0001
-
-
-def _metadata(sentences: list[str], voice: str = "") -> str:
-    """LJSpeech's table: clip, transcript, normalized transcript."""
-    rows = enumerate(sentences, start=1)
-    return "".join(f"{_name(number, voice)}|{text}|{normalize(text)}\n" for number, text in rows)
 
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:

@@ -23,7 +23,7 @@ from common.errors import InputError
 from common.evaluation.metrics import Figures, compare_speech
 from common.options import add_options, option, read_options
 from common.synthesis import AudioContract, Phrase, read_phrases
-from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
 from scripts.launch import ROOT, given, run_or_print
 
 _STARTED = time.monotonic()
@@ -120,10 +120,7 @@ def main(argv: list[str] | None = None) -> int:
         checkpoint = open_checkpoint(vocoder, model="HiFi-GAN", ema=True).checkpoint
         AudioContract(checkpoint.audio, str(vocoder), checkpoint.assumed).check(AUDIO, owner="the quickstart")
     print("\n== 1/5 a corpus, spoken by the embedded speaker", flush=True)
-    if is_complete(corpus, sentences):
-        print(f"{corpus}: all {len(sentences)} clips are there")
-    else:
-        make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
+    make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
     print(f"\n== 2/5 mel-spectrograms, durations and pitch, after {seconds_used()}", flush=True)
     features = [corpus / "train_features.txt", corpus / "val_features.txt"]
     lists = ["--wav-text-filelist", corpus / "train.txt", corpus / "val.txt", "--output-meta-file", *features]
