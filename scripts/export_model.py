@@ -3,8 +3,8 @@
 python -m scripts.export_model output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
 """
 
+from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from common import checkpoints, synthesis  # whose functions are imported when t
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import check_output_file
-from common.options import add_options, option, read_options
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,39 +23,28 @@ TOLERANCE, MEL_TOLERANCE = 1e-4, 0.1  # the second is the largest useful mel dis
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
 
 
-@dataclass(frozen=True)
-class ExportOptions:
-    """What an exported file is."""
-
-    format: str = option("onnx", "of the file", choices=tuple(SUFFIXES))
-    output: Path | None = option(
-        None,
-        "file to write, which must not exist yet (default: CKPT with the format's suffix); of a model in several "
-        "parts, each part's name is added",
-        names=("-o",),
-        metavar="FILE",
-        writes=True,
-    )
-    quantize: str | None = option(
-        None,
-        "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed",
-        choices=("int8",),
-    )
-    calibration: Path | None = option(
-        None,
-        "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values",
-        metavar="LIST",
-    )
-    dataset_path: Path = option(Path(), "folder that the list's mel or wav starts from")
-    tolerance: float | None = option(
-        None,
+def build_parser() -> ArgumentParser:
+    """The options of an export."""
+    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
+    add = parser.add_argument
+    add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
+    add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
+    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); of a model in several parts, "
+    add("-o", "--output", type=Path, metavar="FILE", help=f"{text}each part's name is added")
+    text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
+    add("--quantize", choices=("int8",), help=text)
+    text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
+    add("--calibration", type=Path, metavar="LIST", help=text)
+    add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
+    text = (
         "largest difference from PyTorch, outputs whose values exceed 1 are divided by the largest; or with --quantize "
-        f"mean absolute difference of mels (default: {TOLERANCE:g}, or {MEL_TOLERANCE:g})",
-        above=0,
     )
+    text += f"mean absolute difference of mels (default: {TOLERANCE:g}, or {MEL_TOLERANCE:g})"
+    add("--tolerance", type=float, help=text)
+    return parser
 
 
-def calibration_mels(options: ExportOptions, opened: "LoadedCheckpoint") -> list["Tensor"]:
+def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
     """The mels (n_mels, F) of --calibration, which a vocoder needs to be quantized.
 
     Raises:
@@ -77,7 +65,7 @@ def write(
     *,
     stripped: "Checkpoint",
     mels: Sequence["Tensor"],
-    options: ExportOptions,
+    options: Namespace,
 ) -> str:
     """Write a file, and compare it with PyTorch; returns a line on it.
 
@@ -100,14 +88,10 @@ def write(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Export one checkpoint."""
-    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
-    parser.add_argument("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
-    add_options(parser, ExportOptions)
-    args = parser.parse_args(argv)
-    options: ExportOptions = read_options(args, ExportOptions)
-    opened = checkpoints.open_checkpoint(args.checkpoint)
+    options = build_parser().parse_args(argv)
+    opened = checkpoints.open_checkpoint(options.checkpoint)
     if opened.exported is not None or opened.spec.exports is None:
-        raise OptionError(f"{args.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
+        raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
     network, config = checkpoints.load_for_inference(opened, device="cpu")
     exports = opened.spec.exports(network, config, opened.checkpoint.audio)
     if options.quantize and options.format != "onnx":
@@ -123,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     context = None if find_context is None else find_context(config, stripped.audio)
     about = checkpoints.describe(stripped, context=context)
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
-    target = options.output or args.checkpoint.with_suffix(suffix)
+    target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":
         files = {target: (exports.parts[0], about)}
     else:

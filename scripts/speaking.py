@@ -127,12 +127,8 @@ def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> No
         options = given(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
         own = find_voice(own, words)
-        defaults = {"SPEAKER": "0"} if own.fastpitch else {}
-        if own.waveglow:
-            defaults |= {"SIGMA": "0.9", "DENOISING": "0.01"}
-        elif own.hifigan:
-            defaults["DENOISING"] = "0.005"
-        environ = defaults | {name: value for name, value in environ.items() if value}
+        if own.waveglow or own.hifigan:
+            environ["DENOISING"] = environ.get("DENOISING") or ("0.01" if own.waveglow else "0.005")
         numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
         output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
         options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]

@@ -36,10 +36,10 @@ def options_in(words: list[str], text: str) -> bool:
 @pytest.mark.parametrize(
     ("model", "wanted"),
     [
-        ("FastPitch", "--fastpitch {FastPitch} --speaker 0 --batch-size 32 --input phrases/devset10.tsv"),
+        ("FastPitch", "--fastpitch {FastPitch} --batch-size 32 --input phrases/devset10.tsv"),
         ("Tacotron2", "--tacotron2 {Tacotron2} --output output/audio_devset10_fp32"),
         ("HiFi-GAN", "--fastpitch {FastPitch} --hifigan {HiFi-GAN} --denoising-strength 0.005"),
-        ("WaveGlow", "--fastpitch {FastPitch} --waveglow {WaveGlow} --sigma-infer 0.9 --denoising-strength 0.01"),
+        ("WaveGlow", "--fastpitch {FastPitch} --waveglow {WaveGlow} --denoising-strength 0.01"),
         ("Harmonic", "--fastpitch {FastPitch} --harmonic {Harmonic}"),
         ("Jasper", "--jasper {Jasper} --input list.txt --dataset-path voice --output out/transcripts.json"),
     ],
@@ -103,7 +103,7 @@ def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: 
         (models / folder).mkdir(parents=True)
     (models / "fastpitch" / "nvidia_fastpitch_210824.pt").touch()
     (models / "waveglow" / "nvidia_waveglow256pyt_fp16.pt").touch()
-    assert options_in(words(), "--fastpitch pretrained_models/fastpitch/nvidia_fastpitch_210824.pt --sigma-infer 0.9")
+    assert options_in(words(), "--fastpitch pretrained_models/fastpitch/nvidia_fastpitch_210824.pt")
     assert options_in(words(), "--waveglow pretrained_models/waveglow/nvidia_waveglow256pyt_fp16.pt")
     (models / "hifigan" / "hifigan_gen_checkpoint_6500.pt").touch()
     assert options_in(words(), "--hifigan pretrained_models/hifigan/hifigan_gen_checkpoint_6500.pt")
