@@ -29,17 +29,15 @@ def build_parser() -> ArgumentParser:
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
     add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
-    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); of a model in several parts, "
-    add("-o", "--output", type=Path, metavar="FILE", help=f"{text}each part's name is added")
+    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
+    add("-o", "--output", type=Path, metavar="FILE", help=text)
     text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
     add("--quantize", choices=("int8",), help=text)
     text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
     add("--calibration", type=Path, metavar="LIST", help=text)
     add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
-    text = (
-        "largest difference from PyTorch, outputs whose values exceed 1 are divided by the largest; or with --quantize "
-    )
-    text += f"mean absolute difference of mels (default: {TOLERANCE:g}, or {MEL_TOLERANCE:g})"
+    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
+    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels)"
     add("--tolerance", type=float, help=text)
     return parser
 

@@ -8,7 +8,7 @@ voices, each with its own pitch, read all sentences, and the lists have a column
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import tgt
@@ -18,7 +18,6 @@ from common.audio import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import read_lines, write_atomically, write_text
-from common.options import add_options, option
 from common.progress import progress
 from common.text import EspeakSpeech, Speaker, get_cleaner
 
@@ -91,29 +90,19 @@ def _named_pitch(text: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-@dataclass(frozen=True)
-class CorpusOptions:
-    """What is read, and by whom."""
-
-    output: Path | None = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
-    sentences: Path = option(SENTENCES, "sentences to read, one a line")
-    count: int | None = option(None, "how many of them, if not all", least=1)
-    n_validation: int = option(10, "sentences kept for validation", least=1)
-    voice: str = option(READER.voice, "language tag of eSpeak NG")
-    words_per_minute: int = option(READER.words_per_minute, "pace", least=1)
-    pitch: int = option(READER.pitch, "0 to 99; 50: as the voice is", least=0, most=99)
-    speakers: tuple[str, ...] = option(
-        (),
-        "several voices, each reading all sentences; --pitch is theirs then",
-        metavar="NAME=PITCH",
-        read=_named_pitch,
-    )
-
-
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
-    add_options(parser, CorpusOptions)
+    add = parser.add_argument
+    add("-o", "--output", type=Path, required=True, help="folder of the corpus")
+    add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
+    add("--count", type=int, help="how many of them, if not all")
+    add("--n-validation", type=int, default=10, help="sentences kept for validation")
+    add("--voice", default=READER.voice, help="language tag of eSpeak NG")
+    add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
+    add("--pitch", type=int, default=READER.pitch, help="0 to 99; 50: as the voice is")
+    text = "several voices, each reading all sentences; --pitch is theirs then"
+    add("--speakers", nargs="+", type=_named_pitch, default=[], metavar="NAME=PITCH", help=text)
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers} or {"": speaker}
