@@ -9,7 +9,6 @@ from shell import ROOT, dry_run, n_processes, run_bash, training_options
 import inference
 from common.errors import InputError
 from common.logger import Logger
-from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
 from scripts.benchmarks import random_models, table, train as benchmark_training, vocoder
 
@@ -174,7 +173,7 @@ def test_the_benchmark_of_jasper_pads_to_the_longest(tmp_path: Path):
     )
     assert making[2] == "scripts.benchmarks.random_models"
     (words,) = (words for words in lines if "inference.py" in words)
-    args = recognition_parser(get_model("Jasper")).parse_args(words[2:])
+    args = inference.build_recognition_parser(get_model("Jasper")).parse_args(words[2:])
     assert (args.iterations, args.warmup_steps, args.max_duration, args.batch_size, args.amp) == (9, 2, 2.0, 4, True)
     assert (args.pad_to_max_duration, args.trim_silence) == (True, False)
 

@@ -11,8 +11,8 @@ import tiny_evaluation
 from shell import ROOT, dry_run, run_bash, training_options
 from tiny_voice import save_vocoder, save_voice
 
+import inference
 from common.config import AudioConfig
-from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
 from jasper.yaml_config import load_config
 
@@ -78,7 +78,11 @@ def test_evaluation_transcribes_each_list(tmp_path: Path):
         (tmp_path / f"librispeech-{name}-wav.json").touch()
     variables = {"JASPER": "j.pt", "DATASET_PATH": tmp_path, "DATASETS": "dev-clean test-other", "EMA": "true"}
     lines = dry_run("scripts/evaluation.sh", "-bs", "3", CPU="true", **variables)
-    runs = [recognition_parser(get_model("Jasper")).parse_args(words[2:]) for words in lines if "inference.py" in words]
+    runs = [
+        inference.build_recognition_parser(get_model("Jasper")).parse_args(words[2:])
+        for words in lines
+        if "inference.py" in words
+    ]
     assert [run.output[0].name for run in runs] == ["librispeech-dev-clean-wav.json", "librispeech-test-other-wav.json"]
     assert all((run.ema, run.quiet, run.batch_size, run.dataset_path) == (True, True, 3, tmp_path) for run in runs)
 
@@ -89,7 +93,7 @@ def test_the_digits_script_trains_and_transcribes_what_its_settings_say():
     assert (args.epochs, args.cuda, args.resume, args.dataset_path) == (7, False, True, Path("/data/fsdd/recordings"))
     assert (args.batch_size, args.gradient_accumulation_steps, args.lr_policy) == (8, 4, "polynomial")
     assert load_config(ROOT / args.model_config).model.features.sample_rate == 8000 and args.ema_decay > 0
-    transcribed = recognition_parser(get_model("Jasper")).parse_args(transcribing[2:])
+    transcribed = inference.build_recognition_parser(get_model("Jasper")).parse_args(transcribing[2:])
     assert transcribed.jasper == Path("output/digits/Jasper_checkpoint_7.pt") and transcribed.ema
     assert transcribed.input == args.validation_files == [Path("output/digits/test.txt")]
 

@@ -4,7 +4,7 @@ from .batch import (
     Batch as Batch,
     Dataset as Dataset,
     ErrorsAsItems as ErrorsAsItems,
-    pad_fields as pad_fields,
+    join_batches as join_batches,
     pad_rows as pad_rows,
 )
 from .buckets import BucketedDataset as BucketedDataset, bucketed as bucketed
@@ -33,9 +33,4 @@ from .loader import (
 )
 from .recordings import RecordingDataset as RecordingDataset, input_mel_extractor as input_mel_extractor
 from .sampler import GlobalBatchSampler as GlobalBatchSampler, ValidationSampler as ValidationSampler
-from .text_mel import (
-    TextMelBatch as TextMelBatch,
-    TextMelDataset as TextMelDataset,
-    TextMelUtterance as TextMelUtterance,
-    collated as collated,
-)
+from .text_mel import TextMelBatch as TextMelBatch, TextMelDataset as TextMelDataset
