@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, WarmGraphRecorder, MelOutput
+from common.synthesis import Controls, MelOutput, WarmGraphRecorder
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions

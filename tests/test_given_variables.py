@@ -14,7 +14,7 @@ SWITCHES = [  # script, variable, what it needs besides, and the word that it ad
     ("inference_benchmark", "TORCHSCRIPT", {}, "--torchscript"),
     ("inference_benchmark", "PAD_TO_MAX_DURATION", {"MODEL": "Jasper"}, "--pad-to-max-duration"),
     ("download_librispeech", "VERIFY", {}, "--sha256"),
-    ("train_benchmark", "LARGEST_BATCH", {}, "--largest-batch"),
+    ("train_benchmark", "LARGEST_BATCH", {"MODEL": "WaveGlow"}, "--wn-channels"),
     ("prepare_dataset", "FEATURES", {"TACOTRON2_CHECKPOINT": "t.pt"}, "extract_mels.py"),
 ]
 
@@ -32,7 +32,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
 @pytest.mark.parametrize(
     ("command", "variables", "message"),
     [
-        ("train", {"BS": "many"}, "BS=many: expected a whole number from 1 to 99999"),
+        ("train", {"BS": "many"}, "BS=many: expected a whole number of at least 1 and at most 99999"),
         ("train", {"NUM_GPUS": "-1"}, "NUM_GPUS=-1: expected"),
         ("train", {"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ("train", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Ja"),

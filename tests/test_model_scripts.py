@@ -1,7 +1,6 @@
 """One script each speaks and evaluates with every model; Docker's and the dictionary's say what they do."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -146,17 +145,12 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
     assert (run(HIFIGAN=str(other)).stderr, run(MODEL="HiFi-GAN").stderr) == ("", ""), "one that is named"
 
 
-def test_docker_builds_an_image_and_starts_it_with_this_folder(tmp_path: Path):
+def test_docker_builds_an_image_and_starts_it_with_this_folder():
     build, start = ROOT / "scripts/docker/build.sh", ROOT / "scripts/docker/interactive.sh"
     assert dry_run(build, "--pull") == [["docker", "build", ".", "-t", "speech-toolkit", "--pull"]]
     (words,) = dry_run(start, "ls", PORT="6006")
     folder = f"{ROOT}:/workspace/speech-toolkit"
     assert words == ["docker", "run", *f"--rm --ipc host -v {folder} -p 6006:6006 speech-toolkit ls".split()]
     assert dry_run(start, NUM_GPUS="2")[0][-3:] == ["--gpus", "2", "speech-toolkit"]
-    for name in ("bash", "dirname"):
-        (tmp_path / name).symlink_to(str(shutil.which(name)))
     for script in (build, start):
-        absent = run_bash(script, PATH=tmp_path)
-        assert (absent.returncode, len(absent.stderr.splitlines())) == (1, 1)
-        assert absent.stderr.startswith("error: docker: no such program; install Docker")
         assert f"bash scripts/docker/{script.name}\n" in run_bash(script, "--help").stdout

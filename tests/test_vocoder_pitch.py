@@ -17,7 +17,7 @@ from torch import Tensor
 
 import inference
 from common.audio import PITCH_LIMITS, load_wav
-from common.audio.pitch import estimate_pitch_at_frames
+from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.checkpoints import open_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
@@ -59,7 +59,7 @@ def with_pitch(table: Prosody, *values: float) -> Prosody:
 
 def cents_off(wave: Tensor, wanted: Tensor) -> float:
     """The median error of a wave's F0 from that of each frame in Hz."""
-    heard = torch.from_numpy(estimate_pitch_at_frames(wave.numpy(), AudioConfig(), n_frames=len(wanted)))
+    heard = torch.from_numpy(estimate_pitch(wave.numpy(), AudioConfig(), n_frames=len(wanted), method=AT_FRAMES))
     assert float((heard > 0).float().mean()) > 0.8
     return float((1200 * (heard / wanted).log2().abs())[heard > 0].median())
 

@@ -50,10 +50,10 @@ def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorC
     import jiwer  # here, as only measuring needs it
 
     whole = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
-    spaced = [[" ".join(text.split()) for text in texts] for texts in (references, hypotheses)]
+    reference, hypothesis = ([" ".join(text.split()) for text in texts] for texts in (references, hypotheses))
     counts = []
     for found in (
-        jiwer.process_words(*spaced),
+        jiwer.process_words(reference, hypothesis),
         jiwer.process_characters(list(references), list(hypotheses), whole, whole),
     ):
         changed = found.substitutions + found.deletions

@@ -14,7 +14,7 @@ from common.checkpoints import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
-from common.training.step_graphs import CudaGraphRecorder
+from common.training.step_graphs import record
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
 
@@ -81,8 +81,11 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
 Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
 
 
-class WarmGraphRecorder(CudaGraphRecorder):
-    """Records work as CUDA graphs after running it on a side stream."""
+class WarmGraphRecorder:
+    """Records work as CUDA graphs, which share their memory, after running it on a side stream."""
+
+    def __init__(self) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         """Record ``work``, which must not wait for the device; returns its replay, and what it writes."""
@@ -92,7 +95,7 @@ class WarmGraphRecorder(CudaGraphRecorder):
             for _ in range(WARMUP_RUNS):
                 work()
         torch.cuda.current_stream().wait_stream(side)
-        return super().__call__(work)
+        return record(work, pool=self._pool)
 
 
 class RecordedInference:

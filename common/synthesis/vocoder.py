@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio import BIAS_FRAMES, Denoiser
-from common.audio.griffin_lim import griffin_lim
+from common.audio import BIAS_FRAMES, Denoiser, griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast

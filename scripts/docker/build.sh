@@ -3,5 +3,4 @@
 #   bash scripts/docker/build.sh
 #   bash scripts/docker/build.sh --build-arg FROM_IMAGE_NAME=nvcr.io/nvidia/pytorch:25.10-py3
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
-require_docker
 exec_or_print docker build . -t speech-toolkit "$@"

@@ -5,7 +5,6 @@
 # PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-require_docker
 gpus=${NUM_GPUS:-auto}
 [ "$gpus" != auto ] || gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
 command=(docker run --rm --ipc host -v "$ROOT:/workspace/speech-toolkit" -p "${PORT:-8888}:${PORT:-8888}")
