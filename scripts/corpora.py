@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.audio.options import SETTINGS
 from common.errors import InputError
-from common.files import read_lines, write_text
+from common.files import read_lines
 from common.registry import get_model
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
@@ -38,22 +38,25 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
     own, features, options = replace(own, dataset_path=corpus), own.features, given()
-    has_text = (corpus / "metadata.csv").is_file() or list_path(own, "audio_text", "train").is_file()
+    texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
+    has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
     if features == "auto" and not (own.tacotron2_checkpoint or words or has_text) and corpus.is_dir():
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made")
         features = "false"
     if features in ("auto", "true"):
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
-    _make_lists(own, corpus, features, environ)
+    if not (texts.is_file() or (features == "false" and recordings.is_file())):
+        _make_lists(own, corpus, environ)
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
         where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
         run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
     if features != "false":
         _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
-    if features != "true" and (list_path(own, "audio_text", "train").is_file() or dry_run()):
+    if features != "true" and (texts.is_file() or dry_run()):
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text")
-    _print_next(own, "for a vocoder", "HiFi-GAN", "audio")
+    columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
+    _print_next(own, "for a vocoder", "HiFi-GAN", columns)
 
 
 def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str | Path]]:
@@ -83,20 +86,14 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
-def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, str]) -> None:
-    """Split the corpus; where lists of texts are there already, lists of recordings are their first columns."""
-    if list_path(own, "audio_text", "train").is_file():
-        for split in SPLITS:
-            texts, recordings = list_path(own, "audio_text", split), list_path(own, "audio", split)
-            if texts.is_file() and not recordings.is_file() and not dry_run():
-                write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in read_lines(texts)))
-    elif features != "false" or not list_path(own, "audio", "train").is_file():
-        options = given(dataset_path=corpus, output=own.filelists, name=own.name)
-        if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
-            # Which clips published voices were trained on; a part of the corpus is split alike.
-            environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-        options += SCRIPTS["prepare_dataset"].passed_on(environ)
-        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
+def _make_lists(own: Variables, corpus: Path, environ: dict[str, str]) -> None:
+    """Split the corpus as variables say."""
+    options = given(dataset_path=corpus, output=own.filelists, name=own.name)
+    if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
+        # Which clips published voices were trained on; a part of the corpus is split alike.
+        environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
+    options += SCRIPTS["prepare_dataset"].passed_on(environ)
+    run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:

@@ -7,10 +7,8 @@ GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the 
 list's recordings are copied. A run that was stopped is resumed when it is started again.
 """
 
-import argparse
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
 from common.cli import ArgumentParser, run
@@ -19,9 +17,6 @@ from common.options import add_options, read_options
 from common.precision import ComputingOptions
 from common.registry import ModelSpec, available_models
 from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
-
-if TYPE_CHECKING:
-    from common.checkpoints import LoadedCheckpoint
 
 
 def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
@@ -47,40 +42,26 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
     return parser
 
 
-def parse_and_open(
-    argv: Sequence[str] | None,
-) -> "tuple[argparse.Namespace, dict[str, LoadedCheckpoint], list[tuple[str, Path]]]":
-    """The options of the models whose checkpoints are given, these by role, and the files that options name.
-
-    Raises:
-        CheckpointError: one cannot be read, or is of a model that does another job.
-    """
+def main(argv: Sequence[str] | None = None) -> int:
+    """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
     every = models_with("generator", "vocoder")
     args = parse_options(argv, build_parser(every), every, intermixed=True)  # as the first word may be left out
     from common.checkpoints import open_checkpoint  # --help needs no PyTorch
+    from common.evaluation import command
 
-    models = {}
+    speaking = {}
     if args.generator is not None:
-        models["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
+        speaking["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
-        models["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
-    specs = {role: one.spec for role, one in models.items()}
+        speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
+    specs = {role: one.spec for role, one in speaking.items()}
     parser = build_parser(list(specs.values()), unsupported_options(specs) - {"ema"})  # a recognizer has it, too
     args = parse_options(argv, parser, list(specs.values()), intermixed=True)
-    models |= open_named_checkpoints(args, "recognizer")
+    models = speaking | open_named_checkpoints(args, "recognizer")
     if args.ema and models:
         check_ema(list(models.values()))
-    return args, models, parser.files_of(args)[1]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
-    args, models, read = parse_and_open(argv)
-    from common.evaluation import command  # --help needs no PyTorch
-
-    options = read_options(args, EvaluationOptions)
-    specs = {role: one.spec for role, one in models.items() if role != "recognizer"}
-    voice, precision = read_voice_options(args, specs)
+    options, (voice, precision) = read_options(args, EvaluationOptions), read_voice_options(args, specs)
+    read = parser.files_of(args)[1]
     return command.evaluate(args.list, options, voice, models, precision=precision, read=read, parameters=vars(args))
 
 

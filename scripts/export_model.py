@@ -43,12 +43,7 @@ def build_parser() -> ArgumentParser:
 
 
 def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
-    """The mels (n_mels, F) of --calibration, which a vocoder needs to be quantized.
-
-    Raises:
-        InputError: the list cannot be read, or its mels are not what the vocoder reads.
-        OptionError: there is no list.
-    """
+    """The mels (n_mels, F) of --calibration, by which a vocoder is quantized; raises InputError for others than its."""
     if options.calibration is None:
         raise OptionError(f"--quantize: {opened.spec.name} needs --calibration LIST, of mels or recordings to speak")
     phrases, contract = synthesis.read_phrases(options.calibration), synthesis.contract_of(opened)

@@ -3,8 +3,6 @@
 #   bash scripts/speak.sh "Any text."  # makes .venv at the first call
 #   OUTPUT=hello.flac bash scripts/speak.sh "Slowly, please." --pace 0.8  # the suffix decides the format
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-if [ $# -lt 1 ]; then
-    fail 2 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
-fi
+[ $# -ge 1 ] || fail 2 'expected: bash scripts/speak.sh "Any text." [options of inference.py]'
 ensure_venv
 exec_or_print "$PYTHON" inference.py --text "$1" --output "${OUTPUT:-speech.wav}" "${@:2}"

@@ -152,20 +152,17 @@ def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path)
     return from_plain(AudioConfig, read_json(corpus / "audio.json"), where="")
 
 
-def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for index, rate in enumerate((44100, 44100, 8000)):
         (tmp_path / "wavs").mkdir(exist_ok=True)
         soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
     assert described(monkeypatch, tmp_path) == audio_preset(44100)
-    assert "note: 1 of 3 recordings have 8000 Hz, not 44100; resample them\n" in capsys.readouterr().out
     words = ("--resume", "--mel-fmax=9000", "--peak-norm")  # arguments of extract_mels.py
     assert described(monkeypatch, tmp_path, *words) == replace(audio_preset(44100), mel_fmax=9000.0, peak=32767 / 32768)
     assert described(monkeypatch, tmp_path, "-sr", "8000") == audio_preset(8000)
     assert described(monkeypatch, tmp_path, "--like", save_voice(tmp_path / "voice.pt", WIDE)) == WIDE
     (tmp_path / "wavs" / "0.flac").write_bytes(b"none")
-    for index in (1, 2):
-        (tmp_path / "wavs" / f"{index}.flac").unlink()
-    with pytest.raises(InputError, match=r"no recording can be read"):
+    with pytest.raises(InputError, match=r"0\.flac: "):
         described(monkeypatch, tmp_path)
 
 

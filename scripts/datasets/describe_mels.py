@@ -3,12 +3,10 @@
     python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json
     python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json --n-mel-channels 100 --mel-fmax 12000
 
-The sampling rate is that of most recordings, and the rest what suits it, unless options of mel-spectrograms say
+The sampling rate is that of the first recording, and the rest what suits it, unless options of mel-spectrograms say
 otherwise; `extract_mels.py` has the same ones, and its other options are ignored.
 """
 
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 from common.audio import MelExtractor, check_wav
@@ -16,29 +14,10 @@ from common.audio.options import AudioOptions, read_audio_config
 from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
-from common.errors import AudioError, InputError
 from common.extraction.arguments import add_mel_options
 from common.files import write_json, writing
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
-
-
-def usual_rate(folder: Path) -> int:
-    """The sampling rate of most recordings of a corpus, Hz; a line on stdout counts those of another one.
-
-    Raises:
-        InputError: there are no recordings, or none can be read.
-    """
-    rates: Counter[int] = Counter()
-    for path in find_recordings(folder).values():
-        with suppress(AudioError):  # what reads the recording later names it with its line
-            rates[check_wav(folder / path, sampling_rate=None).sampling_rate] += 1
-    if not rates:
-        raise InputError(f"{folder / 'wavs'}: no recording can be read")
-    (usual, _), *others = rates.most_common()
-    for rate, count in others:
-        print(f"note: {count} of {rates.total()} recordings have {rate} Hz, not {usual}; resample them")
-    return usual
 
 
 def main() -> int:
@@ -54,7 +33,8 @@ def main() -> int:
     if args.like is not None:
         base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
     elif options.audio_config is None:
-        base = audio_preset(options.values.get("sampling_rate") or usual_rate(args.dataset_path))
+        first = args.dataset_path / next(iter(find_recordings(args.dataset_path).values()))
+        base = audio_preset(options.values.get("sampling_rate") or check_wav(first, sampling_rate=None).sampling_rate)
     audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():
