@@ -47,10 +47,8 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
     return parser
 
 
-def parse_and_open(
-    argv: Sequence[str] | None,
-) -> "tuple[argparse.Namespace, dict[str, LoadedCheckpoint], list[tuple[str, Path]]]":
-    """The options of the models whose checkpoints are given, these by role, and the files that options name.
+def parse_and_open(argv: Sequence[str] | None) -> "tuple[argparse.Namespace, dict[str, LoadedCheckpoint]]":
+    """The options of the models whose checkpoints are given, and these by role.
 
     Raises:
         CheckpointError: one cannot be read, or is of a model that does another job.
@@ -70,18 +68,18 @@ def parse_and_open(
     models |= open_named_checkpoints(args, "recognizer")
     if args.ema and models:
         check_ema(list(models.values()))
-    return args, models, parser.files_of(args)[1]
+    return args, models
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
-    args, models, read = parse_and_open(argv)
+    args, models = parse_and_open(argv)
     from common.evaluation import command  # --help needs no PyTorch
 
     options = read_options(args, EvaluationOptions)
     specs = {role: one.spec for role, one in models.items() if role != "recognizer"}
     voice, precision = read_voice_options(args, specs)
-    return command.evaluate(args.list, options, voice, models, precision=precision, read=read, parameters=vars(args))
+    return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
 
 
 if __name__ == "__main__":
