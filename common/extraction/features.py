@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
+from common.audio.pitch import TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -71,7 +71,7 @@ class Extraction:
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
-    moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
+    pitches: dict[str, np.ndarray] = field(default_factory=dict)  # kind of pitch -> values, Hz
     refusal: str | None = None
 
     @property
@@ -198,9 +198,9 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """Make the missing features of an utterance; raises InputError."""
     options = plan.options
     wave = cache(lambda: load_item(item, plan))
-    n_frames, part = mel_extractor(plan.audio).n_frames(item.n_samples), None if item.end is None else (0.0, item.end)
-    # Of each mel frame of the complete recording, Hz (F,).
-    pitch = cache(lambda: pitch_by(options.pitch_method, wave().numpy(), plan.audio, n_frames=n_frames, part=part))
+    n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)  # of the complete recording
+    estimate = partial(estimate_pitch, method=options.pitch_method, part=None if item.end is None else (0.0, item.end))
+    pitch = cache(lambda: estimate(wave().numpy(), plan.audio, n_frames=n_frames))  # (F,) Hz
 
     def make(folder: str) -> Tensor:
         if folder == "durations":
@@ -220,9 +220,8 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
-    in_hertz = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
-    known = {kind: moments(values) for kind, values in in_hertz.items()}
-    return replace(item, made=(*item.made, *new), moments=known)
+    pitches = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
+    return replace(item, made=(*item.made, *new), pitches=pitches)
 
 
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
