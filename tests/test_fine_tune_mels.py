@@ -99,8 +99,8 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
         )
         for item in map(dataset.__getitem__, range(len(dataset))):
             with torch.inference_mode():
-                given = Controls(durations=item.durations.unsqueeze(0), pitch=item.pitch.unsqueeze(0))
-                out = network.infer(item.tokens.unsqueeze(0), torch.tensor([len(item.tokens)]), given)
+                given = Controls(durations=item.durations, pitch=item.pitch)
+                out = network.infer(item.tokens, torch.tensor([item.tokens.size(1)]), given)
             mels[Path(item.names[0].split()[0]).stem] = out.mel[0]
     return mels
 
