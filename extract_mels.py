@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from common import extraction
 from common.audio.options import AudioOptions
@@ -29,12 +28,12 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
-    """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
+def report_on_data(args: argparse.Namespace) -> int:
+    """Report what is wrong with recordings and transcripts, before any feature is made."""
     from common.data_report.run import report_on_corpus
 
     kinds = (ExtractionOptions, AudioOptions, ReportOptions, Limits)
-    return report_on_corpus(*(read_options(args, kind) for kind in kinds), read=read)
+    return report_on_corpus(*(read_options(args, kind) for kind in kinds))
 
 
 def extract(args: argparse.Namespace) -> int:
@@ -63,7 +62,7 @@ def extract(args: argparse.Namespace) -> int:
             return status
     if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
         return 0
-    print(extraction.table(report, plan))
+    print(*extraction.table(report, options.folders), *extraction.hints(plan), sep="\n")
     return 1 if report.refused else 0
 
 
@@ -78,7 +77,7 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)
-    print(extraction.teacher_forced_table(report))
+    print(*extraction.table(report, [str(options.output)]), sep="\n")
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")
         return 128 + report.stopped_by
@@ -89,11 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Extract features, report on the data, or make a generator's own mels."""
     if wants_teacher_forcing(argv):
         return extract_teacher_forced(teacher_forcing_parser().parse_args(argv))
-    parser = build_parser()
-    args = parser.parse_args(argv)
+    args = build_parser().parse_args(argv)
     if not args.dataset_path.is_dir():
         raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
-    return report_on_data(args, parser.files_of(args)[1]) if args.report else extract(args)
+    return report_on_data(args) if args.report else extract(args)
 
 
 if __name__ == "__main__":

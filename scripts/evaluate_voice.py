@@ -61,8 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.ema and models:
         check_ema(list(models.values()))
     options, (voice, precision) = read_options(args, EvaluationOptions), read_voice_options(args, specs)
-    read = parser.files_of(args)[1]
-    return command.evaluate(args.list, options, voice, models, precision=precision, read=read, parameters=vars(args))
+    return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
 
 
 if __name__ == "__main__":

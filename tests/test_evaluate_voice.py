@@ -20,7 +20,7 @@ from common.errors import InputError, OptionError
 from common.evaluation import evaluator, packages, results as page
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.metrics import compare_speech
-from common.pages import stylesheet
+from common.pages.render import STYLESHEET
 from scripts import evaluate_voice
 
 LINES = ("output\ttext\twav", "a.wav\tGo on.\ta.wav", "b.wav\tNot so long.\tb.wav", "sub/c.wav\tHm?\t")
@@ -83,7 +83,7 @@ def test_an_evaluation_replaces_nothing_that_it_reads(evaluate, tmp_path, name):
     path.parent.mkdir(parents=True)
     before = (tmp_path / "a.wav").read_bytes()
     path.write_bytes(before)
-    with pytest.raises(OptionError, match=f"{name}: .* names the same file; give another one"):
+    with pytest.raises(OptionError, match=f"{name} is in --output .*; give another folder"):
         evaluate("--recordings", path.parent, lines=("output\ttext", "a.wav\tGo on."), vocoder="griffin-lim")
     assert path.read_bytes() == before
 
@@ -132,7 +132,7 @@ def test_the_page_shows_and_explains_all_that_is_to_be_heard_and_seen(evaluate, 
     assert all((tmp_path / "out" / source).is_file() for sources in reader.sources.values() for source in sources)
     assert "Not so long." in reader.text and "synthesized" in reader.text
     found = results(tmp_path)
-    assert reader.styles == ["\n" + stylesheet()]
+    assert reader.styles == ["\n" + STYLESHEET]
     table = reader.tables[0]
     assert table.sortable and set(table.sort) == {"none"}
     assert table.headings[0] == "utterance" and set(table.headings[1:]) == set(reader.glossary)

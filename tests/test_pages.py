@@ -6,8 +6,8 @@ import sys
 import pytest
 from page_reader import PageReader
 
-from common.pages import Link, Measure, Number, Row, palette, render as pages, render_page, stylesheet
-from common.pages.render import digest
+from common.pages import Link, Measure, Number, Row, render as pages, render_page
+from common.pages.render import PALETTE, STYLESHEET, digest
 
 HOSTILE = "</style></script><script>alert(\"1\")</script><img src=x onerror='a()'>&amp; {{$x}} {% raw %}"
 TEMPLATE = """{% extends "pages/page.html" %}
@@ -34,10 +34,10 @@ def test_a_page_says_what_made_it_and_when(monkeypatch: pytest.MonkeyPatch):
 def test_only_our_own_script_may_run_and_nothing_is_loaded_from_elsewhere():
     reader = page()
     (script,) = reader.scripts
-    assert reader.styles == ["\n" + stylesheet()]
+    assert reader.styles == ["\n" + STYLESHEET]
     assert f"script-src {digest(script)}" in reader.policy and "default-src 'none'" in reader.policy
     assert "img-src data: 'self' file:;" in reader.policy
-    assert not re.search(r"https?:|url\(|@import|fetch|XMLHttp", stylesheet() + script)
+    assert not re.search(r"https?:|url\(|@import|fetch|XMLHttp", STYLESHEET + script)
 
 
 def test_hostile_text_stays_text_wherever_it_stands():
@@ -61,7 +61,7 @@ def test_numbers_sort_as_numbers_and_what_is_missing_comes_last():
 
 
 def test_every_color_exists_in_light_and_in_dark():
-    light, dark = palette().split("@media")
+    light, dark = PALETTE.split("@media")
     names = re.findall(r"--(\w+):", light)
     assert names == re.findall(r"--(\w+):", dark) and len(names) == len(set(names))
-    assert set(re.findall(r"var\(--(\w+)\)", stylesheet())) <= set(names)
+    assert set(re.findall(r"var\(--(\w+)\)", STYLESHEET)) <= set(names)

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,7 +54,6 @@ class Clip:
     cleaned: str  # the transcript
     n_tokens: int  # 0: nothing to speak is left
     unknown: dict[str, int]  # symbols outside the set -> times
-    rewritten: dict[str, int]  # characters beyond ASCII and outside the set, before cleaning -> times
     sound: Sound | None = None  # None: it cannot be read
     figures: dict[str, float] = field(default_factory=dict)  # values of MEASURES, those that it has
     fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
@@ -63,7 +61,13 @@ class Clip:
 
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
-    clip, path = read_transcript(utterance, text), dataset / utterance.wav
+    front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
+    front_end.dropped.clear()
+    cleaned, n_tokens = utterance.text, 0
+    with suppress(InputError):  # too long, or nothing to speak is left
+        cleaned = front_end.read(utterance.text)
+        n_tokens = len(front_end.encode_cleaned(cleaned, text=utterance.text)) if utterance.text else 0
+    clip = Clip(utterance, cleaned, n_tokens, dict(front_end.dropped))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))
     try:
@@ -71,23 +75,10 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
             sound, figures = _analyze(file, path)
     except AudioError as error:
         return replace(clip, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
-    if clip.n_tokens:
+    if n_tokens:
         ends = figures["leading silence"] + figures["trailing silence"]
-        figures["speaking rate"] = clip.n_tokens / max(figures["duration"] - ends, FRAME_SECONDS)
+        figures["speaking rate"] = n_tokens / max(figures["duration"] - ends, FRAME_SECONDS)
     return replace(clip, sound=sound, figures=figures)
-
-
-def read_transcript(utterance: Utterance, config: TextConfig) -> Clip:
-    """What of a transcript the symbol set holds, once it is cleaned."""
-    front_end, text = text_front_end(config, "drop"), utterance.text
-    front_end.dropped.clear()
-    cleaned, n_tokens = text, 0
-    with suppress(InputError):  # too long, or nothing to speak is left
-        cleaned = front_end.read(text)
-        n_tokens = len(front_end.encode_cleaned(cleaned, text=text)) if text else 0
-    known = set(front_end.symbols)
-    foreign = Counter(character for character in text if ord(character) > 127 and character not in known)
-    return Clip(utterance, cleaned, n_tokens, dict(front_end.dropped), {} if config.input_type == "phone" else foreign)
 
 
 def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, float]]:

@@ -4,7 +4,6 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from common.audio.options import AudioOptions
@@ -14,7 +13,7 @@ from common.data_report.findings import KINDS, find_issues
 from common.data_report.options import Limits, ReportOptions
 from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, to_json, values_of
 from common.extraction import ExtractionOptions, map_in_processes, mel_settings, read_lists
-from common.files import check_apart, make_folder, write_json, write_text, writing
+from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
 from common.text import name_symbol
@@ -31,21 +30,13 @@ UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
 
-def report_on_corpus(
-    corpus: ExtractionOptions,
-    audio: AudioOptions,
-    options: ReportOptions,
-    limits: Limits,
-    *,
-    read: Sequence[tuple[str, Path]],
-) -> int:
-    """Print what is wrong with a corpus, and write it as a page and as JSON, in place of none of the files ``read``.
+def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: ReportOptions, limits: Limits) -> int:
+    """Print what is wrong with a corpus, and write it as a page and as JSON.
 
     The exit status is 1 where a recording cannot be read, and with --report-strict where anything is found.
     """
     folder = options.report_output or corpus.dataset_path / "data_report"
     paths = [folder / "report.html", folder / "report.json"]
-    check_apart([("the report", path) for path in paths], read)
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
     report = analyze(corpus, audio, limits)
@@ -102,9 +93,7 @@ def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
 
 def terminal(report: DataReport) -> str:
     """The report in lines, with the first findings of each kind."""
-    text = render_template("data_report/terminal.txt", **_contents(report), columns=_columns)
-    # Without characters that a terminal would obey.
-    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text.strip())
+    return render_template("data_report/terminal.txt", **_contents(report), columns=_columns).strip()
 
 
 def _columns(rows: Rows) -> str:
@@ -123,8 +112,7 @@ def _contents(report: DataReport) -> dict[str, Any]:
             ("Over the clips", _distribution_rows(report)),
             ("Speakers", _speaker_rows(report)),
             ("Files", formats),
-            (f"Characters that {report.text.symbol_set} lacks", _character_rows(report, "unknown")),
-            ("Characters that the cleaners rewrite", _character_rows(report, "rewritten")),
+            (f"Characters that {report.text.symbol_set} lacks", _character_rows(report)),
         ],
         "found": [
             (kind, KINDS[kind], [(one.where, _link(report, one.index, one.wav), one.reason) for one in found])
@@ -180,10 +168,10 @@ def _list_rows(report: DataReport) -> Rows:
     return rows
 
 
-def _character_rows(report: DataReport, which: str) -> Rows:
-    """The ``unknown`` or ``rewritten`` characters of transcripts, and where they are."""
+def _character_rows(report: DataReport) -> Rows:
+    """The characters of transcripts that the symbol set lacks, and where they are."""
     rows: Rows = [("character", TIMES, CLIPS, "where")]
-    for one in report.characters(which):
+    for one in report.unknown_characters:
         where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
         rows.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
     return rows

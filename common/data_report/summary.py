@@ -80,14 +80,14 @@ class DataReport:
         )
         return dict(Counter(names).most_common())
 
-    def characters(self, which: str) -> list[dict[str, Any]]:
-        """The ``unknown`` or ``rewritten`` characters of transcripts, the most frequent first, and the first lines."""
+    @cached_property
+    def unknown_characters(self) -> list[dict[str, Any]]:
+        """Characters of transcripts that the symbol set lacks, the most frequent first, and their first lines."""
         counts: Counter[str] = Counter()
         places = defaultdict(list)
         for clip in self.clips:
-            found = getattr(clip, which)
-            counts.update(found)
-            for symbol in found:
+            counts.update(clip.unknown)
+            for symbol in clip.unknown:
                 places[symbol].append(clip.utterance.where)
         return [
             {"symbol": symbol, "count": count, "n_clips": len(places[symbol]), "places": places[symbol][:PLACES]}
@@ -155,8 +155,7 @@ def to_json(report: DataReport) -> dict[str, Any]:
         "distributions": {name: {"unit": MEASURES[name].unit, **one} for name, one in report.distributions.items()},
         "speakers": [{"name": name, **figures} for name, figures in report.speakers.items()],
         "formats": report.formats,
-        "unknown_symbols": report.characters("unknown"),
-        "rewritten_characters": report.characters("rewritten"),
+        "unknown_symbols": report.unknown_characters,
         "notes": list(report.notes()),
         "kinds": {kind: {**asdict(KINDS[kind]), "count": len(found)} for kind, found in report.by_kind().items()},
         "findings": [{"level": finding.level, **asdict(finding)} for finding in report.findings],

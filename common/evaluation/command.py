@@ -10,6 +10,7 @@ import torch
 
 from common.audio import MelExtractor
 from common.checkpoints import LoadedCheckpoint
+from common.errors import OptionError
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.options import EvaluationOptions
@@ -19,13 +20,12 @@ from common.evaluation.results import (
     PAGE,
     RESULTS,
     add_to_journal,
-    files_of,
     read_journal,
     save_page,
     save_results,
     tables,
 )
-from common.files import check_apart, make_folder, sha256, writing
+from common.files import make_folder, sha256, writing
 from common.pages import text_table
 from common.precision import Precision
 from common.progress import progress
@@ -46,21 +46,22 @@ def evaluate(
     models: Mapping[str, LoadedCheckpoint],
     *,
     precision: Precision,
-    read: Sequence[tuple[str, Path]],
     parameters: Mapping[str, Any],
 ) -> int:
     """Evaluate the ``models``, by role, on the list at ``path``; the exit status.
 
-    ``read`` are the files that options name; ``parameters`` are all options, for the page and for resuming. Mistakes
-    in the list and the checkpoints show before the first phrase is spoken.
+    ``parameters`` are all options, for the page and for resuming. Mistakes in the list and the checkpoints show before
+    the first phrase is spoken.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-        OptionError: the evaluation would write a file that it reads.
+        OptionError: a recording is in the folder that is written.
     """
     can_recognize = "recognizer" in models or "pocketsphinx" in installed()
     items, evaluator = _open(path, options, voice, models, precision)
-    _check_files(options, items, [*read, *(("a checkpoint", one.path) for one in models.values())])
+    inside = (one for one in items if one.recording and one.recording.is_relative_to(options.output.absolute()))
+    if one := next(inside, None):
+        raise OptionError(f"{one.phrase.where}: {one.recording} is in --output {options.output}; give another folder")
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     has_words = any(item.words is not None for item in items)
     if "recognizer" in models:
@@ -111,15 +112,6 @@ def _open(
         other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
         griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
     return items, Evaluator(options.output, synthesizer, griffin_lim, extractor)
-
-
-def _check_files(options: EvaluationOptions, items: Sequence[EvaluationItem], read: Sequence[tuple[str, Path]]) -> None:
-    """Refuse an evaluation that would write one of the files that it reads: of the items, or ``read``."""
-    folder = options.output
-    written = [("--output: the file", folder / name) for name in (JOURNAL, RESULTS, PAGE)]
-    written += [(f"{one.where}: the file", path) for one in items for path in files_of(folder, one.name).values()]
-    own = [(one.where, path) for one in items for path in one.phrase.files(options.dataset_path)]
-    check_apart(written, [*read, *own])
 
 
 def _run(

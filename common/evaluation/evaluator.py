@@ -55,7 +55,7 @@ class Evaluator:
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
-        result = Result(item.name, item.text)
+        result = Result(item.name, item.phrase.text or "")
         try:
             self._evaluate(result, item)
         except OutputError:  # the next one would fail too
@@ -75,14 +75,16 @@ class Evaluator:
         made, comparison = self._measure(result, wave, real)
         save_png(plot_speech(made, comparison), files["plot"])
         if self.griffin_lim is not None:
-            other = Result(GRIFFIN_LIM, item.text, reference=result.reference)
+            other = Result(GRIFFIN_LIM, item.phrase.text or "", reference=result.reference)
             result.beside.append(other)
             self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
         speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
-        result.cut, result.silent = (synthesizer.failures.get(item.phrase) == reason for reason in (CUT, NOT_SPOKEN))
+        result.cut, result.silent = (
+            synthesizer.failures.get(item.inputs[0].phrase) == reason for reason in (CUT, NOT_SPOKEN)
+        )
         save_wav(path, speech.wave, sampling_rate=rate)
         duration, work = len(speech.wave) / rate, sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
         result.figures |= {"work": work, "duration": duration}
@@ -98,15 +100,16 @@ class Evaluator:
         """The recording in the band that synthesized sound of ``seconds`` has too, with figures of its own."""
         assert item.recording is not None
         result.recording = str(item.recording)
-        rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
-        recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
+        where = item.phrase.where
+        rate = check_wav(item.recording, sampling_rate=None, where=where).sampling_rate
+        recorded = load_wav(item.recording, sampling_rate=rate, where=where)
         save_wav(path, recorded, sampling_rate=rate)
-        own = Result(RECORDING, item.text, reference=result.reference)
+        own = Result(RECORDING, item.phrase.text or "", reference=result.reference)
         self._transcribe(own, recorded, rate)
         result.beside.append(own)
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
-            raise InputError(f"{item.where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
+            raise InputError(f"{where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
         lower = min(rate, self.sampling_rate)
         real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
         own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])

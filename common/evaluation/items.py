@@ -31,14 +31,9 @@ _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
 class EvaluationItem:
     """An utterance to synthesize, and what it is compared with."""
 
+    phrase: Phrase  # as in the list, ``wav`` the path of its recording, if there is one
     inputs: tuple[SynthesisInput, ...]  # one, or of a long text several
-    text: str  # as in the list
     words: str | None = None  # to be recognized; None: not known, as the text is phones
-
-    @property
-    def phrase(self) -> Phrase:
-        """Its line in the list."""
-        return self.inputs[0].phrase
 
     @property
     def recording(self) -> Path | None:
@@ -50,16 +45,11 @@ class EvaluationItem:
         """The name of its files."""
         return str(self.phrase.output)
 
-    @property
-    def where(self) -> str:
-        """Its line in the list, for messages."""
-        return self.phrase.where
-
     def key(self, settings: str) -> str:
         """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
         values = (None if tensor is None else tensor.tolist() for tensor in tensors)
-        facts = [settings, self.text, self.words, self.inputs[0].speaker, *values]
+        facts = [settings, self.phrase.text, self.words, self.inputs[0].speaker, *values]
         if self.recording is not None:
             state = self.recording.stat()
             facts += [str(self.recording), state.st_size, state.st_mtime_ns]
@@ -87,8 +77,7 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
     words = _read_words(phrases, options.transcripts, reads_text=reads_text)
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return [
-        EvaluationItem(tuple(inputs), phrase.text or "", words.get(phrase.output))
-        for (_, inputs), phrase in zip(parts, phrases)
+        EvaluationItem(phrase, tuple(inputs), words.get(phrase.output)) for (_, inputs), phrase in zip(parts, phrases)
     ]
 
 
@@ -110,16 +99,12 @@ def read_copies(
         inputs = with_frame_pitch(inputs, dataset_path=options.dataset_path)
     warn_unread(phrases, read=("text", "wav", *["pitch"] * takes_pitch), source=str(path))
     words = _read_words(phrases, options.transcripts, reads_text=True)
-    return [EvaluationItem((one,), one.phrase.text or "", words.get(one.phrase.output)) for one in inputs], audio
+    return [EvaluationItem(one.phrase, (one,), words.get(one.phrase.output)) for one in inputs], audio
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
-    """A list's phrases, whose sounds are WAV files; InputError if there is no text and ``needs_text``."""
-    phrases = [
-        # The sounds are measured as their files have them, which therefore lose nothing.
-        one if one.output.suffix.lower() == ".wav" else replace(one, output=one.output.with_suffix(".wav"))
-        for one in read_phrases(path, optional=("wav",) if needs_text else ("wav", "text"))
-    ]
+    """A list's phrases; InputError if there is no text and ``needs_text``."""
+    phrases = read_phrases(path, optional=("wav",) if needs_text else ("wav", "text"))
     if needs_text and phrases[0].text is None:
         raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
     return phrases
@@ -153,7 +138,7 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
         folder = options.dataset_path
     found = []
     for phrase in phrases:
-        names = [phrase.output, phrase.output.with_suffix(".flac")] if folder is not None else []
+        names = [phrase.output.with_suffix(one) for one in (".wav", ".flac")] if folder is not None else []
         paths = [path for name in names if (path := Path(folder or "") / name).is_file()]
         recording = options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None)
         if recording is not None:
@@ -162,6 +147,6 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
     if options.recordings is not None and all(one.wav is None for one in found):
         raise InputError(
             f"{options.recordings}: no such folder, or without recordings of the list; expected files such as "
-            f"{options.recordings / phrases[0].output} (--recordings)"
+            f"{options.recordings / phrases[0].output.with_suffix('.wav')} (--recordings)"
         )
     return found

@@ -61,7 +61,10 @@ class Clip:
 
     @cached_property
     def log_mel(self) -> np.ndarray:
-        """(N_MELS, F) natural log, `floored`; raises AudioError for samples that are missing, silent or not finite."""
+        """(N_MELS, F) natural log, relative to the largest value and limited to ``FLOOR_DB`` below it.
+
+        Raises AudioError for samples that are missing, silent or not finite.
+        """
         samples = np.asarray(self.samples, dtype=np.float32)
         if not samples.any() or not np.isfinite(samples).all():
             raise AudioError("a wave to compare is empty, silent or not finite")
@@ -75,7 +78,8 @@ class Clip:
             power=1.0,
             pad_mode="constant",
         )
-        return floored(np.log(np.maximum(mel, np.finfo(np.float32).tiny)))
+        log_mel = np.log(np.maximum(mel, np.finfo(np.float32).tiny))
+        return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
     @cached_property
     def f0(self) -> np.ndarray:
@@ -130,10 +134,9 @@ class SpeechComparison:
         both = (first > 0) & (second > 0)
         return {
             "mcd_db": mean_distortion(left.log_mel, right.log_mel, self.pairs),
-            "f0_rmse_hz": _root_mean_square(first[both] - second[both]),
-            "f0_rmse_cents": _root_mean_square(1200 * np.log2(first[both] / second[both])),
+            "f0_rmse_hz": math.sqrt(_mean(np.square(first[both] - second[both]))),
+            "f0_rmse_cents": math.sqrt(_mean(np.square(1200 * np.log2(first[both] / second[both])))),
             "voicing_error": float(np.mean((first > 0) != (second > 0))),
-            "n_pairs": len(self.pairs),
         }
 
 
@@ -155,11 +158,6 @@ def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
     """Coefficients 1 to N_COEFFICIENTS of the cosine series of each frame: (n_mels, F) -> (F, N_COEFFICIENTS)."""
     series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / log_mel.shape[0])
     return series[1 : N_COEFFICIENTS + 1].T
-
-
-def floored(log_mel: np.ndarray) -> np.ndarray:
-    """The log-mel relative to its largest value (0), limited to ``FLOOR_DB`` below it; (n_mels, F), natural log."""
-    return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
 
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
@@ -185,10 +183,6 @@ def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.nd
     """
     difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesized)[pairs[:, 1]]
     return float(DB_PER_NEPER * np.linalg.norm(difference, axis=1).mean())
-
-
-def _root_mean_square(values: np.ndarray) -> float:
-    return math.sqrt(np.mean(np.square(values))) if len(values) else math.nan
 
 
 def measure(

@@ -21,12 +21,13 @@ MEASURES = read_measures("evaluation/measures.tsv")
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Where an evaluation in ``folder`` has an utterance's sounds and its plot."""
+    """Where an evaluation in ``folder`` has an utterance's sounds, which lose nothing as WAV, and its plot."""
+    sound, plot = (Path(name).with_suffix(suffix) for suffix in (".wav", ".png"))
     return {
-        RECORDING: folder / "recorded" / name,
-        GRIFFIN_LIM: folder / GRIFFIN_LIM / name,
-        SYNTHESIZED: folder / "synthesised" / name,
-        "plot": (folder / "plots" / name).with_suffix(".png"),
+        RECORDING: folder / "recorded" / sound,
+        GRIFFIN_LIM: folder / GRIFFIN_LIM / sound,
+        SYNTHESIZED: folder / "synthesised" / sound,
+        "plot": folder / "plots" / plot,
     }
 
 

@@ -11,10 +11,9 @@ from .batches import (
 from .corpus import (
     extract_corpus as extract_corpus,
     given_statistics as given_statistics,
+    hints as hints,
     read_lists as read_lists,
-    refuse_duplicates as refuse_duplicates,
     table as table,
-    teacher_forced_table as teacher_forced_table,
 )
 from .features import ExtractionPlan as ExtractionPlan, text_front_end as text_front_end
 from .options import (

@@ -93,8 +93,6 @@ def teacher_forcing_parser() -> ArgumentParser:
         epilog="Exit status: 0 all clips made, 1 some refused or bad input, 2 wrong options.",
     )
     add_options(parser, TeacherForcingOptions)
-    add_options(
-        parser.add_argument_group("text", "the checkpoint's text front end need not be repeated"), TextOverrides
-    )
+    add_options(parser, TextOverrides, title="text")
     parser.answer_published(architecture_answers(models_with("generator")) | _removed("checkpoint"))
     return parser

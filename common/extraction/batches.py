@@ -1,4 +1,4 @@
-"""Work on many utterances: by processes, or in batches on a device, where mels and a teacher's features are made."""
+"""Work on many utterances: by processes, or in batches on a device, where a teacher makes their features."""
 
 import functools
 import math
@@ -21,7 +21,7 @@ from common.config import AudioConfig, differences
 from common.data import ErrorsAsItems, leave_to_the_parent, loader_processes, raise_errors
 from common.distributed import Ranks, own_cores
 from common.errors import InputError, OptionError
-from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, with_durations, write_feature
+from common.extraction.features import Extraction, ExtractionPlan, load_item, with_durations, write_feature
 from common.extraction.options import ExtractionOptions
 from common.files import sha256
 from common.progress import Progress, progress
@@ -95,67 +95,51 @@ def _cut(n_items: int, size: int) -> list[list[int]]:
 
 
 @torch.inference_mode()
-def make_in_batches(
-    items: Sequence[Extraction],
-    plan: ExtractionPlan,
-    *,
-    folders: Sequence[str],
-    teacher: TeacherModel | None = None,
-    ranks: Ranks,
-    desc: str,
+def run_teacher(
+    items: Sequence[Extraction], plan: ExtractionPlan, *, teacher: TeacherModel, ranks: Ranks, desc: str
 ) -> list[Extraction]:
-    """Write what items lack of ``folders``, mels or what a ``teacher`` makes; all items, as far as made or refused."""
-    extractor = MelExtractor(plan.audio).to(ranks.device)
-    lacking = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
+    """Write what items lack of a teacher's features; all items, as far as made or refused."""
+    extractor, folders = MelExtractor(plan.audio).to(ranks.device), {*plan.options.taught}
+    lacking = [item for item in items if item.refusal is None and not folders <= {*item.kept}]
     lacking.sort(key=lambda item: item.n_samples)  # little padding
     batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
-    waves = read_in_batches(
-        _Results(functools.partial(load_item, plan=plan), lacking), batches, n_workers=min(READERS, own_cores())
-    )
+    loading = _Results(functools.partial(load_item, plan=plan), lacking)
+    waves = read_in_batches(loading, batches, n_workers=min(READERS, own_cores()))
     bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances", enabled=ranks.is_main)
     with bar:
         for batch, loaded in zip(batches, waves):
             good, mels = [], []
             for index, wave in zip(batch, loaded):
                 if isinstance(wave, InputError):
-                    done[lacking[index].utterance.index] = replace(lacking[index], refusal=reason(wave, plan))
+                    done[lacking[index].utterance.index] = replace(lacking[index], refusal=str(wave))
                 else:
                     good.append(lacking[index])
                     mels.append(extractor(wave[None].to(ranks.device))[0])
-            for item, features in zip(good, _features(good, mels, teacher)):
-                done[item.utterance.index] = _written(item, {folder: features[folder] for folder in folders}, plan)
+            if good:
+                output = teacher([torch.tensor(item.tokens) for item in good], mels)
+                done |= {item.utterance.index: _taught(item, row, output, plan) for row, item in enumerate(good)}
             bar.update(len(batch))
     return list(done.values())
 
 
-def _features(
-    items: Sequence[Extraction], mels: Sequence[Tensor], teacher: TeacherModel | None
-) -> list[dict[str, Tensor]]:
-    """What is made of items, by folder, on the CPU: their mels (n_mels, F), or what a teacher makes of these."""
-    if teacher is None or not items:
-        return [{"mels": mel[:, slice(*item.kept_frames)].cpu()} for item, mel in zip(items, mels)]
-    output = teacher([torch.tensor(item.tokens) for item in items], mels)
+def _taught(item: Extraction, row: int, output: MelOutput, plan: ExtractionPlan) -> Extraction:
+    """An item whose missing features, of a ``row`` of ``output``, are written; refused where they are not finite."""
     assert output.frames is not None and output.alignments is not None
-    durations, attentions, made = (part.float().cpu() for part in (output.frames, output.alignments, output.mel))
-    return [
-        {
-            "durations": durations[row, : len(item.tokens)].long(),
-            "attentions": attentions[row, :n_frames, : len(item.tokens)],
-            "mels_teacher": made[row, :, :n_frames],
-        }
-        for row, (item, n_frames) in enumerate(zip(items, output.lengths.tolist()))
-    ]
-
-
-def _written(item: Extraction, features: dict[str, Tensor], plan: ExtractionPlan) -> Extraction:
-    """An item with the features that it lacked, once they are written; refused where they are not finite."""
+    n_tokens, n_frames = len(item.tokens), int(output.lengths[row])
+    features = {
+        "durations": output.frames[row, :n_tokens],
+        "attentions": output.alignments[row, :n_frames, :n_tokens],
+        "mels_teacher": output.mel[row, :, :n_frames],
+    }
+    features = {folder: tensor.float().cpu() for folder, tensor in features.items()}
     if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
         return replace(item, refusal=f"{item.utterance.wav}: the teacher's output is not finite")
-    missing = {folder: tensor for folder, tensor in features.items() if folder not in item.kept}
-    for folder, tensor in missing.items():
-        write_feature(plan.path(folder, item.utterance.name), tensor)
-    item = replace(item, made=(*item.made, *missing))
-    return with_durations(item, missing["durations"].numpy()) if "durations" in missing else item
+    features["durations"] = features["durations"].long()
+    missing = tuple(folder for folder in plan.options.taught if folder not in item.kept)
+    for folder in missing:
+        write_feature(plan.path(folder, item.utterance.name), features[folder])
+    item = replace(item, made=missing)
+    return with_durations(item, features["durations"].numpy()) if "durations" in missing else item
 
 
 def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:

@@ -4,7 +4,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from signal import Signals
@@ -14,7 +14,7 @@ from common.audio.pitch import statistics
 from common.data import read_filelist
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.batches import TeacherModel, make_in_batches, map_in_processes, warn_dropped
+from common.extraction.batches import TeacherModel, map_in_processes, run_teacher, warn_dropped
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
@@ -31,9 +31,8 @@ class Report:
     """What was made and what was refused."""
 
     n_utterances: int = 0
-    totals: Counter[str] = field(default_factory=Counter)  # list of teacher-forced mels -> its utterances
-    made: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files
-    kept: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files that were complete already
+    made: Counter[str] = field(default_factory=Counter)  # folder -> files
+    kept: Counter[str] = field(default_factory=Counter)  # folder -> files that were complete already
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
     written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
     speech_seconds: float = 0.0
@@ -42,26 +41,12 @@ class Report:
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     """The utterances of all lists, ``wavs/a.wav|text`` with a speaker's column where there is one."""
-    numbered = [
-        (list_index, entry.fields, entry.where)
-        for list_index, path in enumerate(paths)
-        for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",))
-    ]
-    return [
-        Utterance(index, list_index, fields["wav"], fields["text"], fields.get("speaker"), where)
-        for index, (list_index, fields, where) in enumerate(numbered)
-    ]
-
-
-def refuse_duplicates(utterances: Sequence[Utterance]) -> dict[int, str]:
-    """Index -> reason, for each utterance whose features would overwrite those of an earlier line."""
-    first: dict[str, Utterance] = {}
-    refused = {}
-    for utterance in utterances:
-        other = first.setdefault(utterance.name, utterance)
-        if other is not utterance:
-            refused[utterance.index] = f"{utterance.wav}: duplicate, its files are those of {other.wav} ({other.where})"
-    return refused
+    utterances: list[Utterance] = []
+    for list_index, path in enumerate(paths):
+        for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",)):
+            wav, text, speaker = (entry.fields.get(name) for name in ("wav", "text", "speaker"))
+            utterances.append(Utterance(len(utterances), list_index, wav or "", text or "", speaker, entry.where))
+    return utterances
 
 
 def _statistics_file(options: ExtractionOptions, kind: str, list_name: str) -> Path:
@@ -91,10 +76,8 @@ def given_statistics(options: ExtractionOptions) -> tuple[dict[str, PitchStatist
                 f"{name}; give the training list's by --pitch-mean-std-file"
             )
         found[kind] = read_pitch_statistics(others[0])
-        notes.append(
-            f"{kind} is normalized by {others[0]}, of the list that was extracted before; to take the statistics of "
-            f"{name} instead, move that file away"
-        )
+        note = f"{kind} is normalized by {others[0]}, of the list that was extracted before; to take the statistics of "
+        notes.append(f"{note}{name} instead, move that file away")
     return found, notes
 
 
@@ -105,10 +88,8 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     else by those of the first list, whose file is written. With several ranks each one takes every ``world_size``-th
     utterance; what is written does not depend on their number, nor on that of the workers.
     """
-    options, plan = plan.options, replace(plan, mels_by_workers=ranks.device.type == "cpu")
-    utterances = ranks.gather(_open_corpus(plan) if ranks.is_main else [])[0]
-    duplicates = refuse_duplicates(utterances)
-    every = [Extraction(utterance, refusal=duplicates.get(utterance.index)) for utterance in utterances]
+    options = plan.options
+    every = ranks.gather(_open_corpus(plan) if ranks.is_main else [])[0]
     parts = ranks.gather(_extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
     items = sorted(itertools.chain(*parts), key=lambda item: item.utterance.index)
     good = [item for item in items if item.refusal is None]
@@ -119,7 +100,7 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
         n_workers, desc = options.num_workers, "normalizing pitch"
         ranks.gather(map_in_processes(write, names, n_workers=n_workers, desc=desc, enabled=ranks.is_main))
     report = Report(
-        n_utterances=len(utterances),
+        n_utterances=len(every),
         speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,
         made=Counter(folder for item in good for folder in (*item.made, *options.pitch)),
         kept=Counter(folder for item in good for folder in item.kept),
@@ -130,30 +111,35 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     return report
 
 
-def _open_corpus(plan: ExtractionPlan) -> list[Utterance]:
-    """The utterances of all lists, once it is clear that the features and lists can be written."""
+def _open_corpus(plan: ExtractionPlan) -> list[Extraction]:
+    """The utterances of all lists, once it is clear that the features and lists can be written.
+
+    Those are refused whose features would overwrite those of an earlier line.
+    """
     utterances = read_lists(plan.options.wav_text_filelist)
     for path in plan.options.output_meta_file:
         check_output_file(path)
     prepare_output_folders(plan, utterances)
-    return utterances
+    first: dict[str, Utterance] = {}
+    items = []
+    for one in utterances:
+        other = first.setdefault(one.name, one)
+        reason = f"{one.wav}: duplicate, its files are those of {other.wav} ({other.where})"
+        items.append(Extraction(one, refusal=None if other is one else reason))
+    return items
 
 
 def _extract(
     items: Sequence[Extraction], plan: ExtractionPlan, teacher: TeacherModel | None, ranks: Ranks
 ) -> list[Extraction]:
     """One rank's utterances, checked, with the features that do not depend on other ranks."""
-    options = plan.options
-    work = functools.partial(map_in_processes, n_workers=options.num_workers, enabled=ranks.is_main)
+    work = functools.partial(map_in_processes, n_workers=plan.options.num_workers, enabled=ranks.is_main)
     items = work(functools.partial(attempt, plan=plan, function=prepare), items, desc="checking")
     if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
         desc = f"{plan.teacher.model}, teacher-forced"
-        items = make_in_batches(items, plan, folders=options.taught, teacher=teacher, ranks=ranks, desc=desc)
+        items = run_teacher(items, plan, teacher=teacher, ranks=ranks, desc=desc)
         warn_dropped(items, plan.teacher)
-    items = work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting")
-    if options.extract_mels and not plan.mels_by_workers:
-        items = make_in_batches(items, plan, folders=("mels",), ranks=ranks, desc="mels on the GPU")
-    return items
+    return work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting")
 
 
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
@@ -190,14 +176,25 @@ def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) ->
     return written
 
 
-def table(report: Report, plan: ExtractionPlan) -> str:
-    """Lines to print after an extraction from recordings."""
+def table(report: Report, folders: Sequence[str]) -> list[str]:
+    """Lines that say what was made in ``folders``, and what was refused."""
     n_good = report.n_utterances - len(report.refused)
     duration = timedelta(seconds=round(report.speech_seconds))
     rows: list[Row] = [("features", "made", "already complete")]
-    rows += [(f"{name}/", _number(report.made[name]), _number(report.kept[name])) for name in plan.options.folders]
+    for folder in folders:
+        counts = (report.made[folder], report.kept[folder])
+        rows.append((f"{folder}/", *(Number(str(count), value=count) for count in counts)))
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
     lines += [*text_table(rows), *text_table(report.written)]
+    if report.refused:
+        lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
+        lines += text_table([("line", "reason"), *report.refused])
+    return lines
+
+
+def hints(plan: ExtractionPlan) -> list[str]:
+    """Lines that say with which options to train on what was made."""
+    lines = []
     if plan.options.extract_durations and plan.teacher is not None:
         lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
     if plan.options.save_alignment_priors:
@@ -205,22 +202,4 @@ def table(report: Report, plan: ExtractionPlan) -> str:
             f"priors are of the symbols of {written_options(plan.options.prior_text)}; train with these options and "
             f"--alignment-priors {plan.options.dataset_path / PRIORS}"
         )
-    return "\n".join([*lines, *_refusals(report, "utterances")])
-
-
-def teacher_forced_table(report: Report) -> str:
-    """Lines to print after making teacher-forced mels."""
-    rows: list[Row] = [("list", "clips", "made", "already complete")]
-    rows += [(name, *map(_number, (n, report.made[name], report.kept[name]))) for name, n in report.totals.items()]
-    return "\n".join([*text_table(rows), *_refusals(report, "clips")])
-
-
-def _number(n: int) -> Number:
-    return Number(str(n), value=n)
-
-
-def _refusals(report: Report, unit: str) -> list[str]:
-    if not report.refused:
-        return []
-    title = f"refused: {len(report.refused)} of {report.n_utterances} {unit}"
-    return [title, *text_table([("line", "reason"), *report.refused])]
+    return lines

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import SHORTEST, TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
+from common.audio.pitch import TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
@@ -33,7 +33,6 @@ class ExtractionPlan:
     audio: AudioConfig
     teacher: StoredTeacher | None = None  # which makes the folders `ExtractionOptions.taught`
     statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch -> what normalizes it
-    mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
 
     def path(self, folder: str, name: str) -> Path:
         """Where a feature of the utterance ``name`` lies."""
@@ -105,7 +104,7 @@ def attempt(
     except OutputError:  # the next one would fail too
         raise
     except InputError as error:
-        return replace(item, refusal=reason(error, plan))
+        return replace(item, refusal=str(error))
 
 
 def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
@@ -118,8 +117,6 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
     extractor = mel_extractor(plan.audio)
     if info.n_samples < extractor.min_samples:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
-    if (options.pitch or options.extract_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
-        raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = replace(item, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
     if options.save_alignment_priors:
@@ -131,9 +128,7 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
     elif options.reads_durations:
         path = plan.path("durations", utterance.name)
         if not path.is_file():
-            raise InputError(
-                f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
-            )
+            raise InputError(f"{path}: no such file; give --extract-durs-from-textgrids or --extract-durations")
         source = "the recording (was its silence trimmed?)"
         durations = frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source)
         item = with_durations(item, durations.numpy())
@@ -203,7 +198,9 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """Make the missing features of an utterance; raises InputError."""
     options = plan.options
     wave = cache(lambda: load_item(item, plan))
-    pitch = cache(lambda: _pitch(item, plan, wave()))
+    n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)  # of the complete recording
+    estimate = partial(estimate_pitch, method=options.pitch_method, part=None if item.end is None else (0.0, item.end))
+    pitch = cache(lambda: estimate(wave().numpy(), plan.audio, n_frames=n_frames))  # (F,) Hz
 
     def make(folder: str) -> Tensor:
         if folder == "durations":
@@ -219,7 +216,7 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
         parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
         return torch.from_numpy(pitch_of_kind(kind, pitch(), item.durations)[first * parts : last * parts])
 
-    done = {*item.kept, *options.taught, *options.pitch, *([] if plan.mels_by_workers else ["mels"])}
+    done = {*item.kept, *options.taught, *options.pitch}
     new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
@@ -231,13 +228,6 @@ def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     """The samples of a prepared utterance, (T,)."""
     wav = plan.options.dataset_path / item.utterance.wav
     return load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.options.max_wav_value)
-
-
-def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor) -> np.ndarray:
-    """Pitch of each mel frame of the complete recording, Hz (F,)."""
-    n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
-    part = None if item.end is None else (0.0, item.end)
-    return estimate_pitch(wave.numpy(), plan.audio, n_frames=n_frames, method=plan.options.pitch_method, part=part)
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
@@ -260,8 +250,3 @@ def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStati
     for kind in plan.options.pitch:
         values = load_tensor(plan.path(kind + HERTZ, name)).float().numpy()
         write_feature(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])))
-
-
-def reason(error: InputError, plan: ExtractionPlan) -> str:
-    """An error's line, its path as the list has it."""
-    return str(error).removeprefix(f"{plan.options.dataset_path}/")

@@ -13,7 +13,6 @@ from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
 from common.text.teacher import TEACHER, read_teacher
 
-_NO_TEACHER = {"model": None}  # of features that the file TEACHER is not beside
 _READERS: dict[str, Callable[[Path], Any]] = {SETTINGS: read_audio_config, TEACHER: read_teacher}
 
 
@@ -33,8 +32,7 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
     for folder, settings in folders.items():
         (folder / TEACHER).unlink(missing_ok=True)
         for file, values in settings.items():
-            if values != _NO_TEACHER:
-                write_json(folder / file, values)
+            write_json(folder / file, values)
 
 
 def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
@@ -42,7 +40,7 @@ def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
     if name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS:
         settings["pitch_method.json"] = {"pitch_method": plan.options.pitch_method}
-    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else _NO_TEACHER}
+    return settings | ({TEACHER: to_plain(plan.teacher)} if name in plan.options.taught else {})
 
 
 def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
@@ -57,7 +55,7 @@ def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
     wanted = {name: value for values in settings.values() for name, value in values.items()}
     stored: dict[str, Any] = {"pitch_method": METHODS[0]}  # in older folders without a file of it
-    for path in (folder / file for file in settings if (folder / file).is_file()):
+    for path in (folder / file for file in {*settings, TEACHER} if (folder / file).is_file()):
         reader = _READERS.get(path.name)  # which knows older files
         stored |= read_json(path) if reader is None else to_plain(reader(path))
     stored["unknown_symbols"] = wanted.get("unknown_symbols")  # older folders do not say what became of them

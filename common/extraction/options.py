@@ -81,7 +81,7 @@ class FeatureOptions:
     pitch_mean_std_file: Path | None = option(
         None, "normalize pitch by these statistics, pitch_char_stats__<list>.json"
     )
-    cuda: bool = option(False, "make the mel-spectrograms and run the teacher on the GPU")
+    cuda: bool = option(False, "run the teacher on the GPU")
     resume: bool = option(False, "keep the complete files of an earlier run")
 
 

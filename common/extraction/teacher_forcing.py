@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils.data import ConcatDataset
 
 from common.audio import MelExtractor, check_wav
@@ -43,7 +42,6 @@ class ForcedClip:
 
     index: int  # over all lists
     where: str  # "mels/a.pt (train.txt:7)"
-    filelist: str
     recording: Path
     n_frames: int  # of the recording, by the model's framing
     output: Path
@@ -111,10 +109,9 @@ def _plan(
     seen: dict[Path, str] = {}
     extractor = MelExtractor(audio)
     for index, entry in enumerate(itertools.chain.from_iterable(dataset.entries for dataset in datasets)):
-        path, filelist = next(iter(entry.fields.values())), entry.where.rpartition(":")[0]
+        path = next(iter(entry.fields.values()))
         name, where = feature_name(path), f"{path} ({entry.where})"
         report.n_utterances += 1
-        report.totals[filelist] += 1
         mel = output / f"{name}.pt"
         if seen.setdefault(mel, where) != where:
             raise InputError(f"{where}: its mel is {mel}, as that of {seen[mel]}")
@@ -127,9 +124,10 @@ def _plan(
         except InputError as error:
             report.refused.append((where, str(error)))
             continue
-        clip = ForcedClip(index, where, filelist, recording, extractor.n_frames(n_samples), mel)
+        report.speech_seconds += n_samples / audio.sampling_rate
+        clip = ForcedClip(index, where, recording, extractor.n_frames(n_samples), mel)
         if options.resume and read_complete(mel, (audio.n_mels, clip.n_frames)) is not None:
-            report.kept[filelist] += 1
+            report.kept[str(output)] += 1
         else:
             clips.append(clip)
     return clips
@@ -160,20 +158,13 @@ def _make_mels(
                 output = network.teacher_forced(collated.to(precision.device))
             mels = output.mel.float().cpu()
             for (clip, _), mel, length in zip(good, mels, output.lengths.tolist()):
-                if refusal := _refusal(clip, mel[:, :length]):
-                    report.refused.append((clip.where, refusal))
+                if length != clip.n_frames:
+                    problem = f"{length} frames, but {clip.recording} has {clip.n_frames}; was --trim-silence used?"
+                    report.refused.append((clip.where, problem))
+                elif not torch.isfinite(mel[:, :length]).all():
+                    problem = "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"
+                    report.refused.append((clip.where, problem))
                 else:
                     write_feature(clip.output, mel[:, :length])
-                    report.made[clip.filelist] += 1
+                    report.made[str(options.output)] += 1
         yield len(batch)
-
-
-def _refusal(clip: ForcedClip, mel: Tensor) -> str | None:
-    """Why a mel (n_mels, F) is of no use; None if it lies on its recording."""
-    if mel.size(1) != clip.n_frames:
-        return (
-            f"{mel.size(1)} frames, but {clip.recording} has {clip.n_frames}; were the features made of this "
-            "recording, without --trim-silence?"
-        )
-    is_finite = torch.isfinite(mel).all()
-    return None if is_finite else "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"

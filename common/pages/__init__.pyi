@@ -1,12 +1,6 @@
 """HTML pages that look like one product: templates with one stylesheet, tables that sort, and charts."""
 
-from .render import (
-    NAME as NAME,
-    palette as palette,
-    render_page as render_page,
-    render_template as render_template,
-    stylesheet as stylesheet,
-)
+from .render import render_page as render_page, render_template as render_template
 from .tables import (
     Cell as Cell,
     Link as Link,

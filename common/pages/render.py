@@ -5,6 +5,7 @@ import hashlib
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,9 @@ from common.cli import toolkit_version
 
 ROOT = Path(__file__).parents[2]
 NAME = "speech-toolkit"
+_FILES = {name: (ROOT / "common/pages" / name).read_text("utf-8") for name in ("palette.css", "style.css", "sort.js")}
+PALETTE, SCRIPT = _FILES["palette.css"], _FILES["sort.js"]  # the colors as CSS variables, light and dark
+STYLESHEET = PALETTE + _FILES["style.css"]  # of all pages
 TEMPLATES = Environment(  # of all rooms, by their paths below common/
     loader=FileSystemLoader(ROOT / "common"),
     autoescape=True,
@@ -37,14 +41,13 @@ def render_page(path: str | Template, **values: Any) -> str:
 
     It loads nothing but sounds and pictures beside it, and its policy forbids any script but ours.
     """
-    script = _read("sort.js")
     module = getattr(sys.modules["__main__"], "__spec__", None)
     start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
     return render_template(
         path,
-        script_digest=digest(script),
-        style=Markup(stylesheet()),
-        script=Markup(script),
+        script_digest=digest(SCRIPT),
+        style=Markup(STYLESHEET),
+        script=Markup(SCRIPT),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}",
         commit=commit(),
         command=shlex.join(["python", *start, *sys.argv[1:]]),  # as it is pasted from the toolkit's folder
@@ -57,28 +60,11 @@ def digest(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}'"
 
 
-def stylesheet() -> str:
-    """The CSS of all pages."""
-    return palette() + _read("style.css")
-
-
-def palette() -> str:
-    """The colors as CSS variables, light and dark."""
-    return _read("palette.css")
-
-
-@cache
-def _read(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
 @cache
 def commit() -> str | None:
     """The commit of the toolkit's own repository; None in a copy without one."""
-    if not (ROOT / ".git").exists():
-        return None
-    try:
-        command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    with suppress(OSError):
+        if (ROOT / ".git").exists():
+            return subprocess.run(command, capture_output=True, check=False, text=True).stdout.strip() or None
+    return None

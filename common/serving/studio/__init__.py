@@ -6,8 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from common.pages import NAME, palette, render_template, stylesheet
-from common.pages.render import digest
+from common.pages.render import NAME, PALETTE, STYLESHEET, digest, render_template
 
 _FOLDER = Path(__file__).parent
 # In the order of their use: all are one script.
@@ -26,14 +25,14 @@ def page() -> str:
     script = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
     policy += f"; form-action 'none'; script-src {digest(script)}"
-    style = Markup(stylesheet() + _chosen_colors() + _read("studio.css"))
+    style = Markup(STYLESHEET + _chosen_colors() + _read("studio.css"))
     template = "serving/studio/studio.html"
     return render_template(template, policy=Markup(policy), product=NAME, style=style, script=Markup(script))
 
 
 def _chosen_colors() -> str:
     """The palette's colors again, for those who choose light or dark on the page."""
-    light, dark = re.findall(r":root \{(.*?)\}", palette(), re.DOTALL)
+    light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
     rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
     return rule.format("light", light) + rule.format("dark", dark)
 
