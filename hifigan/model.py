@@ -119,7 +119,7 @@ class Generator(nn.Module):
         self.conv_post = RowConv(width, 1, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1].
 
         With ``lengths``, what lies past an utterance's end is set to zero before every convolution, so that its result
         is that of the utterance alone, and the wave is zero there.
@@ -143,12 +143,12 @@ class Generator(nn.Module):
         else:
             with torch.autocast(x.device.type, enabled=False):  # samples of eight bits would sound noisy
                 x = self.conv_post(x.float())
-        return _masked(torch.tanh(x), padding).squeeze(2)
+        return _masked(torch.tanh(x), padding)[:, 0, 0]
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop); as `forward`."""
-        return self.forward(mel, lengths).squeeze(1)
+        """`forward`, by the name that all vocoders have for it."""
+        return self.forward(mel, lengths)
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:

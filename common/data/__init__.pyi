@@ -4,7 +4,7 @@ from .batch import (
     Batch as Batch,
     Dataset as Dataset,
     ErrorsAsItems as ErrorsAsItems,
-    pad_fields as pad_fields,
+    join_batches as join_batches,
     pad_rows as pad_rows,
 )
 from .buckets import Shape as Shape, shapes_for as shapes_for
@@ -33,9 +33,4 @@ from .loader import (
 )
 from .recordings import RecordingDataset as RecordingDataset, input_mel_extractor as input_mel_extractor
 from .sampler import GlobalBatchSampler as GlobalBatchSampler, validation_batches as validation_batches
-from .text_mel import (
-    TextMelBatch as TextMelBatch,
-    TextMelDataset as TextMelDataset,
-    TextMelUtterance as TextMelUtterance,
-    collated as collated,
-)
+from .text_mel import TextMelBatch as TextMelBatch, TextMelDataset as TextMelDataset
