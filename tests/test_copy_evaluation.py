@@ -203,7 +203,7 @@ def test_mistakes_of_copies_are_one_line(evaluate, tmp_path):
     with pytest.raises(CheckpointError, match="a checkpoint of FastPitch, expected one of"):
         evaluate(vocoder=make_checkpoints(tmp_path).voice)
     write_recordings(tmp_path, ["a.wav"], rate=16000)
-    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected 22050 .*list\.tsv:2"):
+    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected 22050; .*list\.tsv:2"):
         evaluate()
     assert not (tmp_path / "out").exists()
 

@@ -4,12 +4,10 @@ import signal
 from pathlib import Path
 
 import pytest
-import torch
 from tiny import make_corpus, train_options
 from tiny_models import KilledError, assert_same_state, at_iteration, without_samples
 
 import train
-from common.errors import InputError
 from common.logger import read_log
 from common.training import trainer as trainer_module
 
@@ -75,15 +73,3 @@ def test_a_late_run_that_is_killed_and_stopped_is_the_uninterrupted_one(
     assert steps == [[1, n, 6] for n in range(1, 7)] + [[2, n, 6] for n in range(1, 5)], "each once, none lost"
     assert run_train(corpus, tmp_path, "--validation-steps", "4", "--resume") == 0
     assert_same_state(prompt / "FastPitch_checkpoint_2.pt", tmp_path / "FastPitch_checkpoint_2.pt")
-
-
-def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    corpus = make_corpus(tmp_path / "data", count=16)
-    bad = corpus / "mels" / "u9.pt"
-    torch.save(torch.ones(3), bad)
-    for late in (0, 1):
-        monkeypatch.setitem(trainer_module.PENDING_RESULTS, "cpu", late)
-        with pytest.raises(InputError, match=bad.name):
-            run_train(corpus, tmp_path / str(late))
-    assert 1 <= len(log_of(tmp_path / "0")) < 6
-    assert log_of(tmp_path / "1") == log_of(tmp_path / "0")

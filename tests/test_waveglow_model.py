@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from common.nn.noise import BLOCK, SeededNoise
 from golden_files import audio_config, group, listed, read_case, read_golden
 from safetensors.torch import load_file
 from tiny_waveglow import (
@@ -23,6 +22,7 @@ from toy import toy_engine
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.errors import InputError
+from common.nn.layers import NOISE_BLOCK, SeededNoise
 from waveglow.loss_function import likelihood_sum
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow
 
@@ -219,11 +219,11 @@ def test_chunks_of_any_size_give_the_complete_utterance():
 
 
 def test_noise_depends_on_seed_and_position_alone():
-    longest = SeededNoise(4)(3, 2 * BLOCK + 50, device=torch.device("cpu"))
+    longest = SeededNoise(4)(3, 2 * NOISE_BLOCK + 50, device=torch.device("cpu"))
     noise = SeededNoise(4)
-    for count in (0, 1, 17, BLOCK, BLOCK + 1, 2 * BLOCK + 50, 5):
+    for count in (0, 1, 17, NOISE_BLOCK, NOISE_BLOCK + 1, 2 * NOISE_BLOCK + 50, 5):
         assert torch.equal(noise(3, count, device=torch.device("cpu")), longest[:, :, :count])
-    for first, count in ((5, 40), (BLOCK - 1, 2), (BLOCK, BLOCK + 3), (2 * BLOCK, 0)):
+    for first, count in ((5, 40), (NOISE_BLOCK - 1, 2), (NOISE_BLOCK, NOISE_BLOCK + 3), (2 * NOISE_BLOCK, 0)):
         part = noise(3, count, device=torch.device("cpu"), first=first)
         assert torch.equal(part, longest[:, :, first : first + count])
     values = longest.flatten()

@@ -22,8 +22,7 @@ class Denoiser:
     def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
         """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros, on the device to work on.
 
-        Raises:
-            OptionError: the windows of ``audio`` do not overlap, so that no sound could be put together again.
+        OptionError where the windows of ``audio`` do not overlap: no sound could be put together again.
         """
         if audio.win_length <= audio.hop_length:
             raise OptionError(
@@ -32,19 +31,20 @@ class Denoiser:
             )
         self._size = audio.filter_length  # samples
         self._hop = audio.hop_length  # samples
-        before = (audio.filter_length - audio.win_length) // 2
-        after = audio.filter_length - audio.win_length - before
+        around = audio.filter_length - audio.win_length  # samples of zeros
         window = torch.hann_window(audio.win_length, periodic=True, device=noise.device)
-        self._window = F.pad(window, (before, after))  # (filter_length,)
+        self._window = F.pad(window, (around // 2, around - around // 2))  # (filter_length,)
         self._strength = strength
         # A sample is put together of windows around it, which reach win_length - 1 samples to either side.
         self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames of sound that a sample depends on
-        self.bias = self._spectrum(noise.float()[None], _full_lengths(noise[None]))[0, 0].abs()  # (bins,)
+        length = torch.tensor([len(noise)], device=noise.device)
+        self.bias = self._spectrum(noise.float()[None], length)[0, 0].abs()  # (bins,)
 
     @torch.no_grad()
     def __call__(self, waves: Tensor, lengths: Tensor | None = None) -> Tensor:
         """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's complete hops."""
-        lengths = _full_lengths(waves) if lengths is None else lengths
+        if lengths is None:
+            lengths = torch.full((len(waves),), waves.size(1), device=waves.device)
         spectrum = self._spectrum(waves.float(), lengths)
         magnitude = spectrum.abs()
         quieter = (magnitude - self._strength * self.bias).clamp(min=0)
@@ -69,7 +69,3 @@ class Denoiser:
         sound = sound[:, self._size // 2 : self._size // 2 + n_samples]
         past_end = torch.arange(n_samples, device=sound.device) >= (n_frames - 1)[:, None] * self._hop
         return sound.masked_fill(past_end, 0.0)
-
-
-def _full_lengths(waves: Tensor) -> Tensor:
-    return torch.full((len(waves),), waves.size(1), device=waves.device)

@@ -62,9 +62,8 @@ class MelExtractor(nn.Module):
         basis = torch.from_numpy(mel_filters(**size, fmin=config.mel_fmin, fmax=config.mel_fmax))
         used = basis.amax(dim=0).nonzero()
         n_bins = int(used[-1]) + 1 if len(used) else 1  # no filter reaches the bins above mel_fmax
-        window = torch.zeros(config.filter_length)
-        start = (config.filter_length - config.win_length) // 2
-        window[start : start + config.win_length] = torch.hann_window(config.win_length, periodic=True)
+        around = config.filter_length - config.win_length
+        window = F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
         self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)
         self.register_buffer("window", window, persistent=False)
 
@@ -88,17 +87,16 @@ class MelExtractor(nn.Module):
             if self.config.peak is not None:
                 largest = wave.abs().amax(dim=1, keepdim=True)
                 wave = wave / largest.masked_fill(largest == 0, 1.0) * self.config.peak  # silence stays silent
-            mel = self.of_frames(self._pad(wave, lengths))
+            n_padded = self.pad_left + wave.shape[1] + self.pad_right
+            if lengths is None:
+                padded = F.pad(wave[:, None], (self.pad_left, self.pad_right), mode="reflect")[:, 0]
+            else:  # each row at its own end
+                padded = reflected(wave, lengths, before=self.pad_left, n_samples=n_padded)
+            mel = self.of_frames(padded)
         if lengths is not None:
             past_end = torch.arange(mel.shape[2], device=mel.device) >= self.n_frames(lengths)[:, None]
             mel = mel.masked_fill(past_end[:, None], 0.0)
         return mel
-
-    def _pad(self, wave: Tensor, lengths: Tensor | None) -> Tensor:
-        """wave (B, T) -> (B, pad_left + T + pad_right), each row reflected at its own end."""
-        if lengths is None:
-            return F.pad(wave[:, None], (self.pad_left, self.pad_right), mode="reflect")[:, 0]
-        return reflected(wave, lengths, before=self.pad_left, n_samples=self.pad_left + wave.shape[1] + self.pad_right)
 
     def of_frames(self, padded: Tensor) -> Tensor:
         """padded (B, P) float32, whose first frame begins with it -> log-mel (B, n_mels, F)."""
@@ -109,11 +107,8 @@ class MelExtractor(nn.Module):
         """Fourier transforms of windowed frames (B, F, bins) -> log-mel (B, n_mels, F)."""
         spectrum = spectrum[..., : self.mel_basis.shape[1]]
         power = spectrum.real.square() + spectrum.imag.square()
-        if self.config.framing == "centered":
-            magnitude = power.clamp(min=CENTERED_FLOOR).sqrt()
-        else:
-            magnitude = (power + ALIGNED_EPSILON).sqrt()
-        return compress(torch.matmul(self.mel_basis, magnitude.transpose(1, 2)))
+        power = power.clamp(min=CENTERED_FLOOR) if self.config.framing == "centered" else power + ALIGNED_EPSILON
+        return compress(torch.matmul(self.mel_basis, power.sqrt().transpose(1, 2)))
 
 
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
@@ -141,14 +136,13 @@ def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
 def full_precision_products() -> Iterator[None]:
     """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
     before = torch.get_float32_matmul_precision()
-    if before == "highest":
-        yield
-        return
-    torch.set_float32_matmul_precision("highest")
+    if before != "highest":
+        torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        if before != "highest":
+            torch.set_float32_matmul_precision(before)
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
@@ -191,6 +185,5 @@ def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
     magnitude = target / np.maximum(weight, tiny)[:, None]
     for _ in range(_INVERSION_STEPS):
         magnitude *= target / np.maximum(gram @ magnitude, tiny)
-    full = np.zeros((1 + extractor.config.filter_length // 2, mel.shape[1]), dtype=np.float32)
-    full[: len(magnitude)] = magnitude
-    return full
+    n_silent = 1 + extractor.config.filter_length // 2 - len(magnitude)
+    return np.pad(magnitude, ((0, n_silent), (0, 0)))

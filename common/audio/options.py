@@ -27,22 +27,15 @@ class AudioOptions:
     def config(self, *, corpus: Path, base: AudioConfig | None = None) -> AudioConfig:
         """``base`` with the options that were given; by default the ``corpus``'s mels, or what suits the sampling rate.
 
-        Raises:
-            OptionError: they describe no mel-spectrogram.
+        OptionError where they describe no mel-spectrogram.
         """
-        if base is None and (found := self.of_corpus(corpus)) is not None:
-            base = found[1]
-        base = base or audio_preset(self.values.get("sampling_rate", AudioConfig.sampling_rate))
+        rate = self.values.get("sampling_rate", AudioConfig.sampling_rate)
         with naming_errors("", error=OptionError):
-            return replace(base, **self.values)
+            return replace(base or self.of_corpus(corpus) or audio_preset(rate), **self.values)
 
-    def of_corpus(self, folder: Path) -> tuple[Path, AudioConfig] | None:
-        """The file that says what the mels of the corpus in ``folder`` are, and what it says; None without one.
-
-        It is --audio-config, else the audio.json that scripts/prepare_dataset.sh writes there.
-        """
-        path = self.audio_config or folder / SETTINGS
-        return (path, read_audio_config(path)) if self.audio_config or path.is_file() else None
+    def of_corpus(self, folder: Path) -> AudioConfig | None:
+        """The mels of the corpus in ``folder``, by --audio-config or the audio.json that prepare_dataset.sh writes."""
+        return features_config(folder) if self.audio_config is None else read_audio_config(self.audio_config)
 
 
 def line_of_mels(audio: AudioConfig) -> str:

@@ -47,10 +47,7 @@ def estimate_pitch(
     gives about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
     section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
     frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
-    extracts: its duration is exact, also where it ends between samples.
-
-    Raises:
-        AudioError: the clip is too short for Praat's pitch; names ``where``.
+    extracts: its duration is exact, also where it ends between samples. Too short a clip for Praat is an AudioError.
     """
     if method == "pyin":
         return _pyin_pitch(wave, config, n_frames)
@@ -101,19 +98,15 @@ def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int) -> np.ndar
     """
     import librosa  # here, as it takes a second
 
-    ceiling = min(PYIN_CEILING, config.sampling_rate / 2)
     values, _, _ = librosa.pyin(
         np.asarray(wave, dtype=np.float32),
         sr=config.sampling_rate,
         fmin=PYIN_FLOOR,
-        fmax=ceiling,
+        fmax=min(PYIN_CEILING, config.sampling_rate / 2),
         frame_length=config.filter_length,
         hop_length=config.hop_length,
     )
-    n = min(len(values), n_frames)
-    pitch = np.zeros(n_frames)
-    pitch[:n] = np.nan_to_num(values[:n])
-    return pitch
+    return librosa.util.fix_length(np.nan_to_num(values), size=n_frames)
 
 
 def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from common.files import writing
 from common.torch_file import load_tensor, save_tensor
 
 
+@dataclass(frozen=True)
 class PitchCache:
     """Pitch by one method for mels of one description; a file a recording, named by what the pitch depends on.
 
@@ -26,33 +28,28 @@ class PitchCache:
     any number of processes may fill the same folder.
     """
 
-    def __init__(self, folder: Path, audio: AudioConfig, *, method: str = "praat") -> None:
-        self._audio = audio
-        self._method = method
-        self._root = folder
+    folder: Path
+    audio: AudioConfig
+    method: str = "praat"
 
     @cached_property
     def _folder(self) -> Path:
         """The folder of all that decides the pitch of given samples; lists that name their pitch need no Praat."""
         import parselmouth
 
-        is_praat = self._method != "pyin"
+        is_praat = self.method != "pyin"
         names = ("sampling_rate", "filter_length", "hop_length", "framing")
-        settings: dict[str, Any] = {name: getattr(self._audio, name) for name in names} | {
-            "method": self._method,
-            "version": parselmouth.PRAAT_VERSION if is_praat else version("librosa"),
-            "floor": PITCH_FLOOR if is_praat else PYIN_FLOOR,
-            "ceiling": PITCH_CEILING if is_praat else PYIN_CEILING,
-        }
+        settings: dict[str, Any] = {name: getattr(self.audio, name) for name in names}
+        settings |= {"method": self.method, "version": parselmouth.PRAAT_VERSION if is_praat else version("librosa")}
+        limits = (PITCH_FLOOR, PITCH_CEILING) if is_praat else (PYIN_FLOOR, PYIN_CEILING)
+        settings |= zip(("floor", "ceiling"), limits)
         described = json.dumps(settings, sort_keys=True).encode()
-        return self._root / f"{self._method}-{hashlib.sha256(described).hexdigest()[:12]}"
+        return self.folder / f"{self.method}-{hashlib.sha256(described).hexdigest()[:12]}"
 
     def pitch(self, wave: Tensor, *, n_frames: int, where: str = "") -> Tensor:
         """wave (T,) float32 in [-1, 1] -> pitch (n_frames,) float32 in Hz, 0 where unvoiced.
 
-        Raises:
-            AudioError: the clip is too short for pitch; names ``where``.
-            OutputError: the folder cannot be written.
+        AudioError where the clip is too short for pitch (names ``where``), OutputError where it cannot be kept.
         """
         samples = wave.numpy()
         name = hashlib.sha256(samples.tobytes()).hexdigest()
@@ -61,7 +58,7 @@ class PitchCache:
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept
-        values = estimate_pitch(samples, self._audio, n_frames=n_frames, method=self._method, where=where)
+        values = estimate_pitch(samples, self.audio, n_frames=n_frames, method=self.method, where=where)
         pitch = torch.from_numpy(values).float()
         with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)

@@ -7,7 +7,6 @@ import io
 import math
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -23,15 +22,8 @@ from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
 # sample formats that keep what was recorded, and the value their integers are divided by (floats: 1)
-FULL_SCALE = {
-    "PCM_S8": 2.0**7,
-    "PCM_U8": 2.0**7,
-    "PCM_16": 2.0**15,
-    "PCM_24": 2.0**23,
-    "PCM_32": 2.0**31,
-    "FLOAT": 1.0,
-    "DOUBLE": 1.0,
-}
+_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "FLOAT": 1, "DOUBLE": 1}
+FULL_SCALE = {subtype: 2.0 ** (bits - 1) for subtype, bits in _BITS.items()}
 _BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
 
 
@@ -57,8 +49,7 @@ _CUT = re.compile(
 SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
 
-@dataclass(frozen=True)
-class WavInfo:
+class WavInfo(NamedTuple):
     """What the header of a usable recording says."""
 
     n_samples: int
@@ -107,8 +98,7 @@ def load_wav(
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
     """Open a file of any sample format, rate and number of channels.
 
-    Raises:
-        AudioError: it is missing, damaged or shorter than it announces; names the file and ``where``.
+    AudioError where it is missing, damaged or shorter than it announces names the file and ``where``.
     """
     check_file(path, where=where, error=AudioError)
     try:
@@ -178,20 +168,17 @@ def _open_mono(
     scale = FULL_SCALE.get(file.subtype)
     problem = None
     if file.format not in CONTAINERS or scale is None:
-        kind = f"{file.format} file with {file.subtype} samples"
-        problem = f"{kind}, expected WAV or FLAC with integer or float samples{at(where)}"
+        problem = f"{file.format} file with {file.subtype} samples, expected WAV or FLAC with integer or float samples"
     elif file.channels != 1:
-        problem = f"{file.channels} channels, expected 1{at(where)}; mix it down to mono"
+        problem = f"{file.channels} channels, expected 1; mix it down to mono"
     elif sampling_rate is not None and file.samplerate != sampling_rate:
-        problem = f"{file.samplerate} Hz, expected {sampling_rate}{at(where)}; "
-        problem += f"resample it or pass --sampling-rate {file.samplerate}"
+        problem = f"{file.samplerate} Hz, expected {sampling_rate}; resample it or pass --sampling-rate"
     elif max_wav_value is not None and scale != max_wav_value:
         problem = f"{file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
-        problem += f"{at(where)}; leave the option out to accept every depth"
     elif file.frames == 0:
-        problem = f"no samples{at(where)}"
+        problem = "no samples"
     if problem is not None:
-        raise AudioError(f"{path}: {problem}")
+        raise AudioError(f"{path}: {problem}{at(where)}")
     return file
 
 

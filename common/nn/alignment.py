@@ -26,8 +26,7 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
     """
     weights = _valid(alignments, token_lengths, frame_lengths)
     frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
-    frame = _centered(frames)
-    token = _centered(tokens)
+    frame, token = _centered(frames), _centered(tokens)
     covariance = torch.einsum("bfl,bf,bl->b", weights, frame, token)
     variances = (frames * frame.square()).sum(1) * (tokens * token.square()).sum(1)
     correlation = covariance / variances.clamp(min=1e-12).sqrt()
@@ -93,15 +92,12 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     beta = scaling * (F + 1 - i); a larger ``scaling`` makes the diagonal narrower. The last outcome, ``n_tokens``
     successes, is no token, so that a frame's probabilities sum to less than 1.
     """
-    from scipy.special import betaln  # here, as only training needs SciPy
+    from scipy.stats import betabinom  # here, as only training needs SciPy
 
-    successes = np.arange(n_tokens)
     alpha = scaling * np.arange(1, n_frames + 1)[:, None]
-    beta = scaling * (n_frames + 1) - alpha
-    ways = -np.log(n_tokens + 1) - betaln(n_tokens - successes + 1, successes + 1)
-    log_prior = ways + betaln(successes + alpha, n_tokens - successes + beta) - betaln(alpha, beta)
+    prior = betabinom.pmf(np.arange(n_tokens), n_tokens, alpha, scaling * (n_frames + 1) - alpha)
     # Contiguous as it is interpolated: transposed.
-    return torch.from_numpy(np.asfortranarray(np.exp(log_prior)))
+    return torch.from_numpy(np.asfortranarray(prior))
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:

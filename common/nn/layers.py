@@ -92,7 +92,7 @@ class ConvReLUNorm(nn.Module):
 
 
 class SeededNoise:
-    """Draws vocoders' Gaussian noise in blocks and keeps them: CUDA graphs find them at the same address again."""
+    """Draws vocoders' Gaussian noise in blocks that are kept: CUDA graphs find them at the same address again."""
 
     def __init__(self, n_channels: int) -> None:
         self._n_channels = n_channels
@@ -104,12 +104,9 @@ class SeededNoise:
     @never_compiled
     def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
         """(1, n_channels, n_positions) float32, positions from ``first``; what a position gets depends on it alone."""
-        key = (seed, str(device))
-        if key not in self._drawn:
-            if len(self._drawn) == _KEPT_SEEDS:
-                del self._drawn[next(iter(self._drawn))]
-            self._drawn[key] = (torch.Generator().manual_seed(seed), [])
-        generator, blocks = self._drawn[key]
+        if (key := (seed, str(device))) not in self._drawn and len(self._drawn) == _KEPT_SEEDS:
+            del self._drawn[next(iter(self._drawn))]
+        generator, blocks = self._drawn.setdefault(key, (torch.Generator().manual_seed(seed), []))
         skipped, start = divmod(first, NOISE_BLOCK)
         needed = max(skipped + 1, -(-(first + n_positions) // NOISE_BLOCK))
         while len(blocks) < needed:

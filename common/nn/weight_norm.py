@@ -22,8 +22,6 @@ class WeightNorm(nn.Module):
     """
 
     weight: Tensor
-    weight_g: nn.Parameter
-    weight_v: nn.Parameter
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

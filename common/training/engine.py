@@ -90,9 +90,7 @@ class PhaseLoss(nn.Module):
     def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
         super().__init__()
         self.trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
-        self._phase = phase.name
-        self._objective = objective
-        self._networks = networks
+        self._numerators = partial(objective.numerators, phase.name, networks)
         self._autocast = autocast
 
     def forward(
@@ -100,7 +98,7 @@ class PhaseLoss(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
         with self._autocast():
-            numerators = self._objective.numerators(self._phase, self._networks, batch)
+            numerators = self._numerators(batch)
         parts = [weight * numerators[name].float() / divisors[name] for name, weight in weights.items()]
         loss = sum(parts, start=torch.zeros((), device=parts[0].device))
         return loss, {name: numerator.detach() for name, numerator in numerators.items()}

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Weights, load_weights
 from common.errors import CheckpointError
 
 Schedule = Callable[[int, int, int], float]  # iteration and epoch, both from 1, updates an epoch -> learning rate
@@ -105,7 +104,7 @@ class _FusedOptimizer(torch.optim.Optimizer):
 
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """The averages that a parameter begins with."""
-        raise NotImplementedError
+        return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
         """Update ``weights`` by their gradients as ``group`` says, unless ``applied`` is 0."""
@@ -120,9 +119,6 @@ class Lamb(_FusedOptimizer):
     """
 
     DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
-
-    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
         means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
@@ -255,19 +251,6 @@ class ExponentialMovingAverage:
         if integers := [average for average, _ in pairs if not average.is_floating_point()]:
             # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
-
-
-def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
-    """Restore the EMA weights of a checkpoint, which ``where`` names; a line where the run or it has none.
-
-    CheckpointError where they do not fit the networks.
-    """
-    if ema is None:
-        return [f"the EMA weights of {where} are left out, as --ema-decay is 0"] if averages is not None else []
-    if averages is None:
-        return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
-    load_weights(ema.networks, averages, where=where, kind="EMA weights")
-    return []
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from common import precision
 from common.audio.options import AudioOptions
@@ -71,10 +70,7 @@ class RunOptions:
         Path(), "folder that the lists are relative to", names=("-d",), published=("--dataset-dir",)
     )
     resume: bool = option(
-        False,
-        "resume from the last checkpoint of the output folder",
-        variable="RESUME",
-        published=("--resume-from-last",),
+        False, "resume from the output's last checkpoint", variable="RESUME", published=("--resume-from-last",)
     )
     epochs: int = option(1, "epochs in total", least=1, variable="EPOCHS")
     batch_size: int = option(
@@ -89,12 +85,7 @@ class RunOptions:
         published=("--grad-accumulation-steps", "GRAD_ACCUMULATION_STEPS"),
     )
     learning_rate: float = option(
-        1e-3,
-        "learning rate, where the schedule starts",
-        above=0,
-        names=("-lr",),
-        variable="LEARNING_RATE",
-        published=("--lr",),
+        1e-3, "rate where the schedule starts", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
@@ -166,16 +157,10 @@ class RunOptions:
         published=("--validation-freq", "VAL_INTERVAL"),
     )
     validation_steps: int = _saving(
-        0,
-        "validate after each so many updates too, within epochs; 0: at the end of epochs alone",
-        least=0,
-        published=("--eval-frequency",),
+        0, "updates between further validations; 0: none", least=0, published=("--eval-frequency",)
     )
     samples_interval: int | None = _saving(
-        None,
-        "epochs between plots and sound in TensorBoard (default: with each validation)",
-        least=1,
-        variable="SAMPLES_INTERVAL",
+        None, "epochs between plots and sound (default: with each validation)", least=1, variable="SAMPLES_INTERVAL"
     )
     log_file: Path | None = _saving(
         None, "JSON log (default: nvlog.json in the output folder)", writes=True, variable="LOG_FILE"
@@ -238,13 +223,8 @@ def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
     return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"
 
 
-def build_training_parser(
-    spec: ModelSpec, *, parents: Sequence[ArgumentParser] = (), defaults: Mapping[str, Any] | None = None
-) -> ArgumentParser:
-    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own.
-
-    ``defaults``, of a checkpoint that a training begins with, are by the names of the package's options.
-    """
+def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
+    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own."""
     parser = ArgumentParser(
         description="Train a model.",
         parents=list(parents),
@@ -256,7 +236,7 @@ def build_training_parser(
     if spec.role != "recognizer":  # which have features of their own
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")
-    add_options(parser, spec.training.options, defaults=defaults, title=spec.name)
+    add_options(parser, spec.training.options, title=spec.name)
     parser.answer_published(REMOVED)
     return parser
 

@@ -17,7 +17,7 @@ from common.audio import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
 from common.files import writing
-from common.logger import Logger
+from common.logger import Logger, Step
 from common.progress import print_line
 from common.text import TextFrontEnd
 from common.training.engine import StepResult
@@ -70,13 +70,7 @@ class Reporter:
             self.failure = self.failure or error
 
     def log(
-        self,
-        step: tuple[int, ...],
-        subset: str,
-        figures: dict[str, float],
-        *,
-        iteration: int | None = None,
-        stdout: bool = True,
+        self, step: Step, subset: str, figures: dict[str, float], *, iteration: int | None = None, stdout: bool = True
     ) -> None:
         """Log figures of a subset, and add them to its curves at ``iteration`` where that is given.
 
@@ -91,7 +85,7 @@ class Reporter:
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
 
-    def update(self, step: tuple[int, ...], result: StepResult, *, loss: float, seconds: float) -> None:
+    def update(self, step: Step, result: StepResult, *, loss: float, seconds: float) -> None:
         """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
@@ -101,11 +95,9 @@ class Reporter:
         norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.figures["grad_norm"].items()}
         self._add_scalars("train", result.iteration, figures | norms)
         if result.skipped and self._is_main:
-            phases_skipped = ", ".join(result.skipped)
+            skipped = f"update {result.iteration} skipped ({', '.join(result.skipped)})"
             with self._logging():
-                print_line(
-                    f"warning: update {result.iteration} skipped ({phases_skipped}): loss or gradient not finite"
-                )
+                print_line(f"warning: {skipped}: loss or gradient not finite")
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""

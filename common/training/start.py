@@ -111,8 +111,7 @@ def prepare_output(
 ) -> Path:
     """Make the output's folder; returns the log's file.
 
-    Raises:
-        OptionError: a file would be written that is one of ``read``, which options name, or of a dataset.
+    OptionError where a file would be written that is one of ``read``, which options name, or of a dataset.
     """
     log_file = run.log_file or run.output / "nvlog.json"
     read = [pair for pair in read if pair[1] != run.checkpoint_path]  # which newer ones may replace
@@ -133,7 +132,7 @@ def train(argv: Sequence[str] | None = None) -> int:
         received = _run(command, ranks, amp_dtype=request.computing.prepare().amp_dtype)
     if received is None:
         return 0
-    _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
+    _print_once(ranks, f"stopped by {received.name}; add --resume to continue")
     return 128 + received
 
 
@@ -158,8 +157,7 @@ def build_trainer(
     training, run = spec.training, request.run
     options, audio, text = setup.options, setup.audio, setup.text
     mels = [line_of_mels(audio)] if spec.role != "recognizer" else []
-    for line in [*mels, *setup.notes]:
-        _print_once(line, ranks)
+    _print_once(ranks, *mels, *setup.notes)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     if run.length_buckets and (name := training.sees_padding(config)) is not None:
@@ -178,8 +176,7 @@ def build_trainer(
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
     log_file = prepare_output(run, spec, datasets, read=command.read)
     if training.set_up_networks is not None:
-        for line in training.set_up_networks(networks, options, text=text, new=found is None):
-            _print_once(line, ranks)
+        _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
     if training.compute_statistics is not None:
         training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
     engine = Engine(
@@ -194,15 +191,14 @@ def build_trainer(
         same_shapes=setup.same_shapes,
     )
     shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets)
-    for line in lines:
-        _print_once(line, ranks)
+    _print_once(ranks, *lines)
     logger = Logger(log_file, enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
     return trainer, logger
 
 
-def _print_once(line: str, ranks: Ranks) -> None:
-    if ranks.is_main:
+def _print_once(ranks: Ranks, *lines: str) -> None:
+    for line in lines if ranks.is_main else ():
         print_line(line)
 
 
@@ -254,15 +250,14 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
     present = {name: network for name, network in networks.items() if name not in absent}
     load_weights(present, found.networks, where=str(where))
     if absent:
-        _print_once(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights", ranks)
+        _print_once(ranks, f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights")
 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
         weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
-        _print_once(f"starting a new training from the {weights} of {path}", ranks)
+        _print_once(ranks, f"starting a new training from the {weights} of {path}")
         return
-    for line in trainer.resume(checkpoint, where=path):
-        _print_once(line, ranks)
     state = checkpoint.training
-    _print_once(f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}", ranks)
+    resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
+    _print_once(ranks, *trainer.resume(checkpoint, where=path), resumed)

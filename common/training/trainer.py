@@ -18,6 +18,7 @@ from common.checkpoints import (
     checkpoint_path,
     epoch_of,
     is_rolling,
+    load_weights,
     save_checkpoint,
     saved_checkpoints,
     strip_checkpoint,
@@ -31,7 +32,6 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
-from common.training.optim import resume_average
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
 
@@ -60,16 +60,11 @@ class Position:
             for name, value in (result.terms | {"loss": loss}).items():
                 self.sums[name] = self.sums.get(name, 0.0) + value
 
-    def means(self) -> dict[str, float]:
-        """Averages over the updates of the epoch that were not skipped."""
-        counted = max(1, self.steps_done - self.skipped)
-        return {name: total / counted for name, total in self.sums.items()}
 
-
-def resumed_position(state: dict[str, Any], *, steps_per_epoch: int, global_batch: int) -> Position:
-    """Where a checkpoint's run stood, in updates of ``global_batch`` utterances."""
-    steps = state.get("steps_done")
-    if steps is None or (done := steps * state["global_batch"]) >= steps_per_epoch * global_batch:
+def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
+    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
+    steps, global_batch = state.get("steps_done"), sampler.global_batch
+    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
         return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
     saved = {one.name: state[one.name] for one in fields(Position)}
     return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})
@@ -119,7 +114,9 @@ class Trainer:
         )
         self._training_loader = load(training_set, self._sampler)
         self._validation_loader = load(validation_set, validation)
-        self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
+        self._validated = {"val": engine.networks}  # subset of the log -> networks
+        if engine.ema is not None:
+            self._validated["val_ema"] = engine.networks | engine.ema.networks
         self._reporter = Reporter(
             logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
         )
@@ -132,11 +129,13 @@ class Trainer:
         state = checkpoint.training
         assert state is not None
         notes = self.engine.load_state(state, where=str(where))
-        notes += resume_average(self.engine.ema, checkpoint.ema, where=str(where))
-        sampler, n = self._sampler, self._ranks.world_size
-        self._position = resumed_position(
-            state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
-        )
+        if self.engine.ema is not None and checkpoint.ema is not None:
+            load_weights(self.engine.ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
+        elif self.engine.ema is not None:
+            notes.append(f"{where} holds no EMA weights: they begin as a copy of its weights")
+        elif checkpoint.ema is not None:
+            notes.append(f"the EMA weights of {where} are left out, as --ema-decay is 0")
+        self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
         best, options = state.get("best"), self._options
         if best is not None and str(options.keep_best) in best:  # else of another metric
             path = checkpoint_path(options.output, self._template.model, epoch=best["epoch"])
@@ -160,12 +159,12 @@ class Trainer:
         if position.epoch > last_epoch and self._ranks.is_main:
             print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
-        shown = self._ranks.is_main and has_terminal()
         self._saved_at = time.monotonic()
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
             unfinished.unlink(missing_ok=True)  # a killed run was writing it
         stopped_by = None
         try:
+            shown = self._ranks.is_main and has_terminal()
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
@@ -253,8 +252,8 @@ class Trainer:
         validates = validates or self._is_multiple_of(options.validation_steps)
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
         figures = self._validate((position.epoch,)) if validates else {}
-        for subset in self._subsets if shows and self._ranks.is_main else ():
-            self._show_examples(self._networks_of(subset), subset)
+        for subset, networks in self._validated.items() if shows and self._ranks.is_main else ():
+            self._show_examples(networks, subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
@@ -262,8 +261,8 @@ class Trainer:
 
     def _log_epoch(self) -> None:
         position = self._position
-        means = position.means()
-        figures = {"loss": means.pop("loss", math.nan)} | means
+        counted = max(1, position.steps_done - position.skipped)
+        figures = {"loss": math.nan} | {name: total / counted for name, total in position.sums.items()}
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
@@ -273,9 +272,9 @@ class Trainer:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
         engine, epoch = self.engine, self._position.epoch
         found: dict[str, float] = {}
-        for subset in self._subsets:
+        for subset, networks in self._validated.items():
             started = time.perf_counter()
-            terms = engine.evaluate(raise_errors(self._validation_loader), networks=self._networks_of(subset))
+            terms = engine.evaluate(raise_errors(self._validation_loader), networks=networks)
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
@@ -295,11 +294,6 @@ class Trainer:
             examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
         self._reporter.examples(subset, examples, iteration=self.engine.iteration)
 
-    def _networks_of(self, subset: str) -> Networks:
-        """The networks; of ``val_ema`` with the EMA weights."""
-        ema = self.engine.ema if subset == "val_ema" else None
-        return self.engine.networks | ({} if ema is None else ema.networks)
-
     def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
         """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
         position, engine, options = self._position, self.engine, self._options
@@ -312,20 +306,17 @@ class Trainer:
             self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
 
-        def write() -> None:
-            own = {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
-            checkpoint = replace(
-                self._template,
-                networks={name: network.state_dict() for name, network in engine.networks.items()},
-                ema=None if engine.ema is None else engine.ema.averages,
-                training=engine.state() | asdict(position) | own,
-            )
-            with writing(options.output):
-                self._write(checkpoint, rolling=rolling, is_best=is_best)
-
+        own = {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
         try:
-            if self._ranks.is_main:
-                write()
+            with writing(options.output):
+                if self._ranks.is_main:
+                    checkpoint = replace(
+                        self._template,
+                        networks={name: network.state_dict() for name, network in engine.networks.items()},
+                        ema=None if engine.ema is None else engine.ema.averages,
+                        training=engine.state() | asdict(position) | own,
+                    )
+                    self._write(checkpoint, rolling=rolling, is_best=is_best)
             self._ranks.gather(None)
         except OutputError as error:
             raise OutputError(f"{error}; {self._how_to_resume()}") from error
@@ -365,10 +356,8 @@ class Trainer:
 
 
 def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
-    state = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
+    cuda = {"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {}
+    return {"cpu": torch.get_rng_state()} | cuda
 
 
 def _set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> None:
