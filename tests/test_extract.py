@@ -19,8 +19,9 @@ from common.audio import load_wav
 from common.audio.pitch import METHODS, estimate_pitch, pitch_by
 from common.cli import run
 from common.config import AudioConfig, from_plain
+from common.distributed import Ranks
 from common.extraction import ExtractionOptions, ExtractionPlan, read_lists
-from common.extraction.batches import mels_on_device
+from common.extraction.batches import make_in_batches
 from common.extraction.features import Extraction, extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
@@ -341,7 +342,7 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
     items = [prepare(Extraction(utterance), plan) for utterance in read_lists([tmp_path / "train.txt"])]
     assert all("mels" not in extract_utterance(item, plan).made for item in items)
     soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
-    made = mels_on_device(items, plan, device=torch.device("cpu"))
+    made = make_in_batches(items, plan, folders=("mels",), ranks=Ranks(), desc="mels")
     results = {item.utterance.name: item.refusal for item in made}
     assert results.pop("c002") == "wavs/c002.wav: sample 0 is not a finite number"
     assert set(results.values()) == {None}

@@ -20,7 +20,6 @@ from common.errors import InputError
 from common.extraction import map_in_processes
 from common.files import read_lines, write_text
 from common.options import add_options, option
-from common.progress import progress
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed, resample
 from scripts.variables import LIBRISPEECH
@@ -102,8 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for subset in subsets:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder, sampling_rate=args.sampling_rate)
-        done = map_in_processes(work, jobs, n_workers=min(args.n_workers, len(jobs)))
-        entries = list(progress(done, total=len(jobs), desc=subset))
+        entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         write_text(manifest, manifest_bytes(entries).decode())
         hours = sum(entry["original_duration"] for entry in entries) / 3600
