@@ -178,8 +178,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
     """What a file's sections say; raises InputError where a key is unknown, missing or wrong, and names it."""
-    settings: JasperSettings = from_plain(JasperSettings, _plain(sections), where="")
-    return settings
+    return from_plain(JasperSettings, _plain(sections), where="")
 
 
 def _plain(value: Any) -> Any:
