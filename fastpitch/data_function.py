@@ -5,12 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
-from common.audio.pitch import PitchMoments, moments, statistics
+from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
     ErrorsAsItems,
@@ -28,7 +29,7 @@ from common.data import (
 )
 from common.distributed import Gather, Ranks
 from common.errors import InputError
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
 from fastpitch.config import ModelConfig
@@ -223,16 +224,16 @@ _MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
 _CHUNK = 16  # utterances a task of a worker
 
 
-class _Moments:
-    """The pitch moments of each utterance, for loader processes."""
+class _Pitches:
+    """The pitch of each utterance, Hz, for loader processes."""
 
     collate: Any = staticmethod(list)
 
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source
 
-    def __getitem__(self, index: int) -> PitchMoments:
-        return moments(self._source.mel_and_pitch(index)[1].double().numpy())
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self._source.mel_and_pitch(index)[1].double().numpy()
 
 
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
@@ -243,16 +244,16 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     if (network.pitch_std > 0).all():
         return
 
-    def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
+    def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
+        safe: Any = ErrorsAsItems(cast(Any, _Pitches(source)))
         loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
         for chunk in raise_errors(loader):
-            yield from cast(list[PitchMoments], chunk)
+            yield from cast(list[np.ndarray], chunk)
 
     measured = gather(len(source.speakers), compute, description="measuring pitch")
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
-        own = [part for part, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and part.count]
+        own = [pitch for pitch, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and pitch.any()]
         found = statistics(own) if own and len(network.pitch_std) > 1 else overall
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std

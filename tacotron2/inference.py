@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, CudaGraphRecorder, MelOutput
+from common.synthesis import Controls, MelOutput, WarmGraphRecorder
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions
@@ -100,7 +100,7 @@ class DecoderSteps(Steps):
 
     def recorded(self) -> Callable[[], object]:
         """Record `advance` as a CUDA graph and return its replay."""
-        replay = CudaGraphRecorder()(self.advance)[0].replay
+        replay = WarmGraphRecorder()(self.advance)[0]
         self._step.reset()  # as before the steps that recording takes
         for buffer in (self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()

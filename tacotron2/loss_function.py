@@ -19,7 +19,7 @@ class Tacotron2Objective(Objective):
     Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
     ``guided_attention_weight`` above 0 adds the attention away from the diagonal, a mean over valid frames (Tachibana
     et al. 2018, arXiv:1710.08969, section 4), so that attention forms with less data and time. Validation adds
-    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
+    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment`).
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tiny import padded_priors
 
 from common.errors import InputError
-from common.nn.alignment_prior import beta_binomial_prior, interpolated_prior
+from common.nn.alignment import beta_binomial_prior, interpolated_prior
 from fastpitch.aligner import check_alignable
 
 

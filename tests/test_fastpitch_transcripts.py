@@ -15,7 +15,7 @@ from tiny import padded_priors
 from tiny_voice import SMALL as TINY
 
 from common.audio import MelExtractor
-from common.audio.pitch import estimate_pitch, moments, statistics
+from common.audio.pitch import estimate_pitch, statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
@@ -106,7 +106,7 @@ def test_a_batch_of_recordings_holds_their_mels_their_normalized_pitch_and_the_p
     assert batch.pitch is None
     assert batch.speakers is None
     assert batch.names[1] == f"wavs/a.wav ({tmp_path}/list.txt:1)"
-    everything = [moments(pitch_of(name, n).double().numpy()) for name, n in zip("abc", data.lengths)]
+    everything = [pitch_of(name, n).double().numpy() for name, n in zip("abc", data.lengths)]
     wanted = statistics(everything)
     assert voice.pitch_mean.item() == pytest.approx(wanted.mean)
     assert voice.pitch_std.item() == pytest.approx(wanted.std)
@@ -168,7 +168,7 @@ def test_each_speaker_has_statistics_of_its_own(tmp_path: Path):
     data, voice = measured(tmp_path, n=3, text=text)
     assert data.speakers == [0, 1, 0]
     assert data.collate([data[2], data[1]]).speakers.tolist() == [0, 1]
-    parts = [moments(pitch_of(name, n).double().numpy()) for name, n in zip("abc", data.lengths)]
+    parts = [pitch_of(name, n).double().numpy() for name, n in zip("abc", data.lengths)]
     wanted = [statistics([parts[0], parts[2]]), statistics([parts[1]]), statistics(parts)]
     assert voice.pitch_mean.tolist() == pytest.approx([one.mean for one in wanted])
     assert voice.pitch_std.tolist() == pytest.approx([one.std for one in wanted])

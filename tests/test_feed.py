@@ -69,7 +69,7 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     with zipfile.ZipFile(path, "w") as file:
         for name, data in records.items():
             file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
-    with pytest.raises(InputError, match=r"a\.pt: holds pathlib.Path.touch, and .* refused"):
+    with pytest.raises(InputError, match=r"a\.pt: .*pathlib.Path.touch is refused"):
         load_tensor(path)
     assert not harmed.exists()
 
@@ -98,19 +98,19 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
                 assert getattr(ours, name).is_shared() and not value.is_shared()
     (folder / "mels/u5.pt").write_bytes(b"broken")
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
-    with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read, damaged or truncated.* \(.*train\.txt:2\)$"):
+    with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(raise_errors(loader))
 
 
 def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):
-    measured: list[dict[str, float]] = []
+    measured: list[tuple[int, dict[str, float]]] = []
     measure = feed.measure
     monkeypatch.setattr(feed, "measure", lambda *given: measured.append(measure(*given)) or measured[0])
-    feed.main("--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split())
+    options = "--num-workers 1 --utterances 8 --batch-size 2 --gradient-accumulation-steps 2 --epochs 1"
+    feed.main(f"{options} --length-buckets 2".split())
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
     rates = [float(line.split("|")[2].replace(",", "")) for line in lines]
-    generator = torch.Generator().manual_seed(1234)
-    n_frames = int(torch.randint(150, 861, (8,), generator=generator).sum())
-    assert measured[0].pop("n_frames") == n_frames and min(measured[0].values()) > 0
-    seconds, training_process, loading = (n_frames / spent for spent in measured[0].values())
-    assert rates == pytest.approx([seconds, loading, training_process, min(loading, training_process)], abs=0.5)
+    n_workers, found = measured[0]
+    assert n_workers == 1 and min(found.values()) > 0
+    least = min(found["loading"], found["training_process"])
+    assert rates == pytest.approx([found["fed"], found["loading"], found["training_process"], least], abs=0.5)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import train
 from common.audio import AT_FRAMES, load_wav
-from common.audio.pitch import pitch_by
+from common.audio.pitch import estimate_pitch
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
@@ -45,7 +45,8 @@ def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: Harmonic
         assert n_frames == PITCH_SEGMENTS * (16 + 2 * CONTEXT) == item.mel_noise.size(2)
         assert item.audio.size(1) == (n_frames - 1) * 256 + 1024
         # Frames of the part begin with its samples: their centers lie two hops behind those of centered frames.
-        found = torch.from_numpy(pitch_by(AT_FRAMES, item.audio[0].numpy(), AUDIO, n_frames=n_frames + 2))[2:]
+        wave = item.audio[0].numpy()
+        found = torch.from_numpy(estimate_pitch(wave, AUDIO, n_frames=n_frames + 2, method=AT_FRAMES))[2:]
         both = (found > 0) & (item.voicing[0] > 0)
         assert both[:16].all()
         assert (1200 * (found[both] / item.pitch[0, both]).log2()).abs().median() < 5
@@ -129,10 +130,10 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
 
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine():
-    rate = cosine_schedule(1e-3, n_updates=1050)
+    rate = cosine_schedule(1e-3, n_epochs=1050)
     assert rate(1, 1) == pytest.approx(2e-5) and rate(50, 1) == pytest.approx(1e-3)
     assert rate(550, 1) == pytest.approx(0.505e-3) and rate(1050, 1) == pytest.approx(1e-5)
-    assert math.isfinite(cosine_schedule(1e-3, n_updates=10)(10, 1))
+    assert math.isfinite(cosine_schedule(1e-3, n_epochs=10)(10, 1))
 
 
 def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):

@@ -8,7 +8,7 @@ import torch
 
 from common.config import AudioConfig, to_plain
 from common.data import pad_rows
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 
 SENTENCES = (
     "a small house stood by the road.",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
+from common.data.buckets import Shape, shape_of
 from common.errors import InputError
 
 B = TypeVar("B", bound="Batch")
@@ -139,11 +140,13 @@ class Dataset(Protocol):
 class ErrorsAsItems:
     """A dataset that gives user errors as items, to be raised in the main process, where they are one line.
 
-    The loader would otherwise raise them with the worker's traceback in their text.
+    The loader would otherwise raise them with the worker's traceback in their text. Batches are padded up to the first
+    of ``shapes`` that they fit into, if there are any.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, shapes: Sequence[Shape] = ()) -> None:
         self._dataset = dataset
+        self._shapes = shapes
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -161,4 +164,5 @@ class ErrorsAsItems:
         for item in items:
             if isinstance(item, InputError):
                 return item
-        return self._dataset.collate(items)
+        batch = self._dataset.collate(items)
+        return batch.padded(shape_of(batch.sizes, self._shapes)) if self._shapes else batch

@@ -161,7 +161,7 @@ def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str
     training = [item for item in good if item.utterance.list_index == 0]
     if kinds and good and not training:
         raise InputError("no utterance of the first list is left to take the pitch statistics from")
-    return {kind: statistics(item.moments[kind] for item in training) for kind in kinds if training}
+    return {kind: statistics(item.pitches[kind] for item in training) for kind in kinds if training}
 
 
 def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
+from common.audio.pitch import SHORTEST, TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -72,7 +72,7 @@ class Extraction:
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
-    moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
+    pitches: dict[str, np.ndarray] = field(default_factory=dict)  # kind of pitch -> values, Hz
     refusal: str | None = None
 
     @property
@@ -223,9 +223,8 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
-    in_hertz = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
-    known = {kind: moments(values) for kind, values in in_hertz.items()}
-    return replace(item, made=(*item.made, *new), moments=known)
+    pitches = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
+    return replace(item, made=(*item.made, *new), pitches=pitches)
 
 
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
@@ -238,7 +237,7 @@ def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor) -> np.ndarray:
     """Pitch of each mel frame of the complete recording, Hz (F,)."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     part = None if item.end is None else (0.0, item.end)
-    return pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
+    return estimate_pitch(wave.numpy(), plan.audio, n_frames=n_frames, method=plan.options.pitch_method, part=part)
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:

@@ -26,8 +26,8 @@ from common.options import add_options, option, read_options
 from common.precision import ComputingOptions, autocast
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
-from scripts.benchmarks.measuring import Row, machine, markdown
 from scripts.benchmarks.random_models import N_FRAMES, configure, save_random
+from scripts.benchmarks.table import Row, machine, markdown
 
 BASELINE = "the original's layers"
 _WARMUP = 2  # turns that are not counted
@@ -97,8 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_options(parser, ComparisonOptions)
     args = parser.parse_args(argv)
     options = read_options(args, ComparisonOptions)
-    precision = options.precision()
-    precision.prepare_process()
+    precision = options.prepare()
     with tempfile.TemporaryDirectory() as folder:
         path = args.checkpoint or Path(folder) / f"HiFi-GAN_{options.kind}.pt"
         if args.checkpoint is None:
