@@ -97,8 +97,6 @@ class FastPitchDataset(TextMelDataset):
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
-                    if (self.folder / "TextGrid").is_dir():
-                        wanted += "; the phones of TextGrids are in the lists of extract_mels.py --output-meta-file"
                     raise shape_error(entry, column, values, wanted=wanted)
             return batch(durations=durations[None], pitch=pitch[None])
         size = mel.size(1), len(tokens)

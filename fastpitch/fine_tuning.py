@@ -9,12 +9,11 @@ from torch import Tensor
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
 from common.config import TextConfig, from_plain
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, shown
 from common.text import TextFrontEnd
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 from fastpitch.options import InitialVoice, TrainingOptions
-from fastpitch.training_list import shown
 
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
@@ -116,5 +115,5 @@ def _rows(
     places = {name: place for place, name in reversed(list(enumerate(known)))}
     mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
-    new = [repr(name) for name in names if name and name not in places]
-    return rows, [f"new {what}, from the mean of the others: {shown(new, most=6)}"] if new else []
+    new = [name for name in names if name and name not in places]
+    return rows, [f"new {what}, from the mean of the others: {shown(new)}"] if new else []

@@ -135,14 +135,10 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
             if rows is not None
         }
 
-    pitch, curves = {}, {}
     voiced = out.target_pitch != 0  # elsewhere there is no pitch to learn
     pairs = {"target": out.target_pitch, "predicted": out.pitch}
-    if bool((network.pitch_std > 0).all()):
-        pitch = over_frames(**{k: network.pitch_in_hz(v, batch.speakers) * voiced for k, v in pairs.items()})
-    else:
-        curves["pitch (normalized)"] = over_frames(**{k: v.where(voiced, torch.nan) for k, v in pairs.items()})
-    curves |= {
+    pitch = over_frames(**{k: network.pitch_in_hz(v, batch.speakers) * voiced for k, v in pairs.items()})
+    curves = {
         "energy": over_frames(target=out.target_energy, predicted=out.energy),
         "duration (frames)": over_frames(target=out.target_durations, predicted=out.durations),
     }

@@ -75,14 +75,14 @@ class FastPitch(SpeakerPitch, nn.Module):
             embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
         self.encoder = FFTransformer(_transformer_config(config, "in"), embedding)
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
-        self.duration_predictor = _predictor(config, "dur")
+        self.duration_predictor = TemporalPredictor(config, "dur")
         self.decoder = FFTransformer(_transformer_config(config, "out"))
-        self.pitch_predictor = _predictor(config, "pitch")
+        self.pitch_predictor = TemporalPredictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
         self.energy_predictor: TemporalPredictor | None = None
         self.energy_emb: nn.Conv1d | None = None
         if config.energy_conditioning:
-            self.energy_predictor = _predictor(config, "energy")
+            self.energy_predictor = TemporalPredictor(config, "energy")
             self.energy_emb = _embedding(width, config.energy_embedding_kernel_size)
         self.proj = nn.Linear(width, config.n_mel_channels)
         self.attention: ConvAttention | None = None
@@ -259,18 +259,6 @@ def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
         dropout=getattr(config, f"p_{side}_fft_dropout"),
         dropatt=getattr(config, f"p_{side}_fft_dropatt"),
         dropemb=getattr(config, f"p_{side}_fft_dropemb"),
-        mask_convolutions=config.mask_convolutions,
-    )
-
-
-def _predictor(config: ModelConfig, name: str) -> TemporalPredictor:
-    """The predictor ("dur", "pitch" or "energy") that the fields of its name describe."""
-    return TemporalPredictor(
-        config.symbols_embedding_dim,
-        getattr(config, f"{name}_predictor_filter_size"),
-        kernel_size=getattr(config, f"{name}_predictor_kernel_size"),
-        dropout=getattr(config, f"p_{name}_predictor_dropout"),
-        n_layers=getattr(config, f"{name}_predictor_n_layers"),
         mask_convolutions=config.mask_convolutions,
     )
 

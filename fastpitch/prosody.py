@@ -1,5 +1,7 @@
 """Durations, pitch and energy of tokens: predicted from text, averaged over frames, expanded to frames; pitch in Hz."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -7,29 +9,21 @@ from torch import Tensor, nn
 from common.audio import PitchStatistics
 from common.errors import InputError
 from common.nn import ConvReLUNorm
+from fastpitch.config import ModelConfig
 
 
 class TemporalPredictor(nn.Module):
     """Predicts one value a token: convolution blocks, then a linear layer."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_filters: int,
-        *,
-        kernel_size: int,
-        dropout: float,
-        n_layers: int,
-        mask_convolutions: bool,
-    ) -> None:
+    def __init__(self, config: ModelConfig, name: str) -> None:
+        """``name``, "dur", "pitch" or "energy", is in the names of its fields of the configuration."""
         super().__init__()
-        self.mask_convolutions = mask_convolutions
-        self.layers = nn.Sequential(
-            *(
-                ConvReLUNorm(n_filters if i else n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
-                for i in range(n_layers)
-            )
-        )
+        self.mask_convolutions = config.mask_convolutions
+        n_filters: int = getattr(config, f"{name}_predictor_filter_size")
+        widths = [config.symbols_embedding_dim, *[n_filters] * getattr(config, f"{name}_predictor_n_layers")]
+        size, dropout = getattr(config, f"{name}_predictor_kernel_size"), getattr(config, f"p_{name}_predictor_dropout")
+        blocks = (ConvReLUNorm(*pair, kernel_size=size, dropout=dropout) for pair in pairwise(widths))
+        self.layers = nn.Sequential(*blocks)
         self.fc = nn.Linear(n_filters, 1)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:

@@ -48,8 +48,7 @@ def read_published(
     config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read characters alone
     config["learned_alignment"] = any(key.startswith("attention.") for key in state)
     setup, ema = payload.get("train_setup") or {}, payload.get("ema_state_dict")
-    text = _text_of_setup(setup, n_symbols=config["n_symbols"])
-    text = text or _text_config(config["symbol_type"], config["n_symbols"])
+    text = _text_config(setup, config["symbol_type"], config["n_symbols"])
     if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
         text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
     from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError)
@@ -67,29 +66,25 @@ def read_published(
     )
 
 
-def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | None:
-    """The text front end that FastPitch 1.1 stores with its weights; None where it stores none, or one of other size.
+def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> TextConfig | None:
+    """The text front end that FastPitch 1.1 stores with its weights, or else one that fits; None where no symbol set
+    has that many symbols.
 
-    Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
+    The dictionary and the heteronyms of 1.1 are not in the checkpoint: the toolkit's take their place.
     """
-    name = setup.get("symbol_set")
-    if name == "english_expanded" and n_symbols == len(get_symbol_table(EXPANDED_1_1).symbols):
-        name = EXPANDED_1_1
-    elif name not in CHARACTER_SETS or len(get_symbol_table(name).symbols) != n_symbols:
-        return None
-    return TextConfig(
-        symbol_set=name,
-        cleaners=tuple(setup.get("text_cleaners", ())),
-        p_arpabet=setup.get("p_arpabet", 0.0),
-        prepend_space=setup.get("prepend_space_to_text", False),
-        append_space=setup.get("append_space_to_text", False),
-    )
-
-
-def _text_config(symbol_type: str, n_symbols: int) -> TextConfig | None:
-    """The text front end that fits, or None where no symbol set has that many symbols."""
     if symbol_type == "pf":
         return TextConfig(input_type="pf", symbol_set="", cleaners=())
+    stored = setup.get("symbol_set")
+    if stored == "english_expanded" and n_symbols == len(get_symbol_table(EXPANDED_1_1).symbols):
+        stored = EXPANDED_1_1
+    if stored in CHARACTER_SETS and n_symbols == len(get_symbol_table(stored).symbols):
+        return TextConfig(
+            symbol_set=stored,
+            cleaners=tuple(setup.get("text_cleaners", ())),
+            p_arpabet=setup.get("p_arpabet", 0.0),
+            prepend_space=setup.get("prepend_space_to_text", False),
+            append_space=setup.get("append_space_to_text", False),
+        )
     name = _SYMBOL_SETS.get((symbol_type, n_symbols))
     if name is None:
         return None

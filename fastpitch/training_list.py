@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
 from common.data.filelist import SPEAKER_NUMBER
-from common.errors import InputError
+from common.errors import InputError, shown
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
@@ -78,7 +78,7 @@ def speaker_names(
     new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))
     names = (*known, *new)
     if n_speakers is not None and len(names) > n_speakers:
-        raise InputError(f"--n-speakers {n_speakers}: there are {len(names)} speakers ({shown(names)}); leave it out")
+        raise InputError(f"--n-speakers {n_speakers}: there are {len(names)} speakers {shown(names)}; leave it out")
     return names
 
 
@@ -97,9 +97,3 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
     if not SPEAKER_NUMBER.fullmatch(value) or int(value) >= n_speakers:
         raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
     return int(value)
-
-
-def shown(names: Sequence[str], *, most: int = 12) -> str:
-    """Names for a message, all of them unless they are more than ``most``."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest

@@ -53,8 +53,13 @@ class HifiganDataset(RecordingDataset):
         self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
         self._mels_folder = options.input_mels_dir
         self._extractor = MelExtractor(self.audio)
-        if options.input_mels_dir is not None:
-            self._check_mels(options.input_mels_dir)
+        if (folder := options.input_mels_dir) is not None:
+            for entry in self.entries:
+                if not (path := _mel_path(folder, entry)).is_file():
+                    made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
+                    raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
+            # The peak included, which is that of the recordings. The original's tools leave no description.
+            check_made_with(folder, self.audio, name="mels")
 
     def __getitem__(self, index: int) -> HifiganBatch:
         """The complete recording."""
@@ -105,14 +110,6 @@ class HifiganDataset(RecordingDataset):
             problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
             raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
         return mel
-
-    def _check_mels(self, folder: Path) -> None:
-        """All mels are there, and are what ``audio`` says; folders made by the original's tools have no description."""
-        for entry in self.entries:
-            if not (path := _mel_path(folder, entry)).is_file():
-                made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
-                raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
-        check_made_with(folder, self.audio, name="mels")  # the peak included: it is that of the recordings
 
 
 def _mel_path(folder: Path, entry: FilelistEntry) -> Path:

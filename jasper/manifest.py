@@ -139,12 +139,12 @@ def _read_manifest(path: Path, folder: Path) -> list[Entry]:
         raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {_WANTED}") from error
     if not items:
         raise InputError(f"{path}: holds no utterances")
-    return [_entry(item, folder, where=f"{path}: entry {number}") for number, item in enumerate(items, 1)]
-
-
-def _entry(item: _Utterance, folder: Path, *, where: str) -> Entry:
-    files = sorted(item.files, key=lambda one: one.speed != 1)  # the original first, others in their order
-    return Entry(tuple(folder / one.fname for one in files), item.transcript, where, item.original_duration or 0.0)
+    entries = []
+    for number, item in enumerate(items, 1):
+        files = sorted(item.files, key=lambda one: one.speed != 1)  # the original first, others in their order
+        paths, where = tuple(folder / one.fname for one in files), f"{path}: entry {number}"
+        entries.append(Entry(paths, item.transcript, where, item.original_duration or 0.0))
+    return entries
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:

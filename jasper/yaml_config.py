@@ -143,7 +143,7 @@ class JasperSettings:
                 features=features,
             )
 
-    def check_repeated(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse by InputError values that a file says twice, and otherwise the second time."""
         model = self.model
         repeated = {
@@ -178,9 +178,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
     """What a file's sections say; raises InputError where a key is unknown, missing or wrong, and names it."""
-    settings: JasperSettings = from_plain(JasperSettings, _plain(sections), where="")
-    settings.check_repeated()
-    return settings
+    return from_plain(JasperSettings, _plain(sections), where="")
 
 
 def _plain(value: Any) -> Any:

@@ -99,8 +99,9 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
         )
         for item in map(dataset.__getitem__, range(len(dataset))):
             with torch.inference_mode():
-                given = Controls(durations=item.durations, pitch=item.pitch)
-                out = network.infer(item.tokens, torch.tensor([item.tokens.size(1)]), given)
+                out = network.infer(
+                    item.tokens, item.token_lengths, Controls(durations=item.durations, pitch=item.pitch)
+                )
             mels[Path(item.names[0].split()[0]).stem] = out.mel[0]
     return mels
 

@@ -77,9 +77,8 @@ def test_a_batch_is_padded_and_knows_its_lengths(corpus: Path):
     batch = data.collate(items)
     assert batch.waves.shape == (3, max(item.n_samples for item in items))
     for row, item in enumerate(items):
-        assert batch.wave_lengths[row] == item.n_samples and torch.equal(
-            batch.waves[row, : item.n_samples], item.waves[0]
-        )
+        assert batch.wave_lengths[row] == item.n_samples
+        assert torch.equal(batch.waves[row, : item.n_samples], item.waves[0])
         assert not batch.waves[row, item.n_samples :].any()
     assert batch.tokens.tolist() == [[1, 5], [6, 2], [4, 3]] and batch.token_lengths.tolist() == [2, 2, 2]  # do re mi
     assert batch.draws is None and data.collate([data.draw(0, epoch=1)]).draws is not None

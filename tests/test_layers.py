@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.nn import ConvReLUNorm, Dropout, mask_from_lengths
+from fastpitch.config import ModelConfig
 from fastpitch.prosody import TemporalPredictor, regulate_length, whole_frames
 from fastpitch.transformer import (
     FFTransformer,
@@ -72,14 +73,15 @@ def _conv_relu_norm(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
 
 
 def _predictor(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    layer = TemporalPredictor(
-        kwargs["input_size"],
-        kwargs["filter_size"],
-        kernel_size=kwargs["kernel_size"],
-        dropout=kwargs["dropout"],
-        n_layers=kwargs["n_layers"],
+    config = ModelConfig(
+        **dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), kwargs["input_size"]),
+        dur_predictor_filter_size=kwargs["filter_size"],
+        dur_predictor_kernel_size=kwargs["kernel_size"],
+        p_dur_predictor_dropout=kwargs["dropout"],
+        dur_predictor_n_layers=kwargs["n_layers"],
         mask_convolutions=False,
     )
+    layer = TemporalPredictor(config, "dur")
     return layer, (given["enc_out"], _column(given["enc_out_mask"]))
 
 

@@ -200,8 +200,8 @@ def test_recordings_that_do_not_fit_the_vocoder_are_named_with_their_line(tmp_pa
     save_wav(tmp_path / "fast.wav", torch.rand(3000), sampling_rate=44100)
     save_wav(tmp_path / "short.wav", torch.rand(200), sampling_rate=22050)
     for name, message in {
-        "fast.wav": "fast.wav: 44100 Hz, expected 22050 (",
-        "short.wav": "short.wav: 200 samples, expected at least 481 (",
+        "fast.wav": "fast.wav: 44100 Hz, expected 22050; ",
+        "short.wav": "short.wav: 200 samples, a mel needs at least 481 (",
     }.items():
         (tmp_path / "list.tsv").write_text(f"wav\toutput\ngood.wav\ta\n{name}\tb\n")
         with pytest.raises(InputError) as caught:

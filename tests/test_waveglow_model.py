@@ -127,16 +127,6 @@ def test_a_determinant_that_is_not_positive_ends_training_in_one_line_that_says_
         engine.finish(engine.step([segments(2)], epoch=1))
 
 
-@torch.no_grad()
-def test_weights_that_are_loaded_after_preparing_are_the_ones_that_speak():
-    network, other = small_network(), small_network(seed=1)
-    for each in (network, other):
-        each.prepare_for_inference()
-    network.load_state_dict(other.state_dict())
-    mel = torch.randn(1, 6, 5)
-    assert torch.equal(network.infer(mel), other.infer(mel))
-
-
 def listing(network: nn.Module) -> list[tuple[str, list[int]]]:
     return [(key, list(value.shape)) for key, value in network.state_dict().items()]
 

@@ -83,7 +83,6 @@ class Invertible1x1Conv(nn.Module):
         self.conv.weight.data = rotation.contiguous()[:, :, None]
         self._inverse: Tensor | None
         self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until `prepare_for_inference`
-        self.register_load_state_dict_post_hook(_renew_inverse)
 
     @property
     def matrix(self) -> Tensor:
@@ -97,7 +96,7 @@ class Invertible1x1Conv(nn.Module):
             return torch.matmul(matrix, z.float())
 
     def prepare_for_inference(self) -> None:
-        """Compute the inverse once, for the weights as they are now or are loaded later."""
+        """Compute the inverse once, for the weights as they are now."""
         self._inverse = self.inverted()
 
     def inverted(self) -> Tensor:
@@ -254,11 +253,6 @@ def spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range,
     starts = frames[:: size or max(n_frames, 1)]
     ends = [start + (size or n_frames) for start in starts]
     return [(frames[a:b], frames[max(a - context, 0) : b + context]) for a, b in zip(starts, ends)]
-
-
-def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
-    if conv._inverse is not None:
-        conv.prepare_for_inference()
 
 
 def build_networks(
