@@ -150,7 +150,7 @@ def _speak_into_folder(
 ) -> int:
     """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
 
-    Returns the exit status: 1 where every phrase was cut or not spoken.
+    Returns the exit status: 1 where every phrase of a folder was cut or not spoken; random weights are measured too.
     """
     measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
@@ -186,7 +186,7 @@ def _speak_into_folder(
             print("; ".join(figures))
         for reason, count in sorted(Counter(synthesizer.failures.values()).items()):
             print(f"{count} of {n_phrases} phrases were {reason}")
-    return 1 if len(synthesizer.failures) == n_phrases else 0
+    return 1 if folder is not None and len(synthesizer.failures) == n_phrases else 0
 
 
 def write_stream(pieces: Iterator[Tensor], output: TextIO, *, sampling_rate: int, kind: str) -> None:
