@@ -1,6 +1,7 @@
 """Extract what models train on from recordings: mel-spectrograms, durations and pitch, and lists of them."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from common import extraction
 from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, run
 from common.data_report.options import Limits, ReportOptions
-from common.errors import InputError, say_last
+from common.errors import InputError
 from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser, wants_teacher_forcing
 from common.extraction.options import ExtractionOptions, TeacherForcingOptions
 from common.options import add_options, read_options
@@ -58,7 +59,7 @@ def extract(args: argparse.Namespace) -> int:
         except KeyboardInterrupt as error:
             line, status = ended_by(error)
             if ranks.is_main:
-                say_last(f"{line}; complete files stay, --resume continues from there")
+                print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
             return status
     if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
         return 0
@@ -73,8 +74,7 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     from common.text.options import TextOverrides
 
     options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
-    precision = options.computing.precision()
-    precision.prepare_process()
+    precision = options.computing.prepare()
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)

@@ -112,12 +112,11 @@ def transcribe(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     parser = build_recognition_parser(spec)
     args = parse_options(argv, parser, [spec])
     options: TranscribingOptions = read_options(args, TranscribingOptions)
-    own, precision = read_options(args, spec.inference.options), read_options(args, ComputingOptions).precision()
+    own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
     from common.recognition import command  # --help needs no PyTorch
 
     checkpoint = open_named_checkpoints(args, "recognizer")["recognizer"]
-    precision.prepare_process()
-    files = parser.files_of(args)
+    precision, files = computing.prepare(), parser.files_of(args)
     return command.transcribe(checkpoint, options, own, precision=precision, files=files, parameters=vars(args))
 
 

@@ -12,11 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import OptionError, is_first_of_torchrun, line_and_status, say_last
+from common.errors import OptionError, line_and_status
 from common.files import check_apart, read_text
 from common.options import Option, option_of, read_word
 from common.progress import discard_output, print_line
-from common.signals import ended_by, ignore_stops, signals_as_exceptions
+from common.signals import STOPS, ended_by, raise_stop, stops_handled_by
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
@@ -28,53 +28,16 @@ def toolkit_version() -> str:
     return found[1] if found else "unknown"
 
 
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows defaults, where there is one to show, and in the first line what must be given."""
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if not action.option_strings or action.nargs == 0:
-            return super()._format_action_invocation(action)
-        values = self._format_args(action, self._get_default_metavar_for_optional(action))
-        return f"{', '.join(action.option_strings)} {values}"
-
-    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
-        required = [action for action in actions if action.required or not action.option_strings]
-        return super()._format_usage(usage, required, [], prefix).rstrip() + " [options]\n\n"
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        text = action.help or ""
-        if action.default is None or action.required or action.default is False or "default" in text:
-            return text
-        return super()._get_help_string(action) or ""
-
-
-class _RemovedOption(argparse.Action):
-    """An option of the originals that no longer exists; using it is an error, whose line is ``const``."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        parser.error(f"{option_string}: {self.const}")
-
-
-class _VersionAction(argparse.Action):
-    """Prints the versions of the toolkit and of what it stands on, and exits."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        from torch.version import __version__ as torch_version  # here, as PyTorch takes seconds to load
-
-        print(f"speech-toolkit {toolkit_version()}, PyTorch {torch_version}, Python {platform.python_version()}")
-        parser.exit()
-
-
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", _HelpFormatter)
-        super().__init__(allow_abbrev=False, **kwargs)
+        super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs})
         for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
             self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:
-            self.add_argument("--version", action=_VersionAction, nargs=0, help="show the versions and exit")
+            version = f"speech-toolkit {toolkit_version()}, Python {platform.python_version()}"
+            self.add_argument("--version", action="version", version=version, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
 
     def answer_published(self, table: Mapping[str, str]) -> None:
@@ -86,24 +49,20 @@ class ArgumentParser(argparse.ArgumentParser):
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
         self.published = {name: own for own, one in declared if one for name in one.published if name[0] == "-"}
         self.published |= {name: text for name, text in table.items() if name not in known}
+        known |= {name: known[text] for name, text in self.published.items() if text in known}
         hidden: dict[str, Any] = dict.fromkeys(("dest", "default", "help"), argparse.SUPPRESS)
-        for name, replacement in table.items():
-            if name in known:
-                continue
-            if replacement in known:
-                known[name] = known[replacement]
-                continue
-            if " " not in replacement:
-                replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
-            self.add_argument(name, action=_RemovedOption, nargs="*", const=replacement, **hidden)
         self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
-        for option, value in pairwise(words):
-            switch = self._option_string_actions.get(option)
+        for word, value in pairwise([*words, ""]):
+            option = word.partition("=")[0]
+            switch, answer = self._option_string_actions.get(option), self.published.get(option, "")
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
                 self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
+            if switch is None and answer:
+                other = f"it is {answer} here, which is not supported by this model; leave it out"
+                self.error(f"{option}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)
         try:
             check_apart(*self.files_of(namespace))
@@ -123,8 +82,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        say_last(f"{self.prog}: error: {message} (see {self.prog} --help)")
-        sys.exit(2)
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def _hyphenate(word: str) -> str:
@@ -146,7 +104,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
     ``| head``, the status is 141.
     """
-    with signals_as_exceptions():
+    with stops_handled_by(raise_stop):
         status = _status_of(main)
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
@@ -162,17 +120,18 @@ def _status_of(main: Callable[[], int | None]) -> int:
             status = main() or 0
             print_line("", end="")  # flush
         finally:
-            ignore_stops()
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)
     except SystemExit as error:
-        status = int(error.code or 0)
+        return int(error.code or 0)
     except KeyboardInterrupt as stop:
         line, status = ended_by(stop)
-        if is_first_of_torchrun():
-            say_last(line)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # others of torchrun are ended by the same signal
+            print(line, file=sys.stderr)
     except Exception as error:
         if isinstance(error.__cause__ or error, BrokenPipeError):
             discard_output()
             return 128 + signal.SIGPIPE
         line, status = line_and_status(error)
-        say_last(f"error: {line}")
+        print(f"error: {line}", file=sys.stderr)
     return status

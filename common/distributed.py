@@ -9,23 +9,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import JOINED, InputError, OptionError, reason, wait_for_torchrun
+from common.errors import InputError, OptionError, reason
 from common.precision import check_cuda
 from common.progress import progress
-from common.signals import ending_at_once
+from common.signals import stops_handled_by
 
 _TIMEOUT = timedelta(minutes=30)
-_SECONDS_TO_FREE = 0.1  # what collectives used
 _PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 Result = TypeVar("Result")
-Gather = Callable[..., list[Any]]  # as `Ranks.gather_over`
+
+
+class Gather(Protocol):
+    """Compute items 0 to ``n_items`` - 1 by all processes, as `Ranks.gather_over` does."""
+
+    def __call__(
+        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
+    ) -> list[Result]: ...
 
 
 @dataclass(frozen=True)
@@ -34,17 +40,12 @@ class Ranks:
 
     rank: int = 0
     world_size: int = 1
-    local_rank: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
     def is_main(self) -> bool:
         """Whether this is the one process that logs and saves."""
         return self.rank == 0
-
-    def seed(self, seed: int) -> None:
-        """Seed the random numbers of this process: each draws other dropout masks; the data's order needs none."""
-        torch.manual_seed(seed + self.rank)
 
     def sum(self, tensor: Tensor) -> Tensor:
         """Sum of a tensor over all processes, in place; every process receives it."""
@@ -91,26 +92,23 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     device = torch.device("cpu")
     if cuda:
         check_cuda()
-        n_local, n_gpus = max(local_rank + 1, _from_torchrun("LOCAL_WORLD_SIZE", 1)), torch.cuda.device_count()
-        if n_local > n_gpus:
-            raise OptionError(f"--cuda: {n_local} processes here, expected at most {n_gpus}, one for each GPU")
+        if local_rank >= (n_gpus := torch.cuda.device_count()):
+            raise OptionError(f"--cuda: more processes here than GPUs, expected at most {n_gpus}")
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
         if sys.platform == "linux":  # torchrun that is killed does not end its processes
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         try:
-            with ending_at_once():
+            with stops_handled_by(signal.SIG_DFL):  # it waits in C, where handlers of Python do not run
                 dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
         except (dist.DistError, ValueError) as error:  # the latter where torchrun's variables are missing
             raise InputError(f"the {world_size} processes do not find each other: {reason(error)}") from error
-        JOINED.set()
     try:
-        yield Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
+        yield Ranks(rank, world_size, device)
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
             raise
-        wait_for_torchrun()
         raise InputError(
             f"process {rank} of {world_size} has lost its connection to another one, which has failed or was killed; "
             "start all again, with --resume"
@@ -119,7 +117,7 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         if dist.is_initialized():
             # Threads of Gloo free the tensors of the last collective, for which they need the interpreter: they would
             # wait for this thread for ever, which waits for them.
-            time.sleep(_SECONDS_TO_FREE)
+            time.sleep(0.1)
             dist.destroy_process_group()
 
 

@@ -1,17 +1,10 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
 import argparse
-import os
-import signal
-import sys
-import threading
-import time
 from collections.abc import Collection
 from pathlib import PurePath
 from typing import Any
 
-JOINED = threading.Event()  # set once this process works with others: from then on its errors may be its own
-_SECONDS_TO_BE_ENDED = 10.0  # by torchrun, after another process has failed
 _LONGEST_SHOWN = 100  # characters of a value in a message
 
 
@@ -52,29 +45,6 @@ def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
 def reason(error: Exception) -> str:
     """What another library's error says, in one line: its kind, and its message shortened."""
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
-
-
-def is_first_of_torchrun() -> bool:
-    """Whether no other process of this machine, started by the same ``torchrun``, comes before this one."""
-    return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("LOCAL_RANK") == "0"
-
-
-def wait_for_torchrun() -> None:
-    """Let ``torchrun``, if it has started this process, end it for the failure of another, which it then reports."""
-    if "TORCHELASTIC_RUN_ID" in os.environ:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        time.sleep(_SECONDS_TO_BE_ENDED)
-
-
-def say_last(line: str) -> None:
-    """Print the line that ends a command on stderr.
-
-    Processes of ``torchrun`` that have not `JOINED` each other fail for the same reason: the first one on a machine
-    says it, and the others print only if ``torchrun`` does not end them for it.
-    """
-    if not JOINED.is_set() and not is_first_of_torchrun():
-        wait_for_torchrun()
-    print(line, file=sys.stderr)
 
 
 def line_and_status(error: Exception) -> tuple[str, int]:

@@ -62,14 +62,18 @@ def write_atomically(
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}{f'.{uuid.uuid4().hex}' if shared else ''}.tmp")
         try:
-            _fill(temporary, write, durable=durable)
+            with temporary.open("wb") as file:
+                write(file)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
             temporary.replace(target)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+            if isinstance(error, RuntimeError) and error.__context__ is not None:
+                raise error.__context__ from None  # what PyTorch's writer hides
             raise
-    if durable:
-        _flush_folder(target.parent)
 
 
 def _target(path: Path) -> Path:
@@ -93,28 +97,6 @@ def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, P
         if key in names and not path.is_dir():
             raise OptionError(f"{name} {path}: {names[key]} names the same file; give another one")
         names[key] = name
-
-
-def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
-    """Let ``write`` fill a file; raises OSError, whatever PyTorch's writer makes of that."""
-    with path.open("wb") as file:
-        try:
-            write(file)
-        except RuntimeError as error:
-            raise error.__context__ or error from None
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    """The new name is on the disk only when its folder is; some file systems refuse this, and lose nothing else."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -157,17 +139,14 @@ def parse_yaml(text: str, *, where: str) -> Any:
 
 
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
-    """Refuse a path that is of no file: opening a pipe waits for its writer, and a device may never end.
+    """Refuse a path of no file of that ``kind``, but a folder, or a pipe, whose reader would wait for its writer.
 
     Raises:
-        InputError: there is no such ``kind`` of file, or a folder, pipe or device; of the type ``error``, with
-            ``where`` (``list.txt:7``).
+        InputError: of the type ``error``, with ``where`` (``list.txt:7``).
     """
-    if not path.exists():
-        raise error(f"{path}: no such {kind}{at(where)}")
     if not path.is_file():
-        found = "a folder" if path.is_dir() else "a pipe or device"
-        raise error(f"{path}: {found}, expected a {kind}{at(where)}")
+        found = f"a folder, expected a {kind}" if path.is_dir() else f"no such {kind}"
+        raise error(f"{path}: {found}{at(where)}")
 
 
 def read_bytes(path: Path, *, kind: str = "file") -> bytes:
@@ -177,8 +156,12 @@ def read_bytes(path: Path, *, kind: str = "file") -> bytes:
 
 
 def read_text(path: Path, *, kind: str = "file") -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark; InputError with the line where it is none."""
-    data = read_bytes(path, kind=kind)
+    """The text of a file, or of standard input for ``-``, in UTF-8, or in UTF-16 with a byte order mark.
+
+    Raises:
+        InputError: it is none, with the line.
+    """
+    data = sys.stdin.buffer.read() if path == Path("-") else read_bytes(path, kind=kind)
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -187,14 +170,6 @@ def read_text(path: Path, *, kind: str = "file") -> str:
         byte = error.start - data.rfind(b"\n", 0, error.start)
         raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def read_standard_input() -> str:
-    """All of standard input as UTF-8 text; raises InputError where it is something else."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
 
 
 def read_lines(path: Path) -> list[str]:

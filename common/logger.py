@@ -1,13 +1,12 @@
 """The run's log: DLLogger's stream of JSON lines in a file, and its readable lines on stdout."""
 
 import json
-import math
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from common.files import read_text, writing
 from common.progress import print_line
@@ -39,8 +38,8 @@ class Logger:
     ``elapsedtime`` (s since the logger was made), ``type`` (``LOG`` or ``METADATA``), and ``step`` and ``data``,
     or ``metric`` and ``metadata``. ``step`` is ``[epoch, iteration, iterations an epoch]``, ``[epoch]`` for an
     epoch's summary, ``[]`` for the run's, ``"PARAMETER"`` for its options. The stream is strict JSON: numbers
-    that are not finite stand as the strings ``"nan"``, ``"inf"`` and ``"-inf"``. Every line is flushed, and the
-    file is appended to, so that neither a kill nor a resumed run loses what was logged.
+    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. Every line is flushed,
+    and the file is appended to, so that neither a kill nor a resumed run loses what was logged.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
@@ -49,7 +48,11 @@ class Logger:
         self.metrics: dict[str, Metric] = {}
         self.started = time.time()
         self._path = json_path or Path()
-        self._file = _open_for_append(json_path) if json_path is not None and enabled else None
+        self._file = None
+        if json_path is not None and enabled:
+            with writing(json_path, _HINT):
+                json_path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = json_path.open("a", encoding="utf-8")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "", shown: bool = True) -> None:
         """Say how ``metric`` is shown: ``logger.metadata("train_lrate", name="lrate", format="{:>3.2e}")``."""
@@ -74,7 +77,7 @@ class Logger:
             return
         parts = [f"epoch {step[0]:>4}"] if step else []
         if len(step) > 1:
-            parts.append(f"iter {step[1]:>3}" + (f"/{step[2]:>3}" if len(step) > 2 else ""))
+            parts.append(f"iter {step[1]:>3}/{step[2]:>3}")
         for name, value in data.items():
             default = Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
             metric = self.metrics.get(name, default)
@@ -124,28 +127,14 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return options, figures
 
 
-def _open_for_append(path: Path) -> TextIO:
-    """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
-    with writing(path, _HINT):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file:
-            if file.tell() > 0:
-                file.seek(-1, 2)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-        return path.open("a", encoding="utf-8")
-
-
 def _now(seconds: float | None = None) -> str:
     return datetime.fromtimestamp(time.time() if seconds is None else seconds).isoformat(" ", "microseconds")
 
 
 def _plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it; scalars of tensors and arrays as numbers."""
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
-    is_plain = value is None or (math.isfinite(value) if isinstance(value, float) else isinstance(value, int | str))
-    return value if is_plain else str(value)
+    """``value`` as strict JSON can hold it: a scalar of a tensor is a number, one that is not finite a string."""
+
+    def item(value: Any) -> Any:
+        return value.item() if hasattr(value, "item") else str(value)
+
+    return json.loads(json.dumps(value, default=item), parse_constant=str)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import partial
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from common.errors import InputError, OptionError, shown
 
@@ -25,10 +25,10 @@ class Option:
     section: str | None = None  # title in --help, or "title: what it is about"
     published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are read as this one
     variable: str | None = None  # of the scripts
-    least: float | None = None
-    most: float | None = None
-    above: float | None = None
-    below: float | None = None
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
     odd: bool = False
     choices: Collection[str] | None = None
     words: Mapping[str, Any] = field(default_factory=dict)  # words that stand for values, such as all for None
@@ -50,24 +50,14 @@ class Option:
             return f"one of {', '.join(self.choices)}"
         if not isinstance(value, int | float) or isinstance(value, bool):
             return None
-        fits = (
-            (self.least is None or value >= self.least)
-            and (self.most is None or value <= self.most)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-            and not (self.odd and value % 2 == 0)
-            and (isinstance(value, int) or math.isfinite(value))
-        )
-        return None if fits else self.range_of(type(value))
+        is_inside = self.least <= value <= self.most and self.above < value < self.below
+        return None if is_inside and not (self.odd and value % 2 == 0) else self.range_of(type(value))
 
     def range_of(self, kind: type) -> str:
         """Numbers of ``kind`` that are in the range, in words."""
-        text = f"{'an odd' if self.odd else 'a whole' if kind is int else 'a'} number"
-        if self.least is not None and self.most is not None:
-            return f"{text} from {self.least:g} to {self.most:g}"
         bounds = (("of at least", self.least), ("above", self.above), ("at most", self.most), ("below", self.below))
-        parts = [f"{words} {bound:g}" for words, bound in bounds if bound is not None]
-        return " and ".join([f"{text} {parts[0]}", *parts[1:]]) if parts else text
+        limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds if math.isfinite(bound))
+        return f"{'an odd' if self.odd else 'a whole' if kind is int else 'a'} number {limits}".rstrip()
 
 
 def option(default: Any, help: str, **known: Any) -> Any:
@@ -75,17 +65,13 @@ def option(default: Any, help: str, **known: Any) -> Any:
     return field(default=default, metadata={"option": Option(help, **known)})
 
 
-def group(kind: type, title: str | None = None, about: str | None = None) -> Any:
-    """A field that holds a dataclass of further options, in ``--help`` below a ``title`` if there is one."""
-    return field(default_factory=kind, metadata={"group": (title, about)})
+def group(kind: type, section: str | None = None, *, by_name: bool = False) -> Any:
+    """A field that holds a dataclass of further options, in ``--help`` below the title ``section`` if there is one.
 
-
-def given(kind: type, title: str | None = None, about: str | None = None) -> Any:
-    """A field that holds those values of a dataclass's options that are given, by name; ``--help`` shows its defaults.
-
-    What is left out is that of another instance, such as a checkpoint's.
+    With ``by_name`` it holds a dict of the values that are given; what is left out is that of another instance, such
+    as a checkpoint's.
     """
-    return field(default_factory=dict, metadata={"given": (kind, title, about)})
+    return field(default_factory=dict if by_name else kind, metadata={"group": (kind, section, by_name)})
 
 
 def declared(one: Field) -> Option | None:
@@ -113,24 +99,20 @@ def add_options(
     """
     defaults = defaults or {}
     for one in fields(kind):
+        group_kind, group_title, by_name = one.metadata.get("group", (None, None, False))
         if one.name in without:
             continue
-        if "group" in one.metadata:
-            title, about = one.metadata["group"]
-            nested = parser if title is None else parser.add_argument_group(title, about)
-            add_options(nested, _hint(kind, one), defaults=defaults, without=without)
-        elif "given" in one.metadata:
-            given_kind, own_title, about = one.metadata["given"]
-            section = title if own_title is None else f"{own_title}{': ' if about else ''}{about or ''}"
-            container = _section_of(parser, section) if section else parser
-            for name, hint, found in options_of(given_kind):
-                value = words_of_value(getattr(given_kind, name))
-                bracketed = replace(found, help=f"{found.help} [{value}]", negatable=True)
-                _add_option(container, name, hint, bracketed, defaults.get(name))
-        elif (known := declared(one)) is not None:
-            section = known.section or title
-            container = _section_of(parser, section) if section else parser
-            _add_option(container, one.name, _hint(kind, one), known, defaults.get(one.name, one.default))
+        if group_kind is not None and not by_name:
+            add_options(_section_of(parser, group_title), group_kind, defaults=defaults, without=without)
+        elif group_kind is not None:
+            section = _section_of(parser, group_title or title)
+            for name, hint, known in options_of(group_kind):
+                value = words_of_value(getattr(group_kind, name))
+                bracketed = replace(known, help=f"{known.help} [{value}]", negatable=True)
+                _add_option(section, name, hint, bracketed, defaults.get(name))
+        elif (declaration := declared(one)) is not None:
+            section = _section_of(parser, declaration.section or title)
+            _add_option(section, one.name, one.type, declaration, defaults.get(one.name, one.default))
 
 
 def words_of_value(value: Any) -> str:
@@ -140,8 +122,10 @@ def words_of_value(value: Any) -> str:
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
 
-def _section_of(parser: argparse._ActionsContainer, section: str) -> argparse._ActionsContainer:
+def _section_of(parser: argparse._ActionsContainer, section: str | None) -> argparse._ActionsContainer:
     """The group of options with the title that ``section`` begins with; it is made when it is first asked for."""
+    if section is None:
+        return parser
     title, _, about = section.partition(": ")
     found = next((one for one in parser._action_groups if one.title == title), None)
     return found or parser.add_argument_group(title, about or None)
@@ -157,6 +141,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
         given |= {"type": partial(read_word, kind=kind, known=known), "metavar": known.metavar}
+        if default not in (None, (), MISSING) and "default" not in known.help:
+            given["help"] += " (default: %(default)s)"
         if known.choices is not None and not known.words:
             given["choices"] = known.choices
         if several:
@@ -165,12 +151,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given |= {"action": "extend", "default": list(default or ())} if known.adds_up else {}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
-    action = parser.add_argument(
-        *(one for one in known.names if one[1] != "-"),
-        option_of(name),
-        *(one for one in known.names if one[1] == "-"),
-        **given,
-    )
+    names = sorted((option_of(name), *known.names), key=lambda one: one.startswith("--"))
+    action = parser.add_argument(*names, **given)
     action.declared = known  # type: ignore[attr-defined]
     for published in known.published:
         if published.startswith("-"):
@@ -178,11 +160,6 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
     if known.off:
         off: dict[str, Any] = {"action": "store_false", "default": argparse.SUPPRESS}
         parser.add_argument(*known.off, dest=name, help=f"without {option_of(name)}", **off)
-
-
-def _hint(kind: type, one: Field) -> Any:
-    """The type of a field, also of a module whose annotations are postponed."""
-    return get_type_hints(kind)[one.name] if isinstance(one.type, str) else one.type
 
 
 def _type_of(hint: Any) -> tuple[type, bool]:
@@ -239,11 +216,12 @@ def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
     for one in fields(kind):
         if one.name in others:
             continue
-        if "group" in one.metadata:
-            values[one.name] = read_options(args, _hint(kind, one))
-        elif "given" in one.metadata:
-            found = {name: getattr(args, name) for name, _, _ in options_of(one.metadata["given"][0])}
+        group_kind, _, by_name = one.metadata.get("group", (None, None, False))
+        if by_name:
+            found = {name: getattr(args, name) for name, _, _ in options_of(group_kind)}
             values[one.name] = {name: _frozen(value) for name, value in found.items() if value is not None}
+        elif group_kind is not None:
+            values[one.name] = read_options(args, group_kind)
         elif declared(one) is not None and hasattr(args, one.name):
             values[one.name] = _frozen(getattr(args, one.name))
     return kind(**values)
@@ -278,12 +256,10 @@ def read_variables(kind: type, environ: Mapping[str, str], *, without: Collectio
     return read_options(parser.parse_args(words_of_variables(parser, environ)), kind, **others)
 
 
-def words_of_variables(
-    parser: argparse.ArgumentParser, environ: Mapping[str, str], *, without: Collection[str] = ()
-) -> list[str]:
+def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Variables that are empty are not set. Fields ``without`` are left out.
+    Variables that are empty are not set.
 
     Raises:
         OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
@@ -291,7 +267,7 @@ def words_of_variables(
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
-        if known is None or action.dest in without:
+        if known is None:
             continue
         found = [one for one in variables_of(known) if environ.get(one)]
         for name in found[:1]:
@@ -336,7 +312,7 @@ def check_options(values: Any) -> None:
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
     """Name, type and `Option` of each option of a dataclass and of its groups."""
     for one in fields(kind):
-        if "group" in one.metadata or "given" in one.metadata:
-            yield from options_of(_hint(kind, one) if "group" in one.metadata else one.metadata["given"][0])
+        if "group" in one.metadata:
+            yield from options_of(one.metadata["group"][0])
         elif (known := declared(one)) is not None:
-            yield one.name, _hint(kind, one), known
+            yield one.name, one.type, known

@@ -9,10 +9,10 @@ from typing import Any
 import librosa
 import matplotlib
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -20,7 +20,6 @@ from common.config import AudioConfig
 from common.files import write_atomically
 
 matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
-DPI = 100  # dots an inch
 MIN_WIDTH, MAX_WIDTH, MARGINS = 10.0, 20.0, 2.0  # inches of a figure, and around its panels
 WIDTH_PER_SECOND = 2.0  # inches
 MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.5, 5.0, 1.6  # inches of a panel with its title
@@ -58,43 +57,48 @@ def plot_utterance(
     ``title`` is shortened to one line.
     """
     seconds = audio.hop_length / audio.sampling_rate
-    images = {name: to_array(mel) for name, mel in mels.items()}
-    has_difference = len(images) == 2 and len({mel.shape for mel in images.values()}) == 1
-    n_mels = len(images) + has_difference
+    arrays = {name: to_array(mel) for name, mel in mels.items()}
+    shared = Normalize()
+    shared.autoscale_None(np.ma.masked_invalid(np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])))
+    images = [(name, mel, {"norm": shared, "cmap": "magma"}) for name, mel in arrays.items()]
+    if len(arrays) == 2 and len({mel.shape for mel in arrays.values()}) == 1:
+        (name, mel), (other, second) = arrays.items()
+        images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
-    spans = None if durations is None else _spans(to_array(durations))
+    counts = None if durations is None else to_array(durations)
     groups = ({PITCH: pitch} if pitch else {}) | dict(curves or {})
 
-    heights = [MEL_HEIGHT] * n_mels + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
+    heights = [MEL_HEIGHT] * len(images) + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     lines = [values for group in groups.values() for values in group.values()]
-    length = max(1, *(array.shape[-1] for array in (*images.values(), weights, *lines))) * seconds
+    length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
     width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + MARGINS), MAX_WIDTH)
-    figure = Figure(figsize=(width, sum(heights)), dpi=DPI, layout="constrained")
+    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
     figure.suptitle(textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026"), x=0.01, ha="left")
     axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0])
 
     panels = iter(axes)
-    low, high = _color_range(*images.values())
-    for name, mel in images.items():
-        _draw_mel(next(panels), name, mel, audio, vmin=low, vmax=high, cmap="magma")
-    if has_difference:
-        (name, mel), (other, second) = images.items()
-        most = max(map(abs, _color_range(second - mel))) or 1.0
-        _draw_mel(next(panels), f"{other} - {name}", second - mel, audio, vmin=-most, vmax=most, cmap="RdBu_r")
+    for name, mel, colors in images:
+        panel = next(panels)
+        _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
+        label_mel_axis(panel.yaxis, audio)
     if weights.size:
-        _draw_attention(next(panels), weights, spans, symbols, seconds=seconds)
+        _draw_attention(next(panels), weights, counts, symbols, seconds=seconds)
     for unit, group in groups.items():
         _draw_curves(next(panels), unit, group, seconds=seconds)
     for axis in axes:
         axis.set_xlim(0, length)
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
-        if spans is not None:
-            starts = spans[(spans[:, 0] > 0) & (spans[:, 1] > spans[:, 0]), 0] * seconds
-            axis.vlines(starts, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
+        if counts is not None:
+            ends = np.cumsum(counts) * seconds
+            axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    middles = _middles(spans, weights)
+    middles = _middles(counts, weights) * seconds
     if len(symbols) == len(middles):
-        _place_symbols(axes[(n_mels or len(axes)) - 1], symbols, middles * seconds, room=width - MARGINS)
+        below = axes[(len(images) or len(axes)) - 1].xaxis
+        _label_symbols(below, symbols, middles, room=width - MARGINS, rows=SYMBOL_ROWS, minor=True)
+        below.remove_overlapping_locs = False  # major ticks do not take their place
+        below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
+        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE * SYMBOL_ROWS)
     return figure
 
 
@@ -111,9 +115,8 @@ def to_image(figure: Figure) -> np.ndarray:
 
 
 def to_array(tensor: Tensor) -> np.ndarray:
-    """A tensor of any device and dtype as a numpy array (bfloat16, which numpy lacks, as float32)."""
-    tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
+    """A tensor of any device and dtype as a float32 numpy array."""
+    return tensor.detach().float().cpu().numpy()
 
 
 def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
@@ -129,92 +132,58 @@ def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     axis.set_label_text("frequency (Hz)")
 
 
-def _draw_image(axis: Axes, rows: np.ndarray, *, seconds: float, first: float, unit: str, **colors: Any) -> None:
+def _draw_image(
+    axis: Axes, title: str, rows: np.ndarray, *, seconds: float, first: float, unit: str, **colors: Any
+) -> None:
     """rows (N, F), a frame every ``seconds``, from ``first`` upwards; ``unit`` says what the colors are."""
     extent = (0, rows.shape[1] * seconds, first, first + len(rows))
     # Without interpolation, since smoothed images make larger files.
     image = axis.imshow(rows, aspect="auto", origin="lower", interpolation="none", extent=extent, **colors)
     axis.figure.colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
-
-
-def _draw_mel(axis: Axes, title: str, mel: np.ndarray, audio: AudioConfig, **colors: Any) -> None:
-    """mel (n_mels, F) with its frequencies in Hz."""
     axis.set_title(title, loc="left", fontsize="medium")
-    seconds = audio.hop_length / audio.sampling_rate
-    _draw_image(axis, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
-    label_mel_axis(axis.yaxis, audio)
 
 
 def _draw_attention(
-    axis: Axes, weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
+    axis: Axes, weights: np.ndarray, counts: np.ndarray | None, symbols: Sequence[str], *, seconds: float
 ) -> None:
-    """Weights (L, F) with the text upwards, and a line through the spans."""
-    n_symbols = len(weights)
-    _draw_image(axis, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
-    axis.set_title("attention" if spans is None else "attention; line: durations", loc="left", fontsize="medium")
-    if spans is not None:
-        axis.plot(spans.ravel() * seconds, np.repeat(np.arange(n_symbols), 2), color="white", linewidth=0.8)
+    """Weights (L, F) with the text upwards, and a line through the symbols' ``counts`` of frames (L,)."""
+    title = "attention" if counts is None else "attention; line: durations"
+    _draw_image(axis, title, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
+    rows = np.arange(len(weights))
+    if counts is not None:
+        ends = np.cumsum(counts)
+        times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
+        axis.plot(times, np.repeat(rows, 2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
-    if len(symbols) == n_symbols:
-        listed = _every(n_symbols, room=ATTENTION_HEIGHT - 0.5)
-        axis.set_yticks(listed, [_visible(symbols[index]) for index in listed], fontsize=SYMBOL_SIZE)
+    if len(symbols) == len(rows):
+        _label_symbols(axis.yaxis, symbols, rows, room=ATTENTION_HEIGHT - 0.5)
 
 
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
     """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
-    drawn = []
     for (name, tensor), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
-        values = to_array(tensor).astype(np.float64)
-        values[~np.isfinite(values) | ((values == 0) & (unit == PITCH))] = np.nan
+        values = to_array(tensor)
+        values = np.where(np.isfinite(values) & ((values != 0) | (unit != PITCH)), values, np.nan)
         if not np.isnan(values).all():
             axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=name)
-            drawn.append(values)
     axis.grid(axis="y", alpha=0.3)
-    if not drawn:
-        return
-    axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
-    if unit == PITCH:  # what lies more than an octave from the median is an error of the estimate, and may lie outside
-        hz = np.concatenate(drawn)
-        near = hz[np.abs(np.log2(hz / np.nanmedian(hz))) <= 1]
-        axis.set_ylim(near.min() - 10, near.max() + 10)
+    if axis.lines:
+        axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(curves), fontsize="small", frameon=False)
 
 
-def _place_symbols(axis: Axes, symbols: Sequence[str], middles: np.ndarray, *, room: float) -> None:
-    """Symbols below the axis at their middles in seconds, in rows by turns; those without a middle are left out."""
-    placed = np.flatnonzero(np.isfinite(middles))
-    listed = placed[list(_every(len(placed), room=room * SYMBOL_ROWS))]
-    labels = ["\n" * (turn % SYMBOL_ROWS) + _visible(symbols[index]) for turn, index in enumerate(listed)]
-    axis.set_xticks(middles[listed], labels, minor=True, fontsize=SYMBOL_SIZE)
-    axis.xaxis.remove_overlapping_locs = False  # major ticks do not take their place
-    axis.tick_params(axis="x", which="minor", length=0, pad=4, labelbottom=True)
-    axis.tick_params(axis="x", which="major", pad=4 + 1.2 * SYMBOL_SIZE * SYMBOL_ROWS)
+def _label_symbols(
+    axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, rows: int = 1, minor: bool = False
+) -> None:
+    """Symbols at their places, in ``rows`` by turns; every n-th if there is no ``room``, in inches, for all."""
+    placed = np.flatnonzero(np.isfinite(places))
+    listed = placed[:: max(1, -(-len(placed) // int(room * rows / SYMBOL_ROOM)))]
+    labels = ["\n" * (turn % rows) + symbols[index].replace(" ", "\u2423") for turn, index in enumerate(listed)]
+    axis.set_ticks(places[listed], labels, minor=minor, fontsize=SYMBOL_SIZE)
 
 
-def _every(n_symbols: int, *, room: float) -> range:
-    """The indices of every n-th symbol, so that they have room in so many inches."""
-    return range(0, n_symbols, max(1, -(-n_symbols // int(room / SYMBOL_ROOM))))
-
-
-def _spans(durations: np.ndarray) -> np.ndarray:
-    """Durations (L,) -> (L, 2): where each symbol starts and ends."""
-    ends = np.cumsum(durations)
-    return np.stack([ends - durations, ends], axis=1)
-
-
-def _middles(spans: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+def _middles(counts: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
     """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it."""
-    if spans is not None:
-        return np.where(spans[:, 1] > spans[:, 0], spans.mean(axis=1), np.nan)
+    if counts is not None:
+        return np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan)
     return weights @ (np.arange(weights.shape[1]) + 0.5) / np.maximum(weights.sum(axis=1), 1e-9)
-
-
-def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
-    """The least and the greatest finite value."""
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays] or [np.zeros(0)])
-    return (float(np.min(finite)), float(np.max(finite))) if finite.size else (0.0, 1.0)
-
-
-def _visible(symbol: str) -> str:
-    """A symbol as it can be seen: a space as the open box."""
-    return "\u2423" if symbol == " " else symbol

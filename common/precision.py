@@ -1,7 +1,5 @@
 """How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys
@@ -36,40 +34,43 @@ class ComputingOptions:
     tf32: bool = option(True, "compute in TF32 on GPUs that have it")
     cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
 
-    def precision(self) -> Precision:
-        """Device and precision.
+    def prepare(self) -> "Precision":
+        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
+
+        Returns the device and the precision.
 
         Raises:
             OptionError: there is no usable GPU for ``--cuda``.
         """
-        if self.cuda:
-            check_cuda()
-        dtype, note = self._amp_dtype() if self.amp else (None, None)
-        return Precision(self.cuda, dtype, tf32=self.tf32, cudnn_benchmark=self.cudnn_benchmark, note=note)
-
-    def _amp_dtype(self) -> tuple[torch.dtype | None, str | None]:
-        """What ``--amp`` computes in, and the line that says so where it may surprise."""
         import torch
 
-        lacking = "this processor has no bfloat16 instructions"
-        if self.amp_dtype == "float16" or (self.amp_dtype == "auto" and self.cuda and not has_bfloat16(cuda=True)):
-            return torch.float16, None
-        if self.cuda or has_bfloat16(cuda=False):
-            return torch.bfloat16, None
-        if self.amp_dtype == "auto":
-            return None, f"note: --amp: {lacking}; computing in float32"
-        return torch.bfloat16, f"warning: --amp-dtype bfloat16: {lacking}; emulating them is slower than float32"
+        torch.backends.cudnn.benchmark = self.cudnn_benchmark
+        if self.cuda:
+            check_cuda()
+            torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
+            torch.backends.cudnn.allow_tf32 = self.tf32
+        else:
+            keep_freed_memory()
+        return Precision(self.cuda, self._autocast_dtype() if self.amp else None)
+
+    def _autocast_dtype(self) -> "torch.dtype | None":
+        """What ``--amp`` computes in; a line on stderr says where that is float32."""
+        import torch
+
+        if self.amp_dtype != "auto":
+            return torch.bfloat16 if self.amp_dtype == "bfloat16" else torch.float16
+        if has_bfloat16(cuda=self.cuda):
+            return torch.bfloat16
+        if not self.cuda and os.environ.get("RANK", "0") == "0":
+            print("note: --amp: this processor has no bfloat16 instructions; computing in float32", file=sys.stderr)
+        return torch.float16 if self.cuda else None
 
 
 # Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {
-    **dict.fromkeys(
-        "--world-size --rank --dist-url --group-name --dist-backend".split(),
-        "the launcher says it, as torchrun --nproc-per-node N does; leave it out",
-    ),
-    "--affinity": "processes are not bound to cores here; leave it out, or start them under numactl",
-    "--l2-promote": "the GPU's L2 cache is left as it is; leave it out",
-}
+REMOVED = dict.fromkeys(
+    "--world-size --rank --dist-url --group-name --dist-backend --affinity --l2-promote".split(),
+    "the launcher says it, as torchrun --nproc-per-node N or numactl do; leave it out",
+)
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,10 @@ class Precision:
     """The device that networks run on, and which numbers they compute in."""
 
     cuda: bool = False
-    amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
-    tf32: bool = True  # on GPUs that have it
-    cudnn_benchmark: bool = False  # let cuDNN try its algorithms for each shape
-    note: str | None = None  # a line for the user, why these numbers
+    amp_dtype: "torch.dtype | None" = None  # of autocast; None: float32 throughout
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> "torch.device":
         """The current GPU with ``cuda``, else the CPU."""
         import torch
 
@@ -96,25 +94,12 @@ class Precision:
 
         if self.amp_dtype is not None:
             return {torch.bfloat16: "BF16", torch.float16: "FP16"}[self.amp_dtype]
-        has_tf32 = self.cuda and self.tf32 and torch.cuda.get_device_capability() >= (8, 0)
-        return "TF32" if has_tf32 else "FP32"
+        allowed = self.cuda and torch.get_float32_matmul_precision() != "highest"
+        return "TF32" if allowed and torch.cuda.get_device_capability() >= (8, 0) else "FP32"
 
     def autocast(self) -> AbstractContextManager:
         """The context that networks run in."""
         return autocast(self.device, self.amp_dtype)
-
-    def prepare_process(self) -> None:
-        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU; print the note."""
-        import torch
-
-        if self.note is not None and os.environ.get("RANK", "0") == "0":
-            print(self.note, file=sys.stderr)
-        torch.backends.cudnn.benchmark = self.cudnn_benchmark
-        if self.cuda:
-            torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
-            torch.backends.cudnn.allow_tf32 = self.tf32
-        else:
-            keep_freed_memory()
 
 
 def check_cuda() -> None:
@@ -125,7 +110,7 @@ def check_cuda() -> None:
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
 
-def precision_of_device(device: str) -> Precision:
+def precision_of_device(device: str) -> "Precision":
     """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one.
 
     Raises:
@@ -158,7 +143,7 @@ def has_bfloat16(*, cuda: bool) -> bool:
     return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
-def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
+def autocast(device: "torch.device", dtype: "torch.dtype | None") -> AbstractContextManager:
     """Mixed precision in ``dtype`` on ``device``; None: float32 throughout."""
     import torch
 
@@ -182,9 +167,5 @@ def keep_freed_memory() -> bool:
     longer than many operations on it. The process keeps its peak memory until it ends. Returns whether the C library
     could be told so: it is glibc's own setting.
     """
-    if not sys.platform.startswith("linux"):
-        return False
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is None:
-        return False
-    return bool(set_option(_M_MMAP_MAX, 0)) and bool(set_option(_M_TRIM_THRESHOLD, -1))
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    return mallopt is not None and bool(mallopt(_M_MMAP_MAX, 0) and mallopt(_M_TRIM_THRESHOLD, -1))

@@ -1,7 +1,8 @@
 """The one table of models, and the contract that each model's package fulfills with its ``MODEL``."""
 
+from __future__ import annotations
+
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,58 +40,53 @@ _PACKAGES = {
 
 
 class FindDefaults(Protocol):
-    """Return what files on the command line say of options, by name; ``given`` are the values of all options.
+    def __call__(self, given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+        """Return what files on the command line say of options, by name; ``given`` are the values of all options.
 
-    ``initial`` is the checkpoint that training starts from, with its path.
-    """
-
-    def __call__(self, given: Mapping[str, Any], initial: "tuple[Path, Checkpoint] | None") -> Mapping[str, Any]: ...
+        ``initial`` is the checkpoint that training starts from, with its path.
+        """
 
 
 class MakeModelConfig(Protocol):
-    """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
-
-    def __call__(self, options: Any, audio: "AudioConfig", text: Any, *, base: Any) -> Any: ...
+    def __call__(self, options: Any, audio: AudioConfig, text: Any, *, base: Any) -> Any:
+        """Make the ModelConfig that options describe; ``base`` is that of the checkpoint to begin with, or None."""
 
 
 class BuildDataset(Protocol):
-    """Open lists as a `common.data.Dataset`, without ``sizes`` where all batches have one shape; raises InputError."""
-
     def __call__(
-        self, options: Any, filelists: Sequence[Path], *, audio: "AudioConfig", text: Any, training: bool
-    ) -> Any: ...
+        self, options: Any, filelists: Sequence[Path], *, audio: AudioConfig, text: Any, training: bool
+    ) -> Any:
+        """Open lists as a `common.data.Dataset`, without ``sizes`` if all batches have one shape; raises InputError."""
 
 
 class SetUpNetworks(Protocol):
-    """Set weights and settings beyond the architecture; return lines to print. A resumed training is not ``new``."""
-
-    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]: ...
+    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
+        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``."""
 
 
 class ComputeStatistics(Protocol):
-    """Store in the networks what must be computed over the whole training list."""
-
     def __call__(
-        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: "Gather", new: bool
-    ) -> None: ...
+        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: Gather, new: bool
+    ) -> None:
+        """Store in the networks what must be computed over the whole training list."""
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is an instance of the package's own frozen dataclass."""
 
-    recipe: "RunOptions"  # the published one: defaults of the options that all models share
+    recipe: RunOptions  # the published one: defaults of the options that all models share
     # Declared as `common.options` says; fields that are no options and have names of the run's have the run's values.
     options: type
-    set_up: "Callable[[Any, TrainingRequest], TrainingSetup]"  # of options as they were given
+    set_up: Callable[[Any, TrainingRequest], TrainingSetup]  # of options as they were given
     model_config: MakeModelConfig
     build_dataset: BuildDataset
-    build_objective: "Callable[[Any, AudioConfig], Objective]"
+    build_objective: Callable[[Any, AudioConfig], Objective]
     defaults: FindDefaults | None = None
     set_up_networks: SetUpNetworks | None = None
     compute_statistics: ComputeStatistics | None = None
     # The setting of a ModelConfig through which what is learned depends on a batch's padding; None: there is none
-    sees_padding: "Callable[[Any], str | None]" = lambda config: None
+    sees_padding: Callable[[Any], str | None] = lambda config: None
     # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
 
@@ -101,34 +97,31 @@ class NoOptions:
 
 
 class MakeControls(Protocol):
-    """Make the controls for the checkpoint ``where``, and set up its network.
+    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> Controls:
+        """Make the controls for the checkpoint ``where``, and set up its network.
 
-    Raises InputError where it lacks what the options need.
-    """
-
-    def __call__(self, options: Any, network: Any, config: Any, *, where: Path) -> "Controls": ...
+        Raises InputError where it lacks what the options need.
+        """
 
 
 class RunTeacher(Protocol):
-    """Find durations of utterances, tokens (L,) and mels (n_mels, F), by the network's attention, each as if alone."""
-
-    def __call__(self, network: Any, tokens: "Sequence[Tensor]", mels: "Sequence[Tensor]") -> "MelOutput": ...
+    def __call__(self, network: Any, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """Find durations of tokens (L,) in mels (n_mels, F) by the network's attention, each utterance as if alone."""
 
 
 class OpenTeacherForcedDataset(Protocol):
-    """Open a list's utterances as they are, for ``network.teacher_forced(batch)``; raises InputError."""
-
     def __call__(
         self,
         dataset_path: Path,
         filelist: Path,
         *,
         config: Any,
-        audio: "AudioConfig",
-        text: "TextConfig",
+        audio: AudioConfig,
+        text: TextConfig,
         unknown_symbols: str,
         networks: Mapping[str, Any],
-    ) -> "Dataset": ...
+    ) -> Dataset:
+        """Open a list's utterances as they are, for ``network.teacher_forced(batch)``; raises InputError."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +146,8 @@ class GeneratorSpec:
 
 
 class MakeVocoderSettings(Protocol):
-    """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError for options that do not fit."""
-
-    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> "VocoderSettings": ...
+    def __call__(self, options: Any, config: Any, *, seed: int, where: Path) -> VocoderSettings:
+        """Make the settings of ``infer`` for the checkpoint ``where``; raises OptionError where options do not fit."""
 
 
 @dataclass(frozen=True)
@@ -176,26 +168,22 @@ class VocoderSpec:
     takes_pitch: bool = False
     # Mel frames on each side that a frame's samples depend on, by ModelConfig, so that long mels are spoken in pieces;
     # None: all of the mel
-    context: "Callable[[Any, AudioConfig], int] | None" = None
+    context: Callable[[Any, AudioConfig], int] | None = None
 
 
 class OpenSpeech(Protocol):
-    """Open recordings, folders, lists and manifests; utterances of more than ``max_duration`` seconds are left out.
-
-    Relative paths start from ``folder``.
-    """
-
     def __call__(
         self, settings: Any, network: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
-    ) -> "list[SpeechItem]": ...
+    ) -> list[SpeechItem]:
+        """Open recordings, folders, lists and manifests; utterances of more than ``max_duration`` seconds are left out.
+
+        Relative paths start from ``folder``.
+        """
 
 
 class Transcribe(Protocol):
-    """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
-
-    def __call__(
-        self, network: Any, waves: "Tensor", lengths: "Tensor", settings: Any
-    ) -> "tuple[list[str], list[Tensor]]": ...
+    def __call__(self, network: Any, waves: Tensor, lengths: Tensor, settings: Any) -> tuple[list[str], list[Tensor]]:
+        """Transcribe waves (B, T) of lengths (B,): B texts, and the log-probabilities (F, C) of each."""
 
 
 @dataclass(frozen=True)
@@ -204,44 +192,38 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     open_speech: OpenSpeech
-    prepare: "Callable[[Tensor, Any], Tensor]"  # returns the part of a wave (T,) to transcribe, by the settings
+    prepare: Callable[[Tensor, Any], Tensor]  # returns the part of a wave (T,) to transcribe, by the settings
     transcribe: Transcribe
     options: type = NoOptions
     settings: Callable[[Any, Any], Any] = lambda options, config: options  # what the functions above are given
 
 
 class BuildNetworks(Protocol):
-    """Build networks by name, the one that infers first; with ``inference`` that alone."""
-
-    def __call__(
-        self, config: Any, audio: "AudioConfig", text: Any, *, inference: bool = False
-    ) -> "dict[str, nn.Module]": ...
+    def __call__(self, config: Any, audio: AudioConfig, text: Any, *, inference: bool = False) -> dict[str, nn.Module]:
+        """Build networks by name, the one that infers first; with ``inference`` that alone."""
 
 
 class ReadPublished(Protocol):
-    """Convert a published file's payload; None for a file of another layout. Raises CheckpointError.
-
-    ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
-    """
-
     def __call__(
-        self, state: "dict[str, Tensor]", payload: dict[str, Any], /, *, path: Path, training: bool
-    ) -> "Checkpoint | None": ...
+        self, state: dict[str, Tensor], payload: dict[str, Any], /, *, path: Path, training: bool
+    ) -> Checkpoint | None:
+        """Convert a published file's payload; None for a file of another layout. Raises CheckpointError.
+
+        ``state`` is `common.checkpoints.published_state` of the file's ``state_dict``, empty where it has none.
+        """
 
 
 class MakeExports(Protocol):
-    """Describe the parts to export of the network that infers, prepared for it."""
-
-    def __call__(self, network: Any, config: Any, audio: "AudioConfig") -> "Exports": ...
+    def __call__(self, network: Any, config: Any, audio: AudioConfig) -> Exports:
+        """Describe the parts to export of the network that infers, prepared for it."""
 
 
 class LoadExported(Protocol):
-    """Make what infers as the network does, of an exported file's `common.checkpoints.Runner` and description.
+    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: torch.device, /) -> Any:
+        """Make what infers as the network does, of an exported file's `common.checkpoints.Runner` and description.
 
-    ``runner`` is a mapping of the parts' runners by name where the network has several.
-    """
-
-    def __call__(self, runner: Any, config: Any, description: dict[str, Any], device: "torch.device", /) -> Any: ...
+        ``runner`` is a mapping of the parts' runners by name where the network has several.
+        """
 
 
 @dataclass(frozen=True)
@@ -254,7 +236,6 @@ class ModelSpec:
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
     read_published: ReadPublished | None = None
-    published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
     exports: MakeExports | None = None
     from_exported: LoadExported | None = None  # None: inference has no use for such files
 
@@ -269,38 +250,23 @@ class ModelSpec:
         return self.name.lower().replace("-", "")
 
 
-class deferred:  # noqa: N801 (used as a function)
-    """A function of a package's module, which is imported when it is called: a `ModelSpec` needs no PyTorch.
+def deferred(name: str) -> Callable[..., Any]:
+    """A function by its full name, whose module is imported when it is called: a `ModelSpec` needs no PyTorch."""
 
-    ``deferred("hifigan").model.build_networks`` stands for that function.
-    """
+    def call(*args: Any, **kwargs: Any) -> Any:
+        module, _, function = name.rpartition(".")
+        return getattr(importlib.import_module(module), function)(*args, **kwargs)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> "deferred":
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return deferred(f"{self._name}.{name}")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module, _, name = self._name.rpartition(".")
-        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+    return call
 
 
 def available_models(role: str | None = None) -> list[str]:
-    """Names of the models whose package is here; with ``role`` of those alone that have it."""
-    names = [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is not None]
-    return names if role is None else [name for name in names if get_model(name).role == role]
+    """Names of the models; with ``role`` of those alone that have it."""
+    return [name for name in _PACKAGES if role is None or get_model(name).role == role]
 
 
 def get_model(name: str) -> ModelSpec:
-    """The model of that name.
-
-    Raises:
-        OptionError: there is none.
-    """
-    available = available_models()
-    if name not in available:
-        raise OptionError(f"model {name!r}: expected one of {', '.join(available)}")
+    """The model of that name; raises OptionError where there is none."""
+    if name not in _PACKAGES:
+        raise OptionError(f"model {name!r}: expected one of {', '.join(_PACKAGES)}")
     return importlib.import_module(_PACKAGES[name]).MODEL

@@ -1,6 +1,7 @@
 """How long work takes on a device."""
 
 import time
+import timeit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -30,10 +31,4 @@ class Stopwatch:
 
 def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
     """Seconds of each way in each of ``turns``, one way after the other, so that a load on the machine slows all."""
-
-    def seconds(way: Callable[[], object]) -> float:
-        started = time.perf_counter()
-        way()
-        return time.perf_counter() - started
-
-    return [[seconds(way) for way in ways] for _ in range(turns)]
+    return [[timeit.timeit(way, number=1) for way in ways] for _ in range(turns)]

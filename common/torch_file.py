@@ -2,27 +2,23 @@
 
 import io
 import pickle
-import re
 import sys
 import warnings
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.serialization import StorageType
 
-from common.errors import InputError, at, shown
+from common.errors import InputError, at, reason
 from common.files import check_file, write_atomically
 
 _NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
-_SENTENCE_END = re.compile(r"\. |\n")
-_REFUSED = re.compile(r"GLOBAL (\w+\.[\w.]+)")  # in torch's errors and ours
 
 # Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
 warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights|common\.torch")
@@ -46,16 +42,9 @@ def read_torch_file(
         except pickle.UnpicklingError:
             return load(weights_only=False, pickle_module=_PICKLE_MODULE)
     except Exception as failure:  # a damaged file may raise anything in torch
-        if "TorchScript" in str(failure):
-            wanted = "give the checkpoint that it was made of"
-            raise error(f"{path}: TorchScript files are written, not read; {wanted}{at(where)}") from failure
-        if name := _REFUSED.search(str(failure)):
-            refused = "objects other than networks, tensors and plain types are refused"
-            named = f"{path}: holds {shown(name[1])[1:-1]}"
-            raise error(f"{named}, and {refused}, since loading them could run code{at(where)}") from failure
-        reason = f"{type(failure).__name__}: {shown(re.split(_SENTENCE_END, str(failure))[0])[1:-1]}"
-        damaged = f"{path}: cannot be read, damaged or truncated ({reason})"
-        raise error(f"{damaged}; expected {wanted}{at(where)}") from failure
+        of_script = "TorchScript" in str(failure)
+        advice = "give the checkpoint that a TorchScript file was made of" if of_script else f"expected {wanted}"
+        raise error(f"{path}: cannot be read ({reason(failure)}); {advice}{at(where)}") from failure
 
 
 class StoredObject:
@@ -75,22 +64,7 @@ class StoredObject:
         self.state = state if isinstance(state, dict) else {}
 
 
-class _Function:
-    """A function that a pickle may call, and cannot change."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
-
-    def __setstate__(self, state: Any) -> NoReturn:
-        raise pickle.UnpicklingError("a state for what has none")
-
-
-_ALLOWED: dict[str, Callable[..., Any]] = {
+_ALLOWED: dict[str, Any] = {  # functions that a pickle may call
     "collections.OrderedDict": OrderedDict,
     "builtins.set": set,
     "_codecs.encode": lambda text, encoding: text.encode("latin-1"),  # bytes, as Python 3 writes them for Python 2
@@ -112,12 +86,12 @@ class _NetworkUnpickler(pickle.Unpickler):
         """What stands for a name; UnpicklingError where nothing does."""
         full_name = f"{module.replace('__builtin__', 'builtins')}.{name}"
         if full_name in _ALLOWED:
-            return _Function(_ALLOWED[full_name])
+            return _ALLOWED[full_name].__call__  # which has no attributes that a pickle could set
         if module == "torch" and isinstance(dtype := getattr(torch, name, None), torch.dtype):
             return dtype
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
             return StoredObject
-        raise pickle.UnpicklingError(f"GLOBAL {full_name} is not allowed")
+        raise pickle.UnpicklingError(f"{full_name} is refused, as it could run code")
 
 
 _PICKLE_MODULE = SimpleNamespace(
@@ -170,21 +144,20 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
     write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
 
 
-def load_tensor(path: Path, *, where: str = "") -> Tensor:
-    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    return _read_tensor(path, where=where, values=True)
+def load_tensor(path: Path, *, where: str = "", mapped: bool = False) -> Tensor:
+    """Read one tensor, or with ``mapped`` only where its values lie.
+
+    ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file.
+    """
+    check_file(path, where=where)
+    value = None if mapped else read_plain_tensor(path)
+    if value is None:
+        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=mapped, where=where)
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    return value.detach()
 
 
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    return tuple(_read_tensor(path, where=where, values=False).shape)
-
-
-def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    check_file(path, where=where)
-    value = read_plain_tensor(path) if values else None
-    if value is None:
-        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=not values, where=where)
-    if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    return value.detach()
+    return tuple(load_tensor(path, where=where, mapped=True).shape)

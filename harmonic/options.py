@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.options import given, option
+from common.options import group, option
 from common.training.options import RunOptions
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
@@ -41,8 +41,10 @@ class TrainingOptions:
         "train against HiFi-GAN's discriminators, too; also from a checkpoint that was trained without them",
         variable="ADVERSARIAL",
     )
-    architecture: Mapping[str, Any] = given(ModelConfig, "architecture of Harmonic", _OF_CHECKPOINT)
-    discriminators: Mapping[str, Any] = given(DiscriminatorConfig, "architecture of the discriminators", _OF_CHECKPOINT)
+    architecture: Mapping[str, Any] = group(ModelConfig, f"architecture of Harmonic: {_OF_CHECKPOINT}", by_name=True)
+    discriminators: Mapping[str, Any] = group(
+        DiscriminatorConfig, f"architecture of the discriminators: {_OF_CHECKPOINT}", by_name=True
+    )
     dataset_path: Path = Path()
     seed: int = 0
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.options import given, option
+from common.options import group, option
 from common.training.options import RunOptions
 from hifigan.config import PRESETS, ModelConfig
 
@@ -81,11 +81,11 @@ class TrainingOptions:
     hifigan_config: Path | None = option(
         None, "JSON in the form of the authors' config.json; its values take the place of defaults"
     )
-    architecture: Mapping[str, Any] = given(
+    architecture: Mapping[str, Any] = group(
         ModelConfig,
-        "architecture of HiFi-GAN",
-        "an option that is left out takes the preset's value, for v1 that in brackets, or that of the checkpoint to "
-        "resume from",
+        "architecture of HiFi-GAN: an option that is left out takes the preset's value, for v1 that in brackets, or "
+        "that of the checkpoint to resume from",
+        by_name=True,
     )
     dataset_path: Path = Path()
     seed: int = 0

@@ -3,29 +3,27 @@
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec, deferred
 from jasper import config, options
 
-_package = deferred("jasper")
-
 MODEL = ModelSpec(
     name="Jasper",
     config=config.ModelConfig,
-    build_networks=_package.model.build_networks,
+    build_networks=deferred("jasper.model.build_networks"),
     training=TrainingSpec(
         recipe=options.RECIPE,
         options=options.TrainingOptions,
-        set_up=_package.training_setup.set_up,
-        model_config=_package.training_setup.model_config,
-        build_dataset=_package.data_function.JasperDataset,
-        build_objective=_package.loss_function.build_objective,
+        set_up=deferred("jasper.training_setup.set_up"),
+        model_config=deferred("jasper.training_setup.model_config"),
+        build_dataset=deferred("jasper.data_function.JasperDataset"),
+        build_objective=deferred("jasper.loss_function.build_objective"),
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),
     inference=RecognizerSpec(
         options=options.InferenceOptions,
-        settings=_package.transcribing.settings,
-        open_speech=_package.transcribing.open_speech,
-        prepare=_package.transcribing.prepare,
-        transcribe=_package.transcribing.transcribe,
+        settings=deferred("jasper.transcribing.settings"),
+        open_speech=deferred("jasper.transcribing.open_speech"),
+        prepare=deferred("jasper.transcribing.prepare"),
+        transcribe=deferred("jasper.transcribing.transcribe"),
     ),
-    read_published=_package.published_checkpoints.read_published,
-    exports=_package.export.exports,
-    from_exported=_package.export.ExportedJasper,
+    read_published=deferred("jasper.published_checkpoints.read_published"),
+    exports=deferred("jasper.export.exports"),
+    from_exported=deferred("jasper.export.ExportedJasper"),
 )

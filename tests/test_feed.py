@@ -69,7 +69,7 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     with zipfile.ZipFile(path, "w") as file:
         for name, data in records.items():
             file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
-    with pytest.raises(InputError, match=r"a\.pt: holds pathlib.Path.touch, and .* refused"):
+    with pytest.raises(InputError, match=r"a\.pt: .*pathlib.Path.touch is refused"):
         load_tensor(path)
     assert not harmed.exists()
 
@@ -98,7 +98,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
                 assert getattr(ours, name).is_shared() and not value.is_shared()
     (folder / "mels/u5.pt").write_bytes(b"broken")
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
-    with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read, damaged or truncated.* \(.*train\.txt:2\)$"):
+    with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(raise_errors(loader))
 
 

@@ -16,7 +16,7 @@ import extract_mels
 import inference
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
-from common.files import check_apart, read_standard_input
+from common.files import check_apart, read_text
 from common.torch_file import save_tensor
 from scripts.datasets import describe_mels
 
@@ -166,7 +166,7 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest
 
 def test_standard_input_is_utf_8(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
-    with pytest.raises(InputError, match="not UTF-8 text"):
-        read_standard_input()
+    with pytest.raises(InputError, match=r"^-:1: byte 1 is not UTF-8"):
+        read_text(Path("-"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfGo on")))
-    assert read_standard_input() == "Go on"
+    assert read_text(Path("-")) == "Go on"

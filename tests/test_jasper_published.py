@@ -79,8 +79,7 @@ def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folde
     _check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
     save_checkpoint(tmp_path / "again.pt", found)
     assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config
-    dropout = re.escape(f"blocks[0].dropout: {config.blocks[0].dropout} ")
-    with pytest.raises(CheckpointError, match=rf"does not fit: {dropout}.*use_conv_masks: True"):
+    with pytest.raises(CheckpointError, match=r"does not fit: blocks: .*use_conv_masks: True"):
         _check_fits(template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=())
 
 

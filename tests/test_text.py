@@ -190,8 +190,6 @@ def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
         (lambda: overridden(TextConfig(), TextOverrides(g2p="espeak")), "the input type is 'char'"),
         (lambda: overridden(GERMAN, TextOverrides(g2p_language="xx")), "has no voice"),
         (lambda: TextFrontEnd(replace(GERMAN, symbol_set="xsampa")).encode("ja"), "are in ipa_marked and ipa"),
-        (lambda: TextConfig(p_arpabet=-0.1), "from 0 to 1"),
-        (lambda: TextConfig(g2p="magic"), "expected one of espeak"),
         (lambda: get_symbol_table("klingon"), "'klingon'.*english_basic.*ipa"),
         (lambda: _front_end(symbol_set="ipa"), "'ipa' holds phones"),
         (lambda: TextFrontEnd(TextConfig(input_type="phone")), "'english_basic' holds characters"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.options import given, option
+from common.options import group, option
 from common.training.options import RunOptions
 from waveglow.config import SIGMA_INFER, ModelConfig
 
@@ -32,10 +32,11 @@ class TrainingOptions:
     for_voice: Path | None = option(
         None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
     )
-    architecture: Mapping[str, Any] = given(
+    architecture: Mapping[str, Any] = group(
         ModelConfig,
-        "architecture of WaveGlow",
-        "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
+        "architecture of WaveGlow: an option that is left out takes the value in brackets, or that of the checkpoint "
+        "to resume from",
+        by_name=True,
     )
     dataset_path: Path = Path()
     seed: int = 0

@@ -7,7 +7,7 @@ from typing import Any
 from common.config import AudioConfig, audio_preset, from_plain, naming_errors
 from common.errors import OptionError
 from common.files import read_json
-from common.options import given, option
+from common.options import group, option
 
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
 
@@ -16,7 +16,7 @@ SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the me
 class AudioOptions:
     """What the mel-spectrograms are: ``values`` of `AudioConfig` that are given."""
 
-    values: dict[str, Any] = given(AudioConfig)
+    values: dict[str, Any] = group(AudioConfig, by_name=True)
     audio_config: Path | None = option(
         None,
         f"JSON whose values are the defaults of these (default: {SETTINGS} in the dataset's folder, if there is one)",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
-from common.files import check_apart, read_standard_input, writing
+from common.files import check_apart, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
@@ -89,7 +89,7 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     if options.prosody is not None:
         text, where = load_prosody(options.prosody), str(options.prosody)
     elif options.input is not None:
-        text, where = read_standard_input(), "standard input"
+        text, where = read_text(Path("-"), kind="text"), "standard input"
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
     items = voice.plan(text, phrase=phrase)
     voice.front_end.warn_dropped()

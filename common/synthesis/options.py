@@ -198,7 +198,7 @@ class VoiceOptions:
     """How checkpoints become a voice that speaks."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
-    front_end: TextOverrides = group(TextOverrides, "text", "the checkpoint's text front end need not be repeated")
+    front_end: TextOverrides = group(TextOverrides, "text: the checkpoint's text front end need not be repeated")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
     batch_size: int = 64  # utterances, the most
@@ -238,9 +238,7 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
     """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
     own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
-    computing = read_options(args, ComputingOptions).precision()
-    computing.prepare_process()
-    return options, computing
+    return options, read_options(args, ComputingOptions).prepare()
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:

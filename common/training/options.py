@@ -264,8 +264,7 @@ def build_training_parser(
 def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
     """The parser of the model that a command line names."""
     first = ArgumentParser(add_help=False)
-    first.add_argument(
-        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
-    )
+    names, text = available_models(), "what to train"
+    first.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
     spec = get_model(first.parse_known_args(argv)[0].model)
     return build_training_parser(spec, parents=[first]), spec

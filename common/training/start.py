@@ -128,11 +128,9 @@ def train(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
     command = read_command(argv, warn=lambda line: None if os.environ.get("RANK", "0") != "0" else print_line(line))
     request = command.request
-    precision = request.computing.precision()
-    with distributed.processes(cuda=precision.cuda) as ranks:
-        ranks.seed(request.run.seed)
-        precision.prepare_process()
-        received = _run(command, ranks, amp_dtype=precision.amp_dtype)
+    with distributed.processes(cuda=request.computing.cuda) as ranks:
+        torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
+        received = _run(command, ranks, amp_dtype=request.computing.prepare().amp_dtype)
     if received is None:
         return 0
     _print_once(f"stopped by {received.name}; add --resume to continue", ranks)

@@ -41,7 +41,7 @@ def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int)
     def feed(*others: str) -> tuple[int, float, float]:
         command = read_command([*required, *words, *others])
         setup = command.spec.training.set_up(command.options, command.request)
-        precision = command.request.computing.precision()
+        precision = command.request.computing.prepare()
         trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         logger.close()
         n_frames, clock, processor = 0, 0.0, 0.0

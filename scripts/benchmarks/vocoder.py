@@ -89,8 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=10, help="turns that count")
     add_options(parser, ComputingOptions)
     args = parser.parse_args(argv)
-    precision = read_options(args, ComputingOptions).precision()
-    precision.prepare_process()
+    precision = read_options(args, ComputingOptions).prepare()
     with tempfile.TemporaryDirectory() as folder:
         path = args.checkpoint or Path(folder) / f"HiFi-GAN_{args.kind}.pt"
         if args.checkpoint is None:
