@@ -105,7 +105,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
 def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):
     measured: list[tuple[int, dict[str, float]]] = []
     measure = feed.measure
-    monkeypatch.setattr(feed, "measure", lambda *given: measured.append(measure(*given)) or measured[0])
+    monkeypatch.setattr(feed, "measure", lambda *given, **more: measured.append(measure(*given, **more)) or measured[0])
     options = "--num-workers 1 --utterances 8 --batch-size 2 --gradient-accumulation-steps 2 --epochs 1"
     feed.main(f"{options} --length-buckets 2".split())
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]

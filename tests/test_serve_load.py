@@ -12,21 +12,22 @@ from shell import dry_run
 
 from common.audio import pcm16
 from common.serving import Limits, Service
-from scripts.benchmarks.serving import Answer, LoadOptions, ask_in_rounds, parse_args, row_of
+from scripts.benchmarks import serving
+from scripts.benchmarks.serving import Answer, ask_in_rounds, row_of
 
-LOAD, TEXTS = LoadOptions(clients=3, rounds=2), ("go on", "a longer sentence, of several words")
+CLIENTS, TEXTS = 3, ("go on", "a longer sentence, of several words")
 
 
 @pytest.fixture(scope="module")
 def served(make_once) -> Iterator[SimpleNamespace]:
     folder = make_once("served_for_load", tiny_served.make_checkpoints)
-    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=LOAD.clients, deadline=HANG_LIMIT))
+    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=CLIENTS, deadline=HANG_LIMIT))
     with tiny_served.serving(service) as address:
         yield SimpleNamespace(host=address.removeprefix("http://").rstrip("/"), voice=service._models.voice)
 
 
 def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
-    answers, seconds = ask_in_rounds(served.host, LOAD, TEXTS)
+    answers, seconds = ask_in_rounds(served.host, TEXTS, clients=CLIENTS, rounds=2)
     assert [one.text for one in answers] == [TEXTS[(client + number) % 2] for client in range(3) for number in (0, 1)]
     assert all(0 < answer.first_byte <= answer.seconds <= seconds for answer in answers)
     for answer in answers:
@@ -39,13 +40,22 @@ def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
 def test_the_table_has_throughput_percentiles_and_what_was_lost():
     answers = [Answer("", 200, b"", 1.0, float(number), number / 10) for number in range(1, 101)]
     answers[0] = replace(answers[0], status=503)
-    row = row_of(answers, LOAD, seconds=50.0)
+    row = row_of(answers, clients=CLIENTS, seconds=50.0)
     assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 1".split()
 
 
-def test_options_that_the_load_test_does_not_have_go_to_the_server():
+def test_options_that_the_load_test_does_not_have_go_to_the_server(monkeypatch: pytest.MonkeyPatch):
     load, options = "--clients 7", "--fastpitch v.pt --batch-size 2"
     (words,) = dry_run("scripts/benchmark.sh", "serving", *load.split(), *options.split(), NUM_GPUS="0")
     assert words[:3] == ["py", "-m", "scripts.benchmarks.serving"]
-    args, left = parse_args(words[3:])
-    assert (args.clients, args.rounds, left) == (7, 2, options.split())
+    started: list[list[str]] = []
+
+    def start(command: list[str], **_: object) -> None:
+        started.append(command)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving.subprocess, "Popen", start)
+    with pytest.raises(KeyboardInterrupt):
+        serving.main(words[3:])
+    command = " ".join(started[0])
+    assert options in command and "--max-queue 14" in command and "--clients" not in command

@@ -145,7 +145,7 @@ def _speak_into_folder(
 ) -> int:
     """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
 
-    Returns the exit status: 1 where every phrase was cut or not spoken.
+    Returns the exit status: 1 where every phrase of a folder was cut or not spoken; random weights are measured too.
     """
     vocoder_name = synthesizer.vocoder.name if synthesizer.vocoder else ""
     measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, vocoder_name)
@@ -182,7 +182,7 @@ def _speak_into_folder(
             print("; ".join(figures))
         for reason, count in sorted(Counter(synthesizer.failures.values()).items()):
             print(f"{count} of {n_phrases} phrases were {reason}")
-    return 1 if len(synthesizer.failures) == n_phrases else 0
+    return 1 if folder is not None and len(synthesizer.failures) == n_phrases else 0
 
 
 def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int, kind: str) -> None:

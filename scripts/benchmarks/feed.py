@@ -13,7 +13,6 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,28 +20,19 @@ import torch
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.options import add_options, option, read_options
 from common.training.start import build_trainer, read_command
 from scripts.benchmarks.random_models import LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import machine, markdown
 
 
-@dataclass(frozen=True)
-class FeedOptions:
-    """How much is fed."""
-
-    utterances: int = option(2000, "of the corpus", least=1)
-    epochs: int = option(3, "that are timed, after one that is not", least=1)
-
-
-def measure(options: FeedOptions, words: Sequence[str], folder: Path) -> tuple[int, dict[str, float]]:
+def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int) -> tuple[int, dict[str, float]]:
     """Feed a training on noise, written into ``folder``, with options of train.py in ``words``.
 
     Returns the number of loader processes, and frames/s: on the clock (``fed``), of a core that does nothing but
     ``loading``, and of the ``training_process``.
     """
     audio, files = AudioConfig(), str(folder / LIST)
-    lengths = draw_lengths("FastPitch", options.utterances, audio.sampling_rate)
+    lengths = draw_lengths("FastPitch", utterances, audio.sampling_rate)
     make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=audio.sampling_rate)
     required = ["--output", str(folder / "output"), "--dataset-path", str(folder), "--training-files", files]
     required += ["--validation-files", files, "--learned-alignment", "--num-workers", "8", "--batch-size", "32"]
@@ -55,7 +45,7 @@ def measure(options: FeedOptions, words: Sequence[str], folder: Path) -> tuple[i
         trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         logger.close()
         n_frames, clock, processor = 0, 0.0, 0.0
-        for epoch in range(1 + options.epochs):
+        for epoch in range(1 + epochs):
             if epoch == 1:
                 n_frames, clock, processor = 0, time.perf_counter(), time.process_time()
             n_frames += sum(int(batch.n_frames) for update in trainer.updates() for batch in update)
@@ -70,11 +60,12 @@ def measure(options: FeedOptions, words: Sequence[str], folder: Path) -> tuple[i
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the features, feed them, and print where the time goes."""
     parser = ArgumentParser(prog="feed", description=f"{(__doc__ or '').splitlines()[0]} Other options go to train.py.")
-    add_options(parser, FeedOptions)
+    parser.add_argument("--utterances", type=int, default=2000, help="of the corpus")
+    parser.add_argument("--epochs", type=int, default=3, help="that are timed, after one that is not")
     args, words = parser.parse_known_args(argv)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        n_workers, found = measure(read_options(args, FeedOptions), words, Path(folder))
+        n_workers, found = measure(words, Path(folder), utterances=args.utterances, epochs=args.epochs)
     rates = {
         "fed, on this machine as it is now": found["fed"],
         "loaded by one core": found["loading"],

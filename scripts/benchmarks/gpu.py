@@ -12,14 +12,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from common.cli import ArgumentParser, run
 from common.files import write_text
-from common.options import add_options, option, read_options
 from common.pages.render import ROOT, commit
 from scripts.benchmarks.table import machine, markdown
 
@@ -35,14 +33,6 @@ TRAINING = {  # variables of scripts/benchmark.sh train
 SMALL = "BS=1 STEPS=1 AMP=false"
 DIGITS = "MODEL_CONFIG=jasper/configs/jasper_digits.yaml"  # a small Jasper
 DONE, FAILED, TOO_LONG = "done", "failed", "took too long"
-
-
-@dataclass(frozen=True)
-class GpuOptions:
-    """Which steps are taken, and on what."""
-
-    only: tuple[str, ...] = option((), "steps to take, of those", choices=GROUPS)
-    cpu: bool = option(False, "take small work through it on the CPU, as where there is no GPU")
 
 
 def steps_of(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
@@ -91,17 +81,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Take all steps."""
     parser = ArgumentParser(prog="gpu.sh", description="Test and measure the toolkit on one GPU.")
     parser.add_argument("folder", type=Path, metavar="OUT", help="folder for gpu.md")
-    add_options(parser, GpuOptions)
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="steps to take, of those")
+    parser.add_argument("--cpu", action="store_true", help="take small work through it on the CPU, without a GPU")
     args = parser.parse_args(argv)
-    options: GpuOptions = read_options(args, GpuOptions)
-    cuda = not options.cpu and torch.cuda.is_available()
-    if not cuda and not options.cpu:
+    cuda = not args.cpu and torch.cuda.is_available()
+    if not cuda and not args.cpu:
         print("no GPU: small work on the CPU shows that all of it runs; the figures mean nothing")
     title = f"# {time.strftime('%Y-%m-%d')}, {machine(cuda=cuda)}, torch {torch.__version__}, commit {commit()}"
     rows, printed = [], []
     with tempfile.TemporaryDirectory(prefix="gpu.") as work:
         for group, command in steps_of(work, cuda=cuda):
-            if options.only and group not in options.only:
+            if group not in args.only:
                 continue
             start = time.monotonic()
             status, output = take(command, seconds=150, cuda=cuda)

@@ -15,7 +15,6 @@ that cut segments out of recordings one second; of Jasper LibriSpeech's.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.files import write_json, write_text
-from common.options import add_options, option, read_options
 from common.registry import available_models, get_model
 from common.torch_file import save_tensor
 from common.training.start import read_command
@@ -48,19 +46,6 @@ N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
 _SHORTEST = 1.4  # s, of LibriSpeech's utterances
 _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
-
-
-@dataclass(frozen=True)
-class RandomOptions:
-    """What is made."""
-
-    model: str = option("HiFi-GAN", "what to make", choices=available_models())
-    kind: str | None = option(None, "preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
-    count: int = option(8, "mels, or recordings of the list", least=1)
-    model_config: str | None = option(None, "YAML file of Jasper and its features; as published if not given")
-    max_duration: float = option(16.7, "s, of Jasper's longest recording", above=0)
-    all_longest: bool = option(False, "give every recording that duration")
-    no_checkpoint: bool = option(False, "make the corpus alone")
 
 
 def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
@@ -153,26 +138,32 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Make what the options ask for."""
     parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
     parser.add_argument("folder", type=Path, help="where all of it goes")
-    add_options(parser, RandomOptions)
+    add = parser.add_argument
+    add("--model", choices=available_models(), default="HiFi-GAN", help="what to make")
+    add("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
+    add("--count", type=int, default=8, help="mels, or recordings of the list")
+    add("--model-config", help="YAML file of Jasper and its features; as published if not given")
+    add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
+    add("--all-longest", action="store_true", help="give every recording that duration")
+    add("--no-checkpoint", action="store_true", help="make the corpus alone")
     args = parser.parse_args(argv)
-    options: RandomOptions = read_options(args, RandomOptions)
-    folder, model, count = args.folder, options.model, options.count
-    words = [KINDS[model], options.kind] if options.kind else []
-    words += ["--model-config", options.model_config] if options.model_config else []
+    folder, model, count = args.folder, args.model, args.count
+    words = [KINDS[model], args.kind] if args.kind else []
+    words += ["--model-config", args.model_config] if args.model_config else []
     if model in VOICES:
         config, audio = get_model(model).config(), AudioConfig()
     else:
         config, audio = configure(model, words)
-    if not options.no_checkpoint:
-        kind, text = options.kind or "random", TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
+    if not args.no_checkpoint:
+        kind, text = args.kind or "random", TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
         assumed = _UNRECORDED if model in KINDS else ()
         save_random(folder / f"{model}_{kind}.pt", model, config, audio, text=text, assumed=assumed)
-    if model in KINDS and not options.no_checkpoint:
+    if model in KINDS and not args.no_checkpoint:
         make_mels(folder, audio, count)
-    elif model == "Jasper" or options.no_checkpoint:
+    elif model == "Jasper" or args.no_checkpoint:
         n_recordings, rate = min(count, MOST_RECORDINGS), audio.sampling_rate
-        lengths = draw_lengths(model, n_recordings, rate, options.max_duration)
-        lengths = lengths[:1] * n_recordings if options.all_longest else lengths
+        lengths = draw_lengths(model, n_recordings, rate, args.max_duration)
+        lengths = lengths[:1] * n_recordings if args.all_longest else lengths
         make_corpus(folder, lengths, COLUMNS.get(model, "wav").split(), sampling_rate=rate, count=count)
 
 

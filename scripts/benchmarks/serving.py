@@ -22,22 +22,12 @@ import numpy as np
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.options import add_options, option, read_options
 from common.synthesis import read_phrases
 from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
 PERCENTILES = (50, 95, 99)
 _PATIENCE = 600.0  # s for an answer
-
-
-@dataclass(frozen=True)
-class LoadOptions:
-    """How much is asked for."""
-
-    clients: int = option(200, "that ask at once", least=1)
-    rounds: int = option(2, "requests of each client, one after the other", least=1)
-    phrases: Path = option(ROOT / "phrases/devset10.tsv", "list to speak")
 
 
 @dataclass(frozen=True)
@@ -66,22 +56,22 @@ def speak(host: str, text: str) -> Answer:
         return Answer(text, response.status, sound, spoken, time.perf_counter() - start, first_byte)
 
 
-def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[list[Answer], float]:
+def ask_in_rounds(host: str, texts: Sequence[str], *, clients: int, rounds: int) -> tuple[list[Answer], float]:
     """The answers, and the seconds of all."""
 
     def ask(client: int) -> list[Answer]:
-        return [speak(host, texts[(client + number) % len(texts)]) for number in range(load.rounds)]
+        return [speak(host, texts[(client + number) % len(texts)]) for number in range(rounds)]
 
     start = time.perf_counter()
-    with ThreadPoolExecutor(load.clients) as pool:
-        answers = [answer for found in pool.map(ask, range(load.clients)) for answer in found]
+    with ThreadPoolExecutor(clients) as pool:
+        answers = [answer for found in pool.map(ask, range(clients)) for answer in found]
     return answers, time.perf_counter() - start
 
 
-def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> Row:
+def row_of(answers: Sequence[Answer], *, clients: int, seconds: float) -> Row:
     """The figures of answers that took ``seconds`` together."""
     spoken = sum(one.spoken for one in answers)
-    row = {"clients": load.clients, "requests": len(answers), "requests/s": f"{len(answers) / seconds:.1f}"}
+    row = {"clients": clients, "requests": len(answers), "requests/s": f"{len(answers) / seconds:.1f}"}
     row["x real time"] = f"{spoken / seconds:.1f}"
     times = {"latency": [one.seconds for one in answers], "first byte": [one.first_byte for one in answers]}
     for what, values in times.items():
@@ -90,9 +80,9 @@ def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> R
 
 
 @contextmanager
-def server_with(load: LoadOptions, options: Sequence[str]) -> Iterator[str]:
+def server_with(options: Sequence[str], *, clients: int) -> Iterator[str]:
     """Host and port of a server of its own with such options; raises InputError where it does not start."""
-    words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(2 * load.clients), *options]
+    words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(2 * clients), *options]
     words += ["--deadline", str(_PATIENCE)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -106,23 +96,19 @@ def server_with(load: LoadOptions, options: Sequence[str]) -> Iterator[str]:
             server.terminate()
 
 
-def parse_args(argv: Sequence[str] | None) -> tuple[LoadOptions, list[str]]:
-    """The options of the load, and those that are for serve.py."""
-    about = f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
-    parser = ArgumentParser(prog="serving", description=about)
-    add_options(parser, LoadOptions)
-    args, options = parser.parse_known_args(argv)
-    return read_options(args, LoadOptions), options
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; the exit status is 1 where an answer was lost."""
-    load, options = parse_args(argv)
-    texts = [phrase.text for phrase in read_phrases(load.phrases) if phrase.text]
-    with server_with(load, options) as host:
-        answers, seconds = ask_in_rounds(host, load, texts)
+    about = f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
+    parser = ArgumentParser(prog="serving", description=about)
+    parser.add_argument("--clients", type=int, default=200, help="that ask at once")
+    parser.add_argument("--rounds", type=int, default=2, help="requests of each client, one after the other")
+    parser.add_argument("--phrases", type=Path, default=ROOT / "phrases/devset10.tsv", help="list to speak")
+    args, options = parser.parse_known_args(argv)
+    texts = [phrase.text for phrase in read_phrases(args.phrases) if phrase.text]
+    with server_with(options, clients=args.clients) as host:
+        answers, seconds = ask_in_rounds(host, texts, clients=args.clients, rounds=args.rounds)
     print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
-    print(*markdown([row_of(answers, load, seconds=seconds)]), sep="\n")
+    print(*markdown([row_of(answers, clients=args.clients, seconds=seconds)]), sep="\n")
     return 1 if any(answer.status != 200 for answer in answers) else 0
 
 

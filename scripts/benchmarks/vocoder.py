@@ -12,7 +12,6 @@ load on the machine slows both of its sides.
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, run
-from common.options import add_options, option, read_options
+from common.options import add_options, read_options
 from common.precision import ComputingOptions, autocast
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
@@ -63,14 +62,6 @@ def paper_generator(mel: Tensor, weights: Mapping[str, Tensor], config: ModelCon
     return torch.tanh(conv(F.leaky_relu(x), "conv_post")).squeeze(1)
 
 
-@dataclass(frozen=True)
-class ComparisonOptions(ComputingOptions):
-    """What is compared, and how often."""
-
-    kind: str = option("v1", "of the random weights", choices=tuple(PRESETS))
-    repeats: int = option(10, "turns that count", least=1)
-
-
 def compare(ways: dict[str, Callable[[], Tensor]], *, repeats: int, duration: float) -> list[Row]:
     """The table's rows of ways to make sound of ``duration`` seconds, each compared with the first one."""
     with torch.inference_mode():
@@ -94,14 +85,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = ArgumentParser(prog="vocoder", description="compare HiFi-GAN's synthesis with its paper's layers")
     parser.add_argument("checkpoint", type=Path, nargs="?", help="of HiFi-GAN; without it random weights")
-    add_options(parser, ComparisonOptions)
+    parser.add_argument("--kind", choices=tuple(PRESETS), default="v1", help="of the random weights")
+    parser.add_argument("--repeats", type=int, default=10, help="turns that count")
+    add_options(parser, ComputingOptions)
     args = parser.parse_args(argv)
-    options = read_options(args, ComparisonOptions)
-    precision = options.prepare()
+    precision = read_options(args, ComputingOptions).prepare()
     with tempfile.TemporaryDirectory() as folder:
-        path = args.checkpoint or Path(folder) / f"HiFi-GAN_{options.kind}.pt"
+        path = args.checkpoint or Path(folder) / f"HiFi-GAN_{args.kind}.pt"
         if args.checkpoint is None:
-            save_random(path, "HiFi-GAN", *configure("HiFi-GAN", ["--preset", options.kind]))
+            save_random(path, "HiFi-GAN", *configure("HiFi-GAN", ["--preset", args.kind]))
         opened = open_checkpoint(path, model="HiFi-GAN", ema=True)
     network, config = load_for_inference(opened, device=precision.device)
     weights = network.state_dict()
@@ -117,8 +109,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if precision.amp_dtype is not None:
         ways[f"this toolkit, {str(precision.amp_dtype).removeprefix('torch.')}"] = lambda: ours(precision.amp_dtype)
     duration = N_FRAMES * audio.hop_length / audio.sampling_rate
-    rows = compare(ways, repeats=options.repeats, duration=duration)
-    print(f"{path.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=options.cuda)}")
+    rows = compare(ways, repeats=args.repeats, duration=duration)
+    print(f"{path.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=args.cuda)}")
     print(*markdown(rows), sep="\n")
 
 
