@@ -53,9 +53,7 @@ def write_atomically(
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
     checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
     lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
-
-    Raises:
-        OutputError: the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
+    Raises OutputError if the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
     """
     with writing(path):
         target = _target(path)
@@ -86,10 +84,7 @@ def _target(path: Path) -> Path:
 def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:
     """Refuse an output that is also an input or another output; folders may be shared.
 
-    ``written`` and ``read`` are pairs of a name for messages and a path.
-
-    Raises:
-        OptionError: names both.
+    ``written`` and ``read`` are pairs of a name for messages and a path. Raises an OptionError that names both.
     """
     names = {os.path.realpath(path): name for name, path in read}
     for name, path in written:
@@ -141,8 +136,7 @@ def parse_yaml(text: str, *, where: str) -> Any:
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
     """Refuse a path of no file of that ``kind``, but a folder, or a pipe, whose reader would wait for its writer.
 
-    Raises:
-        InputError: of the type ``error``, with ``where`` (``list.txt:7``).
+    Raises InputError of the type ``error``, with ``where`` (``list.txt:7``).
     """
     if not path.is_file():
         found = f"a folder, expected a {kind}" if path.is_dir() else f"no such {kind}"
@@ -156,11 +150,7 @@ def read_bytes(path: Path, *, kind: str = "file") -> bytes:
 
 
 def read_text(path: Path, *, kind: str = "file") -> str:
-    """The text of a file, or of standard input for ``-``, in UTF-8, or in UTF-16 with a byte order mark.
-
-    Raises:
-        InputError: it is none, with the line.
-    """
+    """The text of a file, or of standard input for ``-``, in UTF-8 or marked UTF-16; InputError where it is none."""
     data = sys.stdin.buffer.read() if path == Path("-") else read_bytes(path, kind=kind)
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:

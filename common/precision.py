@@ -37,10 +37,7 @@ class ComputingOptions:
     def prepare(self) -> "Precision":
         """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
 
-        Returns the device and the precision.
-
-        Raises:
-            OptionError: there is no usable GPU for ``--cuda``.
+        Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
         """
         import torch
 
@@ -111,11 +108,7 @@ def check_cuda() -> None:
 
 
 def precision_of_device(device: str) -> "Precision":
-    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one.
-
-    Raises:
-        OptionError: it is another word, or no GPU can be used.
-    """
+    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one; raises as `check_cuda`."""
     import torch
 
     check_choice("device", device, ("auto", "cpu", "cuda"))
