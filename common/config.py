@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from typing import Any
 
 from common.errors import InputError, shown
@@ -127,25 +126,17 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
         InputError: a field is unknown, missing, of another type or a value that the class refuses; of the type
             ``error``, one line that begins with ``where``, a file, and names the field.
     """
-    from pydantic import ValidationError  # imported here, as few commands need it before they load a model
+    from pydantic import TypeAdapter, ValidationError  # imported here, as few commands need it before they load a model
 
     with naming_errors(where, error=error):
         try:
-            return _reader(kind).validate_json(json.dumps(values, default=str), strict=True, extra="forbid")
+            return TypeAdapter(kind).validate_json(json.dumps(values, default=str), strict=True, extra="forbid")
         except ValidationError as found:
             first = found.errors(include_url=False)[0]
             path = ".".join(map(str, first["loc"]))
             message = first["msg"].replace("Unexpected keyword argument", "unknown key")
             got = "" if first["type"] == "missing" else f", got {shown(first['input'])}"
             raise InputError(f"{path}{': ' * bool(path)}{message}{got}") from found
-
-
-@cache
-def _reader(kind: type) -> Any:
-    """What reads a dataclass; making it takes some milliseconds."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
 
 
 @contextmanager

@@ -112,11 +112,6 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
 
 
-def read_yaml(path: Path) -> Any:
-    """Read YAML of plain values; raises as `read_json`."""
-    return parse_yaml(read_text(path), where=str(path))
-
-
 def parse_yaml(text: str, *, where: str) -> Any:
     """The plain values of a YAML text, which ``where`` names; InputError where it is none, or names anything else."""
     import yaml  # here, as few commands need it
@@ -143,15 +138,11 @@ def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[I
         raise error(f"{path}: {found}{at(where)}")
 
 
-def read_bytes(path: Path, *, kind: str = "file") -> bytes:
-    """The bytes of a file; raises as `check_file`."""
-    check_file(path, kind=kind)
-    return path.read_bytes()
-
-
 def read_text(path: Path, *, kind: str = "file") -> str:
     """The text of a file, or of standard input for ``-``, in UTF-8 or marked UTF-16; InputError where it is none."""
-    data = sys.stdin.buffer.read() if path == Path("-") else read_bytes(path, kind=kind)
+    if path != Path("-"):
+        check_file(path, kind=kind)
+    data = sys.stdin.buffer.read() if path == Path("-") else path.read_bytes()
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")

@@ -12,7 +12,7 @@ from common.checkpoints import open_checkpoint
 from common.config import TextConfig
 from common.data import read_filelist
 from common.errors import InputError
-from common.files import read_json, read_text, read_yaml
+from common.files import parse_yaml, read_json, read_text
 from common.synthesis import read_phrases
 from common.synthesis.speech import load_prosody
 from common.text import read_lexicon
@@ -25,7 +25,7 @@ from scripts.datasets.download import bring
 READERS: dict[str, Callable[[Path], object]] = {
     "text": read_text,
     "JSON": read_json,
-    "YAML": read_yaml,
+    "YAML": lambda path: parse_yaml(read_text(path), where=str(path)),
     "tensor": load_tensor,
     "recording": lambda path: load_wav(path, sampling_rate=None),
     "checkpoint": open_checkpoint,
