@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common import extraction
-from common.audio.options import AudioOptions, corpus_note
+from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, run
 from common.data_report.options import Limits, ReportOptions
 from common.errors import InputError
@@ -48,7 +48,6 @@ def extract(args: argparse.Namespace) -> int:
     audio: AudioOptions = read_options(args, AudioOptions)
     config = extraction.mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
     statistics, notes = extraction.given_statistics(options)
-    notes += corpus_note(config, audio.of_corpus(options.dataset_path))
     stored = None if teacher is None else extraction.stored_teacher(teacher, options)
     plan = extraction.ExtractionPlan(options, config, stored, statistics)
     with distributed.processes(cuda=options.cuda) as ranks:

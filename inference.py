@@ -14,11 +14,11 @@ from common.checkpoints.command_line import (
     open_named_checkpoints,
     parse_options,
 )
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser, names_given, run
 from common.errors import OptionError
 from common.options import add_options, read_options
 from common.precision import ComputingOptions
-from common.recognition.arguments import named_recognizer, recognize
+from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
 from common.synthesis.options import (
     MEASURING,
@@ -70,10 +70,10 @@ def speak(argv: Sequence[str] | None) -> int:
         opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
-        if "generator" in opened or not (opened or is_copied):
+        if "generator" in opened or not is_copied:
             shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
             opened = with_shipped(opened, with_vocoder=shipped_sound)
-        if not phrases and "generator" not in opened:
+        if "generator" not in opened and not is_copied:
             voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
             raise OptionError(f"no voice to speak text with; give {voices}")
         specs = {role: one.spec for role, one in opened.items()}
@@ -85,10 +85,45 @@ def speak(argv: Sequence[str] | None) -> int:
         )
 
 
+def named_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
+    """The recognizer whose checkpoint a command line names, if it names one."""
+    given = names_given(argv)
+    return next((spec for spec in models_with("recognizer") if given & {f"--{spec.option}", "--ckpt"}), None)
+
+
+def build_recognition_parser(spec: ModelSpec) -> ArgumentParser:
+    """The options of transcribing with a model, its own among them."""
+    parser = ArgumentParser(
+        description="Transcribe recordings; where their transcripts are known, count the errors too",
+        prog=f"inference.py --{spec.option}",
+        epilog="Exit status: 0 transcribed; 1 bad input; 2 wrong options.",
+    )
+    text = f"of {spec.name}"
+    parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
+    add_options(parser, TranscribingOptions)
+    add_options(parser.add_argument_group(spec.name), spec.inference.options)
+    add_options(parser, ComputingOptions, title=MEASURING)
+    parser.answer_published(REMOVED_OF_RECOGNITION)
+    return parser
+
+
+def transcribe(argv: Sequence[str] | None, spec: ModelSpec) -> int:
+    """Read the options of a recognizer, open its checkpoint, and transcribe; returns the exit status."""
+    parser = build_recognition_parser(spec)
+    args = parse_options(argv, parser, [spec])
+    options: TranscribingOptions = read_options(args, TranscribingOptions)
+    own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
+    from common.recognition import command  # --help needs no PyTorch
+
+    checkpoint = open_named_checkpoints(args, "recognizer")["recognizer"]
+    precision, files = computing.prepare(), parser.files_of(args)
+    return command.transcribe(checkpoint, options, own, precision=precision, files=files, parameters=vars(args))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Speak, or transcribe; every mistake in options and lists shows before the first phrase is synthesized."""
     recognizer = named_recognizer(argv)
-    return speak(argv) if recognizer is None else recognize(argv, recognizer)
+    return speak(argv) if recognizer is None else transcribe(argv, recognizer)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,14 @@ Source: Badlani et al., One TTS Alignment to Rule Them All (2022), section 2.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.data import pad_rows
 from common.errors import InputError
 from common.nn import ctc_losses, mask_from_lengths
-from common.nn.alignment_prior import interpolated_prior
 from fastpitch.alignment_search import durations_of_path, find_path
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared
@@ -129,11 +126,6 @@ def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Minus the log attention of frames to the token of their path, a sum over frames (Badlani et al., 2.4)."""
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
     return -(on_path.clamp(min=math.log(_ATTENTION_EPS)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()
-
-
-def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) -> Tensor:
-    """The interpolated priors of a batch's utterances, zero-padded: (B, F, L) float32."""
-    return pad_rows([prior.float() for prior in map(interpolated_prior, frame_lengths, token_lengths)])
 
 
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:

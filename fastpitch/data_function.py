@@ -1,53 +1,41 @@
 """FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
-from common.audio.pitch import PitchMoments, moments, statistics
+from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
     ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
-    TextMelUtterance,
     check_stored,
-    collated,
     feature_name,
     frames_of_tokens,
     load_feature,
     load_fractions,
     loader_processes,
-    pad_fields,
     raise_errors,
     shape_error,
 )
 from common.distributed import Gather, Ranks
 from common.errors import InputError
+from common.nn.alignment import interpolated_prior
 from common.torch_file import load_tensor
-from fastpitch.aligner import check_alignable, padded_priors
+from fastpitch.aligner import check_alignable
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.options import PITCH_CACHE, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
-
-
-@dataclass(frozen=True)
-class FastPitchUtterance(TextMelUtterance):
-    """One utterance, checked; with durations and the pitch of each symbol, or with the pitch of each frame alone."""
-
-    speaker: int | None
-    durations: Tensor | None = None  # (L,) int64, frames
-    pitch: Tensor | None = None  # (L,) float32, normalized
-    pitch_frames: Tensor | None = None  # (F,) float32, normalized
-    prior: Tensor | None = None  # (F, L) float32, of the alignment; None: to be computed
 
 
 class FastPitchDataset(TextMelDataset):
@@ -94,12 +82,15 @@ class FastPitchDataset(TextMelDataset):
         """Normalize the pitch of frames by a network's statistics."""
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
-    def utterance(self, index: int, tokens: Tensor) -> FastPitchUtterance:
-        """The utterance with ``tokens``, (L,) or (L, n_features)."""
+    def utterance(self, index: int, tokens: Tensor) -> FastPitchBatch:
+        """The utterance with ``tokens``, (L,) or (L, n_features), as a batch."""
         mel, pitch = self.mel_and_pitch(index)
-        name, speaker, text = self.name(index), self.speakers[index], self.entries[index].fields["text"]
+        entry, speaker = self.entries[index], self.speakers[index]
+        speakers = None if speaker is None else torch.tensor([speaker])
+        batch = partial(
+            FastPitchBatch.of_one, self.name(index), tokens, mel, text=entry.fields["text"], speakers=speakers
+        )
         if self.has_durations:
-            entry = self.entries[index]
             file, source = (entry.fields[column] for column in ("durations", "mel"))
             stored = load_tensor(self.folder / file, where=entry.where)
             durations = frames_of_tokens(stored, mel.size(1), name=file, frames_of=source, where=entry.where)
@@ -109,16 +100,19 @@ class FastPitchDataset(TextMelDataset):
                     if (self.folder / "TextGrid").is_dir():
                         wanted += "; the phones of TextGrids are in the lists of extract_mels.py --output-meta-file"
                     raise shape_error(entry, column, values, wanted=wanted)
-            return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)
-        check_alignable(mel.size(1), len(tokens), where=name)
+            return batch(durations=durations[None], pitch=pitch[None])
+        size = mel.size(1), len(tokens)
+        check_alignable(*size, where=self.name(index))
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
-        prior = None if self._priors is None else self._prior(index, (mel.size(1), len(tokens)))
-        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized, prior=prior, text=text)
+        return batch(pitch_frames=normalized[None], prior=self._prior(index, size)[None])
 
     def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
-        """The stored prior (F, L) of an utterance; raises InputError where it is missing or of another size."""
-        assert self._priors is not None
+        """The prior (F, L) of an utterance, computed or stored; raises InputError where that is missing or of another
+        size.
+        """
+        if self._priors is None:
+            return interpolated_prior(*size).float()
         entry = self.entries[index]
         path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
         prior = load_fractions(path, where=entry.where)
@@ -143,14 +137,6 @@ class FastPitchDataset(TextMelDataset):
             source = entry.fields["wav" if self.recorded else "mel"]
             raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {source}")
         return mel, pitch
-
-    def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
-        """Pad utterances, in the order they come, into one batch."""
-        fields = collated(items) | pad_fields(items, "durations", "pitch", "pitch_frames", "prior")
-        if fields["durations"] is None and fields["prior"] is None:
-            fields["prior"] = padded_priors(fields["mel_lengths"].tolist(), fields["token_lengths"].tolist())
-        speakers = [item.speaker for item in items if item.speaker is not None]
-        return FastPitchBatch(**fields, speakers=torch.tensor(speakers) if speakers else None)
 
 
 def build_dataset(
@@ -240,16 +226,16 @@ _MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
 _CHUNK = 16  # utterances a task of a worker
 
 
-class _Moments:
-    """The pitch moments of each utterance, for loader processes."""
+class _Pitches:
+    """The pitch of each utterance, Hz, for loader processes."""
 
     collate: Any = staticmethod(list)
 
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source
 
-    def __getitem__(self, index: int) -> PitchMoments:
-        return moments(self._source.mel_and_pitch(index)[1].double().numpy())
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self._source.mel_and_pitch(index)[1].double().numpy()
 
 
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
@@ -260,16 +246,16 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     if (network.pitch_std > 0).all():
         return
 
-    def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        safe: Any = ErrorsAsItems(cast(Any, _Moments(source)))
+    def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
+        safe: Any = ErrorsAsItems(cast(Any, _Pitches(source)))
         loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
         for chunk in raise_errors(loader):
-            yield from cast(list[PitchMoments], chunk)
+            yield from cast(list[np.ndarray], chunk)
 
     measured = gather(len(source.speakers), compute, description="measuring pitch")
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
-        own = [part for part, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and part.count]
+        own = [pitch for pitch, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and pitch.any()]
         found = statistics(own) if own and len(network.pitch_std) > 1 else overall
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std

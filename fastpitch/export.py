@@ -1,6 +1,6 @@
 """FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from typing import Any
 
@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
-from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
@@ -76,7 +75,6 @@ def with_onnx_convolutions(network: FastPitch, *, as_products: bool) -> FastPitc
 _NOT_GIVEN = float("nan")
 _SEED = 1234
 _COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that a quantized file is compared by
-_COMPARED_FRAMES = (2, 12)  # of their tokens
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
 
 
@@ -172,8 +170,8 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
     return inputs, outputs
 
 
-def _examples(network: FastPitch, config: ModelConfig, inputs: Shapes) -> Examples:
-    """Random inputs, some of whose durations, pitch and energy are given."""
+def _numbers(network: FastPitch, config: ModelConfig) -> dict[str, Callable[[Tensor], Tensor]]:
+    """What makes random inputs, some of whose durations, pitch and energy are given, of normal numbers."""
     uniform = torch.special.ndtr
 
     def given_here_and_there(values: Tensor) -> Tensor:
@@ -183,49 +181,43 @@ def _examples(network: FastPitch, config: ModelConfig, inputs: Shapes) -> Exampl
         return (uniform(values) * config.n_symbols).long().clamp(max=config.n_symbols - 1)
 
     mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
-    return random_examples(
-        inputs,
-        {
-            "tokens": (lambda values: (values > 0).float()) if config.symbol_type == "pf" else ids,
-            "pace": lambda values: 0.7 + 0.7 * uniform(values),
-            "max_duration": lambda values: torch.full_like(values, 75.0),
-            "durations": lambda values: given_here_and_there(9 * uniform(values)).round(),
-            "pitch": lambda values: given_here_and_there(values) * std[0] + mean[0],
-            "energy": lambda values: given_here_and_there(3 * uniform(values)),
-            "speaker": lambda values: torch.arange(len(values)) % config.n_speakers,
-        },
-    )
-
-
-def _compared(inputs: Iterable[str], examples: Examples) -> list[tuple[Tensor, ...]]:
-    """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
-    generator, utterances = torch.Generator().manual_seed(_SEED), []
-    for length in _COMPARED_LENGTHS:
-        made = dict(zip(inputs, examples(1, length, generator)))
-        made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
-        made |= {name: torch.full((1, length), _NOT_GIVEN) for name in ("pitch", "energy") if name in made}
-        utterances.append(tuple(made.values()))
-    return utterances
+    return {
+        "tokens": (lambda values: (values > 0).float()) if config.symbol_type == "pf" else ids,
+        "pace": lambda values: 0.7 + 0.7 * uniform(values),
+        "max_duration": lambda values: torch.full_like(values, 75.0),
+        "durations": lambda values: given_here_and_there(9 * uniform(values)).round(),
+        "pitch": lambda values: given_here_and_there(values) * std[0] + mean[0],
+        "energy": lambda values: given_here_and_there(3 * uniform(values)),
+        "speaker": lambda values: torch.arange(len(values)) % config.n_speakers,
+    }
 
 
 def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
     """FastPitch as one part."""
     inputs, outputs = _shapes(config)
-    examples = _examples(network, config, inputs)
+    made = _numbers(network, config)
+    # With durations mels have as many frames in 8 bits as in 32; pitch and energy are predicted.
+    predicted = dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN))
+    compared = random_examples(
+        inputs, made | predicted | {"durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor()}
+    )
 
     def onnx_form(quantized: bool) -> OnnxForm:
         changed = with_onnx_convolutions(network, as_products=quantized)
         return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
+
+    def utterances(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        return [compared(1, length, torch.Generator().manual_seed(_SEED)) for length in _COMPARED_LENGTHS]
 
     part = Part(
         "",
         ExportableFastPitch(network).eval(),
         inputs,
         outputs,
-        examples,
+        random_examples(inputs, made),
         scriptable=True,
         onnx_form=onnx_form,
-        quantization=Quantization(False, lambda _: _compared(inputs, examples)),
+        quantization=Quantization(False, utterances),
     )
     description = {
         "pitch_mean": network.pitch_mean.tolist(),

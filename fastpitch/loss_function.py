@@ -29,7 +29,7 @@ class FastPitchObjective(Objective):
 
     ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. With a learned
     alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarization, ``kl_loss``, one
-    over frames. Validation adds two figures (`common.nn.alignment_metrics`): ``unattended_tokens``, the share of
+    over frames. Validation adds two figures (`common.nn.alignment`): ``unattended_tokens``, the share of
     tokens that no frame attends to most; and ``attention_diagonality``, a mean over utterances, of the attention
     without its prior, which is diagonal before anything is learned.
     """

@@ -46,7 +46,7 @@ class FastPitchBatch(TextMelBatch):
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
     pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
-    prior: Tensor | None = None  # (B, F, L) float32, `fastpitch.aligner.padded_priors`; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, of the alignment; without durations
     speakers: Tensor | None = None  # (B,) int64
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from runpy import run_path
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from fastpitch.model import FastPitch
 from fastpitch.options import EXAMPLES, InferenceOptions
 
 Transform = Callable[[Tensor, Tensor], Tensor]  # values (B, L), lengths (B,) -> values (B, L)
+T = TypeVar("T", bound="_Transform")
 
 
 def load_custom_transform(path: Path, quantity: str) -> Transform:
@@ -99,26 +100,22 @@ def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig,
 
     Raises InputError where the checkpoint has no statistics or no energy predictor for a transform.
     """
-    pitch, energy = _given(options, "pitch"), _given(options, "energy")
+    pitch, energy = _transform(options, "pitch", PitchTransform), _transform(options, "energy", EnergyTransform)
     if options.pitch_mean_std_file is not None:
         network.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))
-    pitch_transform = PitchTransform(**pitch) if pitch else None
-    if pitch_transform is not None and pitch_transform.needs_statistics and not (network.pitch_std > 0).all():
+    if pitch is not None and pitch.needs_statistics and not (network.pitch_std > 0).all():
         raise InputError(f"{where}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
-    if energy and not config.energy_conditioning:
+    if energy is not None and not config.energy_conditioning:
         raise InputError(f"{where}: predicts no energy to transform; it was trained without --energy-conditioning")
     return Controls(
-        pace=options.pace,
-        max_duration=options.max_duration,
-        pitch_transform=pitch_transform,
-        energy_transform=EnergyTransform(**energy) if energy else None,
+        pace=options.pace, max_duration=options.max_duration, pitch_transform=pitch, energy_transform=energy
     )
 
 
-def _given(options: InferenceOptions, quantity: str) -> dict[str, Any]:
-    """The transforms of pitch or energy that the options ask for; a custom one is loaded."""
+def _transform(options: InferenceOptions, quantity: str, kind: type[T]) -> T | None:
+    """The transform of pitch or energy that the options ask for, if any; a custom function is loaded."""
     values = {field.name: getattr(options, f"{quantity}_transform_{field.name}") for field in fields(_Transform)}
-    given = {name: value for name, value in values.items() if value is not None and value is not False}
-    if "custom" in given:
-        given["custom"] = load_custom_transform(given["custom"], quantity)
-    return given
+    if values["custom"] is not None:
+        values["custom"] = load_custom_transform(values["custom"], quantity)
+    made = kind(**values)
+    return None if made == kind() else made

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
-from common.data import Batch, Filelists, RecordingDataset, pad_fields
+from common.data import Batch, Filelists, RecordingDataset
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -40,18 +40,6 @@ class HarmonicBatch(Batch):
         return torch.full((), self.pitch.numel(), device=self.pitch.device)
 
 
-@dataclass(frozen=True)
-class HarmonicUtterance:
-    """A segment, or a complete recording; shapes and units as in `HarmonicBatch`."""
-
-    name: str  # "wavs/a.wav (train.txt:7)"
-    audio: Tensor
-    pitch: Tensor
-    voicing: Tensor
-    noise: Tensor | None = None
-    mel_noise: Tensor | None = None
-
-
 class HarmonicDataset(RecordingDataset):
     """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
 
@@ -66,14 +54,15 @@ class HarmonicDataset(RecordingDataset):
         self._cache = PitchCache(options.pitch_cache or self.folder / PITCH_CACHE, self.audio, method=AT_FRAMES)
         self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
 
-    def __getitem__(self, index: int) -> HarmonicUtterance:
+    def __getitem__(self, index: int) -> HarmonicBatch:
         """The complete recording."""
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
-        return HarmonicUtterance(self.name(index), wave, fill_unvoiced(pitch), (pitch > 0).float())
+        pitch, voicing = fill_unvoiced(pitch), (pitch > 0).float()
+        return HarmonicBatch((self.name(index),), wave[None], (len(wave),), pitch[None], voicing[None])
 
-    def draw(self, index: int, *, epoch: int) -> HarmonicUtterance:
+    def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
         """A part from a random place, such that its segment lies in the recording if that is not shorter; zeros follow
         the recording's end.
         """
@@ -94,15 +83,8 @@ class HarmonicDataset(RecordingDataset):
         noise = torch.from_numpy(random.standard_normal((2, n_segment), dtype=np.float32))
         mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
-        return HarmonicUtterance(self.name(index), wave, pitch * speed, voicing, noise, mel_noise)
-
-    def collate(self, items: list[HarmonicUtterance]) -> HarmonicBatch:
-        """Utterances as a batch, in their order."""
-        return HarmonicBatch(
-            names=tuple(item.name for item in items),
-            n_samples=tuple(len(item.audio) for item in items),
-            **pad_fields(items, "audio", "pitch", "voicing", "noise", "mel_noise"),
-        )
+        rows = wave[None], (len(wave),), (pitch * speed)[None], voicing[None], noise[None], mel_noise[None]
+        return HarmonicBatch((self.name(index),), *rows)
 
     def _pitch(self, index: int) -> Tensor:
         """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""

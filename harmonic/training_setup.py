@@ -6,7 +6,7 @@ from dataclasses import replace
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
+from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from harmonic.config import ModelConfig
 from harmonic.options import TrainingOptions
 
@@ -19,17 +19,17 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
-    schedule = EpochPolicy(lambda steps: cosine_schedule(run.learning_rate, n_updates=run.epochs * steps))
+    schedule = cosine_schedule(run.learning_rate, n_epochs=run.epochs)
     return TrainingSetup(
         options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
     )
 
 
-def cosine_schedule(learning_rate: float, *, n_updates: int) -> Schedule:
+def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
     """Linear warm-up of ``_WARM_UP`` updates, then half a cosine down to a hundredth at the last."""
 
-    def rate(iteration: int, epoch: int) -> float:
-        done = min(max(iteration - _WARM_UP, 0) / max(n_updates - _WARM_UP, 1), 1.0)
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
+        done = min(max(iteration - _WARM_UP, 0) / max(n_epochs * steps_per_epoch - _WARM_UP, 1), 1.0)
         return learning_rate * min(iteration / _WARM_UP, 1.0) * (0.505 + 0.495 * math.cos(math.pi * done))
 
     return rate

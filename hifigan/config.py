@@ -10,6 +10,16 @@ from common.options import option
 
 # The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
 PUBLISHED_MELS: dict[str, Any] = {"framing": "aligned", "peak": 0.95}
+# Fields of AudioConfig and their keys in the authors' config.json.
+AUDIO_KEYS = {
+    "sampling_rate": "sampling_rate",
+    "filter_length": "n_fft",
+    "hop_length": "hop_size",
+    "win_length": "win_size",
+    "n_mels": "num_mels",
+    "mel_fmin": "fmin",
+    "mel_fmax": "fmax",
+}
 
 
 def _dilations(text: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_fields
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions
 from common.errors import InputError
 from hifigan.options import TrainingOptions
 
@@ -36,15 +36,6 @@ class HifiganBatch(Batch):
         return self.audio_lengths // self.hop_length
 
 
-@dataclass(frozen=True)
-class HifiganUtterance:
-    """A recording or a segment of it, with its mel where that is read from a file."""
-
-    name: str  # "wavs/a.wav (train.txt:7)"
-    audio: Tensor  # (T,) float32
-    mels: Tensor | None  # (n_mels, T / hop) float32
-
-
 class HifiganDataset(RecordingDataset):
     """Recordings of a list, with their mels where the folder ``options.input_mels_dir`` has them.
 
@@ -65,16 +56,16 @@ class HifiganDataset(RecordingDataset):
         if options.input_mels_dir is not None:
             self._check_mels(options.input_mels_dir)
 
-    def __getitem__(self, index: int) -> HifiganUtterance:
+    def __getitem__(self, index: int) -> HifiganBatch:
         """The complete recording."""
         hop = self.audio.hop_length
         self.check_length(index, -(-self._extractor.min_samples // hop) * hop)
         n_frames = self.lengths[index] // hop
         mel = self._load_mel(index)
         wave = self.load(index, start=0, n_samples=n_frames * hop)
-        return HifiganUtterance(self.name(index), wave, None if mel is None else mel[:, :n_frames])
+        return self._batch(index, wave, None if mel is None else mel[:, :n_frames])
 
-    def draw(self, index: int, *, epoch: int) -> HifiganUtterance:
+    def draw(self, index: int, *, epoch: int) -> HifiganBatch:
         """A segment from a random place, which seed, epoch and index decide; a shorter recording is zero-padded.
 
         With mels from files it begins with a frame.
@@ -89,16 +80,12 @@ class HifiganDataset(RecordingDataset):
             start = first * hop
             mel = mel[:, first : min(first + n_wanted, n_frames)]
             mel = F.pad(mel, (0, n_wanted - mel.size(1)), value=SILENCE)
-        return HifiganUtterance(self.name(index), self.load(index, start=start, n_samples=size), mel)
+        return self._batch(index, self.load(index, start=start, n_samples=size), mel)
 
-    def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
-        """Pad utterances into one batch, in their order."""
-        return HifiganBatch(
-            names=tuple(item.name for item in items),
-            audio_lengths=torch.tensor([len(item.audio) for item in items]),
-            hop_length=self.audio.hop_length,
-            **pad_fields(items, "audio", "mels"),
-        )
+    def _batch(self, index: int, wave: Tensor, mel: Tensor | None) -> HifiganBatch:
+        """wave (T,), mel (n_mels, T / hop) -> a batch of one."""
+        lengths, mels = torch.tensor([len(wave)]), None if mel is None else mel[None]
+        return HifiganBatch((self.name(index),), wave[None], lengths, self.audio.hop_length, mels)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """All files that are read, each with the line of the list that names it."""

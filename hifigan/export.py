@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
@@ -71,30 +70,17 @@ def of_batches(network: Any, *, n_mels: int, hop_length: int) -> Any:
     return model
 
 
-class ExportableGenerator(nn.Module):
-    """The generator, whose ``forward`` infers."""
-
-    def __init__(self, network: Generator) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), each utterance as if it were alone."""
-        return self.network.infer(mel, lengths)
-
-
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
-    module = ExportableGenerator(network).eval()
     inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
 
     def onnx_form(quantized: bool) -> OnnxForm:
         complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
-        return OnnxForm(module, ("mel",), complete)
+        return OnnxForm(network, ("mel",), complete)
 
     part = Part(
         "",
-        module,
+        network,
         inputs,
         WAVE,
         random_examples(inputs, {"mel": lambda values: 2 * values - 5}),

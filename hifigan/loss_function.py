@@ -41,7 +41,7 @@ class HifiganObjective(AdversarialObjective):
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 
     def make_sounds(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor]:
-        return batch.audio, networks["generator"](self._mel(batch))[:, 0].float()
+        return batch.audio, networks["generator"](self._mel(batch)).float()
 
     def own_counts(self, batch: HifiganBatch) -> dict[str, Tensor]:
         return dict.fromkeys(("g_loss", "mel_loss"), torch.full((), len(batch.names), device=batch.audio.device))
@@ -73,7 +73,7 @@ class HifiganObjective(AdversarialObjective):
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Full-band mels (B, n_mels, F) of complete recordings and of their resynthesis, and the latter (B, T)."""
-        wave = networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths)[:, 0].float()
+        wave = networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths).float()
         extractor = self._loss_mel.to(wave.device)
         lengths = batch.audio_lengths
         return extractor(batch.audio, lengths), extractor(wave, lengths), wave

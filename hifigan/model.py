@@ -9,13 +9,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import (
-    WeightNormConv1d,
-    WeightNormConvTranspose1d,
-    build_discriminators,
-    fold_weight_norm,
-    mask_from_lengths,
-)
+from common.nn import WeightNorm, build_discriminators, fold_weight_norm, mask_from_lengths
 from hifigan.config import ModelConfig
 from hifigan.options import TrainingOptions
 
@@ -23,7 +17,7 @@ _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
 
 
-class RowConv(WeightNormConv1d):
+class RowConv(WeightNorm, nn.Conv1d):
     """A convolution over time of rows (B, C, 1, T), which unlike (B, C, T) can lie channels last in memory."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -32,7 +26,7 @@ class RowConv(WeightNormConv1d):
         return F.conv2d(x, weight, self.bias, (1, 1), (0, int(self.padding[0])), (1, self.dilation[0]))
 
 
-class RowConvTranspose(WeightNormConvTranspose1d):
+class RowConvTranspose(WeightNorm, nn.ConvTranspose1d):
     """A transposed convolution over time of rows (B, C, 1, T).
 
     Narrow ones are trained in float32 on the CPU even under autocast: where a processor has AMX, oneDNN's bfloat16
@@ -125,7 +119,7 @@ class Generator(nn.Module):
         self.conv_post = RowConv(width, 1, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1].
 
         With ``lengths``, what lies past an utterance's end is set to zero before every convolution, so that its result
         is that of the utterance alone, and the wave is zero there.
@@ -149,12 +143,12 @@ class Generator(nn.Module):
         else:
             with torch.autocast(x.device.type, enabled=False):  # samples of eight bits would sound noisy
                 x = self.conv_post(x.float())
-        return _masked(torch.tanh(x), padding).squeeze(2)
+        return _masked(torch.tanh(x), padding)[:, 0, 0]
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop); as `forward`."""
-        return self.forward(mel, lengths).squeeze(1)
+        """`forward`, by the name that all vocoders have for it."""
+        return self.forward(mel, lengths)
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:

@@ -12,8 +12,7 @@ from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.files import read_json
 from common.nn import split_weights
-from hifigan.config import PUBLISHED_MELS, ModelConfig
-from hifigan.json_config import AUDIO_KEYS
+from hifigan.config import AUDIO_KEYS, PUBLISHED_MELS, ModelConfig
 
 State = dict[str, Tensor]
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them

@@ -1,17 +1,54 @@
 """What HiFi-GAN's options mean for a training: mels, segments, architecture and schedule."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import prod
+from pathlib import Path
+from typing import Any
 
+from common.audio.options import AudioOptions
 from common.config import AudioConfig
-from common.errors import OptionError
+from common.errors import InputError, OptionError, shown
+from common.files import read_json
+from common.options import options_of, read_value
 from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
+from common.training.options import RunOptions
 from common.training.settings import stored_mels
-from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
-from hifigan.options import SEGMENT_SIZE, TrainingOptions
+from hifigan.config import AUDIO_KEYS, PRESETS, PUBLISHED_MELS, ModelConfig
+from hifigan.options import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
+# Keys of config.json that are not the options' names, and those that say nothing of them.
+_OPTIONS = {key: field for field, key in AUDIO_KEYS.items()}
+_OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
+_IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
+
+
+def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
+    """What the file of --hifigan-config, in the form of the authors' config.json, says of options, by name.
+
+    Raises InputError where it is no such file, has unknown keys, or values that an option cannot have.
+    """
+    path: Path | None = given["hifigan_config"]
+    if path is None:
+        return {}
+    values = read_json(path)
+    betas = [values.pop(key, beta) for key, beta in zip(("adam_b1", "adam_b2"), ADAM_BETAS)]
+    kinds = (ModelConfig, TrainingOptions, AudioOptions, RunOptions)
+    declared = {name: (hint, known) for kind in kinds for name, hint, known in options_of(kind)}
+    defaults = {}
+    for key, value in (values | {"adam_betas": betas}).items():
+        name = _OPTIONS.get(key, key)
+        if key in _IGNORED:
+            continue
+        if name not in declared:
+            raise InputError(f"{path}: unknown key {shown(key)}; expected those of HiFi-GAN's config.json")
+        try:
+            defaults[name] = read_value(value, *declared[name])
+        except OptionError as error:
+            raise InputError(f"{path}: {key} {error}") from error
+    return defaults
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:

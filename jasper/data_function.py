@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import Batch, Filelists, pad_rows, paths_of
+from common.data import Batch, Filelists, join_batches, paths_of
 from common.errors import InputError
 from jasper.augmentation import Augmentation
 from jasper.manifest import Entry, select_entries
@@ -40,16 +40,6 @@ class JasperBatch(Batch):
     @property
     def n_frames(self) -> Tensor:
         return ((self.wave_lengths + self.hop_length - 1) // self.hop_length).sum()
-
-
-@dataclass(frozen=True)
-class JasperUtterance:
-    """One utterance, checked."""
-
-    name: str  # "wavs/a.wav (train.json: entry 7)"
-    wave: Tensor  # (T,) float32
-    tokens: Tensor  # (L,) int64
-    draws: Tensor | None = None  # (n_draws,) float32, random numbers of its features' augmentation
 
 
 class JasperDataset:
@@ -104,15 +94,15 @@ class JasperDataset:
         samples = [math.ceil(n_samples / slowest) for n_samples in self.lengths]
         return {"samples": samples, "tokens": [len(tokens) for tokens in self._tokens]}
 
-    def __getitem__(self, index: int) -> JasperUtterance:
+    def __getitem__(self, index: int) -> JasperBatch:
         """The original recording, trimmed.
 
         Raises:
             InputError: it is broken, or too short for its transcript.
         """
-        return JasperUtterance(self._entries[index].name, self._original(index), self._tokens[index])
+        return self._batch(index, self._original(index), None)
 
-    def draw(self, index: int, *, epoch: int) -> JasperUtterance:
+    def draw(self, index: int, *, epoch: int) -> JasperBatch:
         """One of the recordings, perturbed; the original where that would be too short for the transcript."""
         random = np.random.default_rng((self._seed, epoch, index, _STREAM))
         entry = self._entries[index]
@@ -123,23 +113,26 @@ class JasperDataset:
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
         draws = self._augmentation.draw(seed=self._seed, epoch=epoch, index=index)
-        return JasperUtterance(entry.name, wave, self._tokens[index], draws)
+        return self._batch(index, wave, draws)
 
-    def collate(self, items: list[JasperUtterance]) -> JasperBatch:
-        """Pad utterances, in the order they come, into one batch."""
-        waves = pad_rows([item.wave for item in items])
-        if self._padded_length is not None:
-            waves = F.pad(waves, (0, max(self._padded_length - waves.size(1), 0)))
-        draws = [item.draws for item in items if item.draws is not None]
+    def collate(self, items: list[JasperBatch]) -> JasperBatch:
+        """Utterances as one batch, in their order."""
+        batch = join_batches(items)
+        missing = (self._padded_length or 0) - batch.waves.size(1)
+        waves = F.pad(batch.waves, (0, missing)) if missing > 0 else batch.waves
+        return replace(batch, waves=waves, n_samples=waves.size(1))
+
+    def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
+        """wave (T,), draws (n_draws,) -> a batch of one."""
         return JasperBatch(
-            names=tuple(item.name for item in items),
-            waves=waves,
-            wave_lengths=torch.tensor([len(item.wave) for item in items]),
-            tokens=pad_rows([item.tokens for item in items]),
-            token_lengths=torch.tensor([len(item.tokens) for item in items]),
+            names=(self._entries[index].name,),
+            waves=wave[None],
+            wave_lengths=torch.tensor([len(wave)]),
+            tokens=self._tokens[index][None],
+            token_lengths=torch.tensor([len(self._tokens[index])]),
             hop_length=self._model.features.hop_length,
-            n_samples=waves.size(1),
-            draws=torch.stack(draws) if draws else None,
+            n_samples=len(wave),
+            draws=None if draws is None else draws[None],
         )
 
     def _encode(self, entry: Entry, labels: Labels) -> Tensor:

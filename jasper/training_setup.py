@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from common.config import AudioConfig, TextConfig
-from common.training import EpochPolicy, Optimization, Schedule, TrainingRequest, TrainingSetup
+from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
 from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
@@ -35,7 +35,7 @@ def model_config(
     return options.settings.model
 
 
-def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs: int) -> EpochPolicy:
+def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs: int) -> Schedule:
     """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
 
     The ``exponential`` policy multiplies by ``lr_exp_gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the
@@ -46,22 +46,18 @@ def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs:
     min_lr = options.min_lr
     full_epochs = options.warmup_epochs + options.hold_epochs
 
-    def over(steps_per_epoch: int) -> Schedule:
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         warmup_steps, full_until = options.warmup_epochs * steps_per_epoch, full_epochs * steps_per_epoch
         falling = max(n_epochs * steps_per_epoch - full_until, 1)
+        if iteration < warmup_steps:
+            return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
+        if iteration < full_until:
+            return max(learning_rate, min_lr)
+        if options.lr_policy == "exponential":
+            return max(learning_rate * options.lr_exp_gamma ** (epoch - full_epochs), min_lr)
+        left = max(full_until + falling - iteration, 0) / falling
+        if options.lr_policy == "legacy":
+            return max(learning_rate * left**2, min_lr)
+        return min_lr + max(learning_rate - min_lr, 0.0) * left**2
 
-        def rate(iteration: int, epoch: int) -> float:
-            if iteration < warmup_steps:
-                return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
-            if iteration < full_until:
-                return max(learning_rate, min_lr)
-            if options.lr_policy == "exponential":
-                return max(learning_rate * options.lr_exp_gamma ** (epoch - full_epochs), min_lr)
-            left = max(full_until + falling - iteration, 0) / falling
-            if options.lr_policy == "legacy":
-                return max(learning_rate * left**2, min_lr)
-            return min_lr + max(learning_rate - min_lr, 0.0) * left**2
-
-        return rate
-
-    return EpochPolicy(over)
+    return rate

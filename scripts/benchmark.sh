@@ -3,7 +3,8 @@
 #   NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=1 bash scripts/benchmark.sh train --model HiFi-GAN  # mel frames/s by precision
 #   bash scripts/benchmark.sh serving --clients 200  # serve.py under load
 #   bash scripts/benchmark.sh gpu output/gpu  # all of it in short on one GPU
-# `.venv/bin/python -m scripts.benchmarks.train --help` lists the arguments of train, which passes others on to train.py,
-# and so on; inference is scripts/inference_benchmark.sh.
+# train is scripts/train_benchmark.sh on noise, with the arguments --model, -bs, --accumulation, --steps (updates that are
+# timed), --settings (several of fp32, tf32, float16, bfloat16) and --max-duration; others go to train.py. inference is
+# scripts/inference_benchmark.sh. `.venv/bin/python -m scripts.benchmarks.feed --help` lists the arguments of feed, and so on.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script benchmark "$@"

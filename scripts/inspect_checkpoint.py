@@ -6,7 +6,6 @@ python -m scripts.inspect_checkpoint output/FastPitch_checkpoint_1500.pt --json
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,51 +14,23 @@ import yaml
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.options import add_options, option, read_options
 from common.registry import available_models, get_model
 
 if TYPE_CHECKING:
     from common.checkpoints import Checkpoint
 
-_FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
-
-
-@dataclass(frozen=True)
-class InspectionOptions:
-    """How a checkpoint is shown, and what it is compared with."""
-
-    json: bool = option(False, "print one JSON object, not YAML")
-    beside: tuple[Path, ...] = option(
-        (),
-        "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, ./output "
-        "and ./pretrained_models)",
-        metavar="FOLDER",
-    )
 
 
 def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, "Checkpoint"]]:
     """The checkpoints with a role in some folders; of a training the last one alone."""
-    seen: set[Path] = set()
-    for folder in dict.fromkeys(folders):
-        earlier = {
-            path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]
-        }
-        for path in sorted(filter(Path.is_file, folder.iterdir())):
-            if path in earlier or path.resolve() in seen:
-                continue
-            seen.add(path.resolve())
+    for folder in {one.resolve(): one for one in folders if one.is_dir()}.values():
+        saved = {path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]}
+        for path in sorted(set(filter(Path.is_file, folder.iterdir())) - saved):
             with suppress(InputError, OSError):  # any other file
                 _, checkpoint = checkpoints.read_model(path)
                 if get_model(checkpoint.model).role == role:
                     yield path, checkpoint
-
-
-def folders_of(file: Path, beside: Sequence[Path]) -> list[Path]:
-    """Where partners of a file are looked for."""
-    given = beside or [folder for folder in _FOLDERS if folder.is_dir()]
-    within = [one for folder in given for one in (folder, *sorted(filter(Path.is_dir, folder.iterdir())))]
-    return within if beside else [file.parent, *within]
 
 
 def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
@@ -86,15 +57,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Inspect one checkpoint."""
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
-    add_options(parser, InspectionOptions)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
+    text = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
+    text += "./output and ./pretrained_models)"
+    parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
     args = parser.parse_args(argv)
-    options = read_options(args, InspectionOptions)
     checkpoint, facts = checkpoints.inspect_checkpoint(args.file)
-    facts["fits"] = fits(checkpoint, folders_of(args.file, options.beside))
-    if options.json:
-        print(json.dumps(facts))
-    else:
-        print(yaml.safe_dump(shortened(facts), sort_keys=False, width=120), end="")
+    named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
+    within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
+    facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
+    print(json.dumps(facts) if args.json else yaml.safe_dump(shortened(facts), sort_keys=False, width=120).rstrip())
 
 
 if __name__ == "__main__":

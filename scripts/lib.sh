@@ -15,13 +15,21 @@ fail() {
     exit "$1"
 }
 
+# Prints the comment that the script opens with, and its variables out of docs/OPTIONS.md.
+print_help() {
+    local started
+    sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$SCRIPT"
+    started=$(sed -n 's/^\([A-Z_]*=[^ ]* \)*run_script \([a-z_]*\).*/\2/p' "$SCRIPT")
+    awk -F ' [|] ' -v title="### $started.sh" '
+        /^#/ && (here = $0 == title) { print "\nVariables, set in front of the command as NAME=value:" }
+        here && /^[|] `/ { gsub(/^[|] | [|]$|[`\\]/, ""); printf "  %-32s  %s\n", $1 "=" $2, $3 }
+        here && /^The variables/ { print }
+    ' docs/OPTIONS.md
+    printf '\n%s\n' "DRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
+}
 for argument in "$@"; do
     [[ "$argument" = -h || "$argument" = --help ]] && [ -n "$SCRIPT" ] || continue
-    python=${PYTHON:-$VENV/bin/python}
-    [ "${USE_SYSTEM_PYTHON:-0}" = 0 ] || python=python3
-    command -v "$python" >/dev/null && exec "$python" -m scripts.start --help "${SCRIPT#"$ROOT/"}"
-    sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$SCRIPT"
-    printf '\n%s\n' "docs/OPTIONS.md lists the variables."
+    print_help
     exit 0
 done
 
@@ -135,12 +143,6 @@ install_browser() {
     apt-get install -y -qq chromium >/dev/null 2>&1 ||
         { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 ||
         echo "note: Debian's chromium could not be installed; the studio's tests are skipped" >&2
-}
-
-# Ends with one line where Docker is missing.
-require_docker() {
-    [ "${DRY_RUN:-0}" = 1 ] || command -v docker >/dev/null ||
-        fail 1 "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
 }
 
 # Runs a command, or with DRY_RUN=1 prints it.

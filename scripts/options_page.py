@@ -21,8 +21,8 @@ from common.cli import ArgumentParser, run
 from common.files import read_text, write_text
 from common.options import option_of, words_of_value
 from common.registry import available_models, get_model
-from scripts.launch import REMOVED, ROOT
-from scripts.start import SCRIPTS, variables_of
+from scripts.launch import REMOVED, ROOT, Script
+from scripts.start import SCRIPTS
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
@@ -120,13 +120,33 @@ def training_part(_: str) -> str:
     return "".join(f"\n### Options of {title}\n" + tables(own, level=4) for title, own in sections.items())
 
 
+def variables_of(script: Script) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """Default, meaning and models (none: all) of the variables of a script, in the order of their declarations."""
+    defaults = script.defaults_of("")
+    found: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    if script.models:
+        found["MODEL"] = (script.models[0], f"one of {', '.join(script.models)}", ())
+    of_other = script.trains.declarations() if script.trains else ()
+    for one in (*script.declarations(), *(one for one in of_other if one.option.variable in defaults)):
+        if (name := one.option.variable) is None:
+            continue
+        value, choices = defaults.get(name, one.default), one.option.choices or ()
+        default = "" if value is None else words_of_value(value)
+        meaning = re.sub(r"\s*\[[^\]]*\]$", "", one.option.help)  # the default of an option of a command
+        meaning += f": {', '.join(choices)}" if choices and next(iter(choices)) not in meaning else ""
+        shown = (default.lower() if isinstance(value, bool) else default, meaning, tuple(one.models))
+        default, meaning, models = found.get(name, shown)
+        found[name] = (default, meaning, tuple(dict.fromkeys((*models, *one.models))) if models and one.models else ())
+    return found
+
+
 def variables_part(_: str) -> str:
     """A table for each script that reads variables."""
     text = ""
-    for name, script in sorted(SCRIPTS.items()):
+    for name, script in sorted((name, one) for name, one in SCRIPTS.items() if one.variables):
         rows = [
             (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
-            for variable, default, meaning, models in variables_of(script)
+            for variable, (default, meaning, models) in variables_of(script).items()
         ]
         text += f"\n### {name}.sh\n" + table("variable | default | meaning", rows)
         text += "\nThe variables of scripts/train.sh apply too.\n" if script.trains else ""

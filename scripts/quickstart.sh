@@ -2,7 +2,7 @@
 # A first voice in minutes: makes a corpus, trains a small FastPitch on it, speaks phrases/devset10.tsv and measures.
 #   bash scripts/quickstart.sh  # everything, into output/quickstart (makes .venv at the first call)
 #   bash scripts/quickstart.sh --hifigan vocoder.pt  # speaks through that vocoder
-# Run again after a stop (Ctrl-C), it resumes. Arguments go to scripts/demos/quickstart.py.
+# Run again after a stop (Ctrl-C), it resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.

@@ -2,6 +2,5 @@
 # Serves a voice over HTTP, with the studio on its front page; Ctrl-C stops it. Arguments go to serve.py.
 #   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
-# The address is of this machine alone, unless --host says another.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script serve "$@"

@@ -3,10 +3,8 @@
 #   sbatch --nodes 2 scripts/slurm_train.sh
 #   sbatch --nodes 4 --gpus-per-node 4 scripts/slurm_train.sh --ema-decay 0.999
 #   MODEL=HiFi-GAN sbatch --nodes 2 scripts/slurm_train.sh  # or Tacotron2, WaveGlow, Harmonic, Jasper
-#   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh  # the same, by the script's name
-# sbatch passes variables on. BS is by default what makes the published global batch, or of Tacotron 2 and WaveGlow the
-# published batch of one GPU. Submit it from the project's folder. Before the time limit, or when the job is preempted,
-# every process is asked to finish its step and save; the job then goes back into the queue and resumes.
+# BS is by default what makes the published global batch, or of Tacotron 2 and WaveGlow the published batch of one GPU.
+# Submit it from the project's folder. At the time limit or when preempted it saves, goes back into the queue and resumes.
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --exclusive

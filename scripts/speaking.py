@@ -70,7 +70,7 @@ def find_newest(model: str) -> Path:
 
 
 def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> Variables:
-    """The variables with the newest voice where none is named, and a vocoder that fits it.
+    """The variables with the newest voice where none is named, and a downloaded vocoder that fits it.
 
     A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
     """
@@ -81,10 +81,13 @@ def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> V
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
         own = replace(own, **{name: str(find_newest(own.model))})
-    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
-    if audio and (voice := own.voice) and not own.vocoder and not any(map(decided.match, words)):
-        own = replace(own, **_find_vocoder(voice, torchscript=own.torchscript or "--torchscript" in words))
-    return own
+    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters|torchscript)")
+    if audio and own.voice and not (own.vocoder or own.torchscript or any(map(decided.match, words))):
+        for name, path in ((name, path) for model, name in VOCODERS.items() for path in downloaded(model)):
+            if dry_run() or _fits(own.voice, path):  # a dry run reads no checkpoint
+                note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+                return replace(own, **{name: str(path)})
+    return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
 
 
 def _gives_sound(phrases: Path | None) -> bool:
@@ -94,21 +97,6 @@ def _gives_sound(phrases: Path | None) -> bool:
     with phrases.open(encoding="utf-8", errors="replace") as file:
         columns = re.split(r"[|\t]", file.readline())
     return any(column.rstrip() in ("mel", "wav") for column in columns)
-
-
-def _find_vocoder(voice: Path, *, torchscript: bool) -> dict[str, str]:
-    """The variable with a downloaded vocoder that reads the voice's mels, or else with the shipped one."""
-    candidates = [("hifigan", path) for path in downloaded("HiFi-GAN")]
-    if not torchscript:  # which the others do not have
-        candidates += [("waveglow", path) for path in downloaded("WaveGlow")]
-        candidates += [("harmonic", _SHIPPED["Harmonic"])] * (_SHIPPED["Harmonic"].is_file() and not dry_run())
-    for name, path in candidates:
-        if dry_run() or _fits(voice, path):  # a dry run reads no checkpoint
-            note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
-            return {name: str(path)}
-    unfit = "".join(f"; {path} does not fit {voice}" for _, path in candidates)
-    note(f"note: Griffin-Lim makes the sound{unfit}; HIFIGAN, WAVEGLOW or HARMONIC names a vocoder")
-    return {}
 
 
 def _fits(voice: Path, vocoder: Path) -> bool:
@@ -139,12 +127,8 @@ def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> No
         options = given(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
         own = find_voice(own, words)
-        defaults = {"SPEAKER": "0"} if own.fastpitch else {}
-        if own.waveglow:
-            defaults |= {"SIGMA": "0.9", "DENOISING": "0.01"}
-        elif own.hifigan:
-            defaults["DENOISING"] = "0.005"
-        environ = defaults | {name: value for name, value in environ.items() if value}
+        if own.waveglow or own.hifigan:
+            environ["DENOISING"] = environ.get("DENOISING") or ("0.01" if own.waveglow else "0.005")
         numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
         output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
         options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]
@@ -152,19 +136,14 @@ def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> No
     exec_or_print([python(), "inference.py", *options, *words])
 
 
-def evaluate_voice(own: Variables, environ: dict[str, str], words: Sequence[str | Path]) -> None:
+def evaluate_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Evaluate a voice or a vocoder on a list."""
     options = [*given(output=own.output_dir, jasper=own.jasper), *SCRIPTS["evaluate_voice"].passed_on(environ)]
     exec_or_print([python(), "-m", "scripts.evaluate_voice", *cuda(own), *options, *words])
 
 
 def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Transcribe lists with Jasper and print its error rates, or evaluate a voice."""
-    if own.model != "Jasper":
-        voice = find_voice(own, [])
-        generator = voice.voice or find_newest("FastPitch")
-        evaluate_voice(own, environ, [generator, voice.vocoder or "griffin-lim", own.phrases or "", *words])
-        return
+    """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path or LIBRISPEECH_FOLDER, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
     if len({manifest.stem for manifest in manifests}) < len(manifests):
@@ -201,18 +180,13 @@ SCRIPTS = {
     "evaluation": Script(
         evaluate,
         {
-            f"{GPU} output_dir jasper": (),
+            f"{GPU} output_dir jasper dataset_path datasets manifests": (),
             ComputingOptions: (),
-            "dataset_path datasets manifests": JASPER,
             **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
-            f"{VOICE} phrases": SPEAKING,
-            EvaluationOptions: SPEAKING,
-            EmaOptions: SPEAKING,
         },
-        models=(*JASPER, *SPEAKING),
+        models=JASPER,
         defaults={
-            "": "OUTPUT_DIR=output/evaluation PHRASES=phrases/devset10.tsv",
-            "Jasper": "BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
+            "": "OUTPUT_DIR=output/evaluation BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'"
         },
         removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
     ),

@@ -1,7 +1,8 @@
 """What scripts/train.sh does: the published training of a model, with what variables change of it."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from common.audio.options import AudioOptions
@@ -27,8 +28,8 @@ from scripts.launch import (
 from scripts.variables import Variables
 
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
-# What the scripts of the originals set besides the recipe in mixed precision: the batch is what 16 GB hold.
-_DEFAULTS_OF_AMP = {"Tacotron2": "BS=104", "WaveGlow": "BS=10 GRAD_CLIP=65504"}
+# What the original scripts set in mixed precision: the batch is what 16 GB hold.
+_BATCHES_OF_AMP = {"Tacotron2": 104, "WaveGlow": 10}
 
 
 def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str | Path]:
@@ -38,47 +39,50 @@ def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str
         OptionError: a variable has a value that it cannot have.
     """
     own, found, arguments = SCRIPT.prepare(environ, [str(word) for word in words])
-    n_gpus, defaults = number_of_gpus(own), ""
+    n_gpus = number_of_gpus(own)
     if read_switch("AMP", found.get("AMP") or "false"):
-        defaults = _DEFAULTS_OF_AMP.get(own.model, "")
+        own = replace(own, bs=own.bs or _BATCHES_OF_AMP.get(own.model))
+        found["GRAD_CLIP"] = found.get("GRAD_CLIP") or ("65504" if own.model == "WaveGlow" else "")
     if own.model == "WaveGlow" and n_gpus:
-        defaults += " CUDNN_BENCHMARK=true"  # all segments have one shape
-    own, found, arguments = SCRIPT.prepare(found, [*defaults.split(), *arguments])
-    batch, accumulation = _batch(own, found)
+        found["CUDNN_BENCHMARK"] = found.get("CUDNN_BENCHMARK") or "true"  # all segments have one shape
+    recipe = get_model(own.model).training.recipe
+    batch, accumulation = own.bs or recipe.batch_size, own.accumulation or recipe.gradient_accumulation_steps
+    if own.model == "Jasper" and found.get("BATCH_SIZE"):  # of an update, as published
+        if batch % accumulation:
+            raise OptionError(f"BATCH_SIZE={batch}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
+        batch //= accumulation
     processes, n_processes = launcher(own, n_gpus)
     if own.num_gpus == "auto" and n_gpus == 0:
         note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
-    options = [*_lists(own, found, arguments), *given(batch_size=own.bs and batch), *["--cuda"] * min(n_gpus, 1)]
+    options = _lists_of_librispeech(own, found) if own.model == "Jasper" else _lists(own, found, arguments)
     least, most = GLOBAL_BATCHES[own.model]
     if "--from-checkpoint" not in arguments and not least <= n_processes * batch * accumulation <= most:
         note(
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
         )
-    options = ["--model", own.model, "--output", own.output_dir or Path("output"), *options]
-    return [*processes, "train.py", *options, *SCRIPT.passed_on(found), *arguments]
+    options += [*given(batch_size=own.bs and batch), *["--cuda"] * min(n_gpus, 1), *SCRIPT.passed_on(found)]
+    return [
+        *processes,
+        "train.py",
+        *given(model=own.model, output=own.output_dir or Path("output")),
+        *options,
+        *arguments,
+    ]
 
 
-def _batch(own: Variables, environ: Mapping[str, str]) -> tuple[int, int]:
-    """Utterances of a micro-batch, and micro-batches of an update."""
-    recipe = get_model(own.model).training.recipe
-    batch, accumulation = own.bs or recipe.batch_size, own.accumulation or recipe.gradient_accumulation_steps
-    if own.model == "Jasper" and environ.get("BATCH_SIZE"):  # of an update, as published
-        if batch % accumulation:
-            raise OptionError(f"BATCH_SIZE={batch}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
-        batch //= accumulation
-    return batch, accumulation
+def _lists_of_librispeech(own: Variables, environ: Mapping[str, str]) -> list[str | Path]:
+    """Options that name the corpus and lists of Jasper."""
+    corpus = own.dataset_path or LIBRISPEECH_FOLDER
+    published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
+    training = own.train_manifests or published
+    validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]
+    none = ["--keep-milestones"] if environ.get("KEEP_MILESTONES") == "" else []
+    return [*given(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
 
 
 def _lists(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> list[str | Path]:
     """Options that name corpus and lists; variables that follow from the lists are set in ``environ``."""
-    if own.model == "Jasper":
-        corpus = own.dataset_path or LIBRISPEECH_FOLDER
-        published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
-        training = own.train_manifests or published
-        validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]
-        none = ["--keep-milestones"] if environ.get("KEEP_MILESTONES") == "" else []
-        return [*given(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
     corpus, columns, options = own.dataset_path or find_ljspeech(), "audio", given()
     if own.model == "FastPitch":
         columns = _choose_version(own, environ, arguments)
@@ -122,31 +126,29 @@ def find_ljspeech() -> Path:
 
 def _choose_version(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> str:
     """The columns of FastPitch's lists; variables of its version are set in ``environ``."""
-    if own.learned_alignment != "auto":
-        learned = own.learned_alignment == "true"
-    else:
-        path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
-        learned = not (own.train_filelist is not None or path.is_file()) or not _gives_durations(path)
-        if not learned:
-            note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
-        else:
-            if not environ.get("ENERGY") and "--from-checkpoint" not in arguments:  # another voice's network decides
-                environ["ENERGY"] = "true"
-            energy = environ.get("ENERGY") or "false"
-            reason = f"{path} gives no durations" if own.train_filelist else f"there is no list of durations ({path})"
+    path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
+    learned = own.learned_alignment == "true"
+    if own.learned_alignment == "auto":
+        learned = not _gives_durations(path, named=own.train_filelist is not None)
+        if learned and not environ.get("ENERGY") and "--from-checkpoint" not in arguments:
+            environ["ENERGY"] = "true"  # of a voice to begin with, its network decides
+        reason = f"{path} gives no durations" if own.train_filelist else f"there is no list of durations ({path})"
+        energy = environ.get("ENERGY") or "false"
+        if learned:
             note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {reason}")
+        else:
+            note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
     environ["LEARNED_ALIGNMENT"] = str(learned).lower()
     return "audio_text" if learned else "mel_dur_pitch_text"
 
 
-def _gives_durations(path: Path) -> bool:
-    """Whether a list has FastPitch's columns of mel, duration and pitch; of one that is not there its name says so."""
+def _gives_durations(path: Path, *, named: bool) -> bool:
+    """Whether a list has FastPitch's columns of mel, duration and pitch; the name says so of one that is not there."""
     if not path.is_file():
-        return "_dur_" in path.name
+        return named and "_dur_" in path.name
     with path.open(encoding="utf-8", errors="replace") as file:
         first = next((line for line in file if line.strip()), "")
-    columns = first.split("|")
-    return len(columns) > 3 and all(column.strip().endswith(".pt") for column in columns[:3])
+    return re.match(r"(?:[^|]*\.pt\s*\|){3}", first) is not None
 
 
 def _train(own: Variables, environ: dict[str, str], words: list[str]) -> None:

@@ -3,7 +3,6 @@
 #   DATASET_PATH=my_voice NAME=my_voice bash scripts/train.sh --resume  # on the lists of scripts/prepare_dataset.sh
 #   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh  # FastPitch 1.1, from recordings and transcripts alone
 #   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
-# Variables change the published recipe; words NAME=value before the arguments are defaults for them, as platform/*.sh
-# pass. For several machines, run it on each with NNODES and MASTER_ADDR (host of the first) set.
+# For several machines, run it on each with NNODES and MASTER_ADDR (host of the first) set.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_script train "$@"

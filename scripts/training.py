@@ -124,13 +124,44 @@ def list_digits(recordings: Path, output: Path) -> None:
         print(f"{output / name}.txt: {len(rows)} recordings", flush=True)
 
 
+# What all trainings of the shipped voice have, and its network.
+_VOICE = "MODEL=FastPitch LEARNED_ALIGNMENT=true AMP=true GRAD_CLIP=5 EMA=0.99 VAL=lj_val "
+_NETWORK = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 "
+_NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias"
+
+
 def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train the voice and the vocoder that the project ships."""
-    data = (own.output_dir or Path()) / "data"
+    output = own.output_dir or Path()
+    data, cache = output / "data", output / "pitch_cache"
     own = replace(own, num_gpus=str(number_of_gpus(own, 1)))
-    stages = {"data": _make_voice_data, "vocoder": _train_vocoder, "voice": _train_voice}
-    for stage in own.stages:
-        stages[stage](own, data)
+    if "data" in own.stages:
+        corpus = own.dataset_path or train.find_ljspeech()
+        if own.dataset_path:
+            require(corpus, "no such folder; it holds wavs/ and metadata.csv")
+        elif not corpus.is_dir():
+            run_or_print(["bash", "scripts/download_dataset.sh"])
+        options = ["-o", data, "--recordings", corpus, "--held-back", *own.held_back]
+        _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *options])
+    if "vocoder" in own.stages:
+        settings = "MODEL=Harmonic EPOCHS_PER_CHECKPOINT=5 TRAIN=vocoder_train VAL=vocoder_val"
+        vocoder = _train(own, "vocoder", settings, own.vocoder_epochs)
+        _strip("float16", vocoder, own.voices / "vocoder-small.pt")
+    if "voice" in own.stages:
+        settings = (
+            _VOICE + "TRAIN=base_train BS=8 GRAD_ACCUMULATION=1 LEARNING_RATE=1.4e-2 ENERGY=true INPUT_TYPE=phone "
+        )
+        settings += (
+            "SYMBOL_SET=ipa_marked NUM_SPEAKERS=4 WARMUP_STEPS=250 EPOCHS_PER_CHECKPOINT=1 VALIDATION_INTERVAL=1 "
+        )
+        settings += "KL_LOSS_START_EPOCH=2 KL_LOSS_WARMUP_EPOCHS=2"
+        options = ["--optimizer", "adam", "--pitch-cache", cache]
+        phones = "--g2p espeak --g2p-language en-us"
+        base = _train(own, "base", settings, own.base_epochs, *options, *_NETWORK.split(), *phones.split())
+        settings = _VOICE + "TRAIN=lj_train BS=4 NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 "
+        settings += "EPOCHS_PER_CHECKPOINT=10 VALIDATION_INTERVAL=10 KL_LOSS_START_EPOCH=0 KL_LOSS_WARMUP_EPOCHS=1"
+        voice = _train(own, "lj", settings, own.voice_epochs, *options, "--from-checkpoint", base)
+        _strip("bfloat16", voice, own.voices / "lj-small.pt")
     measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
     print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
 
@@ -150,47 +181,17 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
 
 
-def _make_voice_data(own: Variables, data: Path) -> None:
-    corpus = own.dataset_path or train.find_ljspeech()
-    if own.dataset_path:
-        require(corpus, "no such folder; it holds wavs/ and metadata.csv")
-    elif not corpus.is_dir():
-        run_or_print(["bash", "scripts/download_dataset.sh"])
-    options = ["-o", data, "--recordings", corpus, "--held-back", *own.held_back]
-    _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *options])
-
-
-def _train(own: Variables, data: Path, name: str, settings: str, *options: str | Path) -> Path:
+def _train(own: Variables, name: str, settings: str, epochs: int, *options: str | Path) -> Path:
     """Train in the folder ``name`` with variables in words, and options; returns the last epoch's checkpoint."""
-    variables = dict(word.split("=") for word in f"{settings} NUM_GPUS={own.num_gpus} KEEP_CHECKPOINTS=2".split())
-    variables |= {"DATASET_PATH": str(data), "OUTPUT_DIR": str(data.parent / name)}
+    output = own.output_dir or Path()
+    variables = {"EPOCHS": str(epochs), "NUM_GPUS": own.num_gpus, "KEEP_CHECKPOINTS": "2"}
+    variables |= {"DATASET_PATH": f"{output}/data", "OUTPUT_DIR": f"{output}/{name}"}
+    variables |= dict(word.split("=") for word in settings.split())
     for split in ("TRAIN", "VAL"):
-        variables[f"{split}_FILELIST"] = f"{data}/{variables.pop(split)}.txt"
-    checkpoint = data.parent / name / f"{variables['MODEL']}_checkpoint_{variables['EPOCHS']}.pt"
+        variables[f"{split}_FILELIST"] = f"{output}/data/{variables.pop(split)}.txt"
+    checkpoint = output / name / f"{variables['MODEL']}_checkpoint_{epochs}.pt"
     _run_once(checkpoint, train.command(variables, [*options, "--resume"]))
     return checkpoint
-
-
-def _train_vocoder(own: Variables, data: Path) -> None:
-    settings = f"MODEL=Harmonic EPOCHS={own.vocoder_epochs} EPOCHS_PER_CHECKPOINT=5 TRAIN=vocoder_train VAL=vocoder_val"
-    _strip("float16", _train(own, data, "vocoder", settings), own.voices / "vocoder-small.pt")
-
-
-def _train_voice(own: Variables, data: Path) -> None:
-    every = "MODEL=FastPitch LEARNED_ALIGNMENT=true AMP=true GRAD_CLIP=5 EMA=0.99 VAL=lj_val"
-    options: list[str | Path] = ["--optimizer", "adam", "--pitch-cache", data.parent / "pitch_cache"]
-    settings = f"{every} EPOCHS={own.base_epochs} TRAIN=base_train BS=8 GRAD_ACCUMULATION=1 LEARNING_RATE=1.4e-2"
-    settings += " ENERGY=true INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=4 WARMUP_STEPS=250"
-    settings += " EPOCHS_PER_CHECKPOINT=1 VALIDATION_INTERVAL=1 KL_LOSS_START_EPOCH=2 KL_LOSS_WARMUP_EPOCHS=2"
-    size = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384"
-    size += " --symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias"
-    size += " --g2p espeak --g2p-language en-us"
-    base = _train(own, data, "base", settings, *options, *size.split())
-    settings = f"{every} EPOCHS={own.voice_epochs} TRAIN=lj_train BS=4 NUM_SPEAKERS=auto LEARNING_RATE=7e-3"
-    settings += " WARMUP_STEPS=100 EPOCHS_PER_CHECKPOINT=10 VALIDATION_INTERVAL=10"
-    settings += " KL_LOSS_START_EPOCH=0 KL_LOSS_WARMUP_EPOCHS=1"
-    voice = _train(own, data, "lj", settings, *options, "--from-checkpoint", base)
-    _strip("bfloat16", voice, own.voices / "lj-small.pt")
 
 
 # A task of Slurm, as a process of torch.distributed.

@@ -15,6 +15,7 @@ LIBRISPEECH = {  # subset -> SHA-256 of its archive
     "test-clean": "39fde525e59672dc6d1551919b1478f724438a95aa55f874b576be21967e6c23",
     "test-other": "d09c181bba5cf717b3dee7d4d592af11a3ee3a09e08ae025c5506f6ebe961c29",
 }
+_STAGES = ("data", "vocoder", "voice")
 HELD_BACK = tuple(f"LJ001-{number:04}" for number in range(73, 81))  # clips of LJSpeech that no shipped voice knows
 
 
@@ -50,13 +51,11 @@ class Variables:
     dataset_path: Path | None = _variable(
         "DATASET_PATH",
         None,
-        "folder of the corpus, by default LJSpeech-1.1, or LibriSpeech of Jasper",
+        "corpus; empty: LJSpeech-1.1, or LibriSpeech of Jasper",
         published=("DATASET_DIR", "DATA_DIR"),
     )
     dataset: str = _variable("DATASET", "fsdd", "folder of the Free Spoken Digit Dataset, or a subset of LibriSpeech")
-    datasets: tuple[str, ...] = _variable(
-        "DATASETS", (), "subsets of LibriSpeech, by default those of development and test", published=("DATASET",)
-    )
+    datasets: tuple[str, ...] = _variable("DATASETS", (), "subsets of LibriSpeech", published=("DATASET",))
     name: str = _variable("NAME", "ljs", "first part of the lists' names; ljs: the customary split of LJSpeech-1.1")
     filelists: Path = _variable("FILELISTS", Path("filelists"), "folder of the lists")
     train_filelist: Path | None = _variable(
@@ -79,13 +78,11 @@ class Variables:
         "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first of these that can be made",
         choices=("auto", "mels", "true", "false"),
     )
-    audio_config: Path | None = _variable(
-        "AUDIO_CONFIG", None, "file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS"
-    )
+    audio_config: Path | None = _variable("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
     archive: str = _variable("DATASET_ARCHIVE", "", "URL or path")
     checksum: str | None = _variable("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")
     source: str = _variable(
-        "LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder that <subset>.tar.gz are in"
+        "LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of <subset>.tar.gz"
     )
     subsets: tuple[str, ...] = _variable(
         "SUBSETS", (), "parts of LibriSpeech; empty: all that are there", choices=tuple(LIBRISPEECH)
@@ -93,9 +90,11 @@ class Variables:
     verify: bool = _variable("VERIFY", True, "false: checksums do not matter")
     speeds: tuple[float, ...] = _variable("SPEEDS", (), "of copies of the training subsets", above=0)
     n_workers: int | None = _count("N_WORKERS", None, "processes, by default one for each core")
-    clips: int = _count("CLIPS", 160, "sentences of the corpus that is made where there is none")
     sequences: int | None = _count(
-        "SEQUENCES", None, "recordings of noise, where there is no corpus; empty: 24 updates"
+        "SEQUENCES",
+        None,
+        "recordings of noise where there is no corpus; empty: 1 + STEPS updates",
+        published=("CLIPS",),
     )
     max_duration: float | None = _variable("MAX_DURATION", None, "s, of recordings; empty: as MODEL_CONFIG", above=0)
 
@@ -106,31 +105,19 @@ class Variables:
     waveglow: str | None = _variable("WAVEGLOW", None, "checkpoint of a vocoder, instead of HIFIGAN")
     harmonic: str | None = _variable("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
     jasper: Path | None = _variable(
-        "JASPER",
-        None,
-        "checkpoint of a recognizer; empty: the newest, or none where it is not needed",
-        published=("CHECKPOINT",),
+        "JASPER", None, "checkpoint of a recognizer; empty: the newest, where one is needed", published=("CHECKPOINT",)
     )
     tacotron2_checkpoint: Path | None = _variable(
-        "TACOTRON2_CHECKPOINT",
-        None,
-        "a Tacotron 2 whose attention gives the durations; empty: a downloaded one, where there are no durations",
-        published=("TACO_CH",),
+        "TACOTRON2_CHECKPOINT", None, "Tacotron 2 that gives durations; empty: a downloaded one", published=("TACO_CH",)
     )
     model_config: Path | None = _variable("MODEL_CONFIG", None, "YAML file that configures Jasper")
     input_mels_dir: Path | None = _variable(
-        "INPUT_MELS_DIR",
-        None,
-        "folder with the generator's mels, by default data/mels-NAME",
-        published=("FINE_TUNE_DIR",),
+        "INPUT_MELS_DIR", None, "the generator's mels; empty: data/mels-NAME", published=("FINE_TUNE_DIR",)
     )
 
     # Training
     bs: int | None = _count(
-        "BS",
-        None,
-        "utterances, or segments, in a micro-batch of a process; BATCH_SIZE of Jasper, as published, of an update",
-        published=("BATCH_SIZE",),
+        "BS", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update", published=("BATCH_SIZE",)
     )
     accumulation: int | None = _count(
         "GRAD_ACCUMULATION", None, "micro-batches in an update", published=("GRAD_ACCUMULATION_STEPS",)
@@ -139,16 +126,13 @@ class Variables:
     learned_alignment: str = _variable(
         "LEARNED_ALIGNMENT",
         "auto",
-        "true: from recordings and transcripts alone (1.1); false: from a list of durations (1.0); auto: "
-        "1.0 where the training list gives durations, else 1.1",
+        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 where the training list gives durations",
         choices=("auto", "true", "false"),
     )
     speaker: str | None = _variable("SPEAKER", None, "the new voice's name; by default that of the folder")
     held_back: tuple[str, ...] = _variable("HELD_BACK", HELD_BACK, "its clips that are not trained on")
     voices: Path = _variable("VOICES", Path("voices"), "folder for the two files")
-    stages: tuple[str, ...] = _variable(
-        "STAGES", ("data", "vocoder", "voice"), "what to do", choices=("data", "vocoder", "voice")
-    )
+    stages: tuple[str, ...] = _variable("STAGES", _STAGES, "what to do", choices=_STAGES)
     vocoder_epochs: int = _count("VOCODER_EPOCHS", 100, "epochs of the vocoder")
     base_epochs: int = _count("BASE_EPOCHS", 12, "epochs of the voice on embedded speakers and the recordings")
     voice_epochs: int = _count("VOICE_EPOCHS", 200, "epochs of its fine-tuning")
@@ -176,9 +160,9 @@ class Variables:
     max_batch_size: int | None = _count("MAX_BATCH_SIZE", None, "where it ends; empty: where memory does, on the CPU 8")
     wn_channels: int = _count("WN_CHANNELS", 512, "of WaveGlow, in the search")
     precisions: tuple[str, ...] = _variable(
-        "PRECISIONS", (), "of fp32, tf32, float16, bfloat16 in the search; empty: those that the machine has"
+        "PRECISIONS", (), "several instead of AMP", choices=("fp32", "tf32", "float16", "bfloat16")
     )
-    steps: int = _count("STEPS", 5, "updates that are timed in the search")
+    steps: int = _count("STEPS", 5, "updates of an epoch on noise after its first")
 
     @property
     def voice(self) -> Path | None:

@@ -8,17 +8,7 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.data import (
-    FilelistEntry,
-    Filelists,
-    TextMelBatch,
-    TextMelDataset,
-    TextMelUtterance,
-    collated,
-    first_fields,
-    paths_of,
-    read_filelist,
-)
+from common.data import FilelistEntry, Filelists, TextMelBatch, TextMelDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
 from tacotron2.options import TrainingOptions
 
@@ -32,10 +22,6 @@ class Tacotron2Batch(TextMelBatch):
         """(B, F) float32: 1 from an utterance's last frame on."""
         position = torch.arange(self.mels.size(2), device=self.mels.device)
         return (position >= self.mel_lengths.unsqueeze(1) - 1).float()
-
-    def teacher_forcing(self) -> dict[str, Any]:
-        """Arguments of ``Tacotron2.forward``."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
 
 class Tacotron2Dataset(TextMelDataset):
@@ -52,14 +38,10 @@ class Tacotron2Dataset(TextMelDataset):
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
         super().__init__(dataset_path, entries, **options)
 
-    def utterance(self, index: int, tokens: Tensor) -> TextMelUtterance:
-        """The utterance with ``tokens`` (L,)."""
-        return TextMelUtterance(self.name(index), tokens, self.load_mel(index), text=self.entries[index].fields["text"])
-
-    @staticmethod
-    def collate(items: list[TextMelUtterance]) -> Tacotron2Batch:
-        """Pad utterances, in the order they come, into one batch."""
-        return Tacotron2Batch(**collated(items))
+    def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
+        """The utterance with ``tokens`` (L,) as a batch."""
+        text = self.entries[index].fields["text"]
+        return Tacotron2Batch.of_one(self.name(index), tokens, self.load_mel(index), text=text)
 
 
 def build_dataset(

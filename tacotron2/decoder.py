@@ -30,7 +30,6 @@ class Decoded:
 class DecoderInputs:
     """Inputs and weights that all steps share, in one dtype."""
 
-    dtype: torch.dtype
     memory: Tensor  # (B, L, memory_dim)
     processed: Tensor  # (B, L, attention_dim) memory as the attention sees it
     prenet_weight: Tensor  # (4 * attention_rnn_dim, prenet_dim), the prenet's part of the attention LSTM
@@ -104,7 +103,7 @@ class Decoder(nn.Module):
         prenet = self.prenet(previous, masks)
         parts = self.prepare(memory)
         with torch.autocast(memory.device.type, enabled=False):
-            gates = F.linear(prenet.to(parts.dtype), parts.prenet_weight, parts.bias)
+            gates = F.linear(prenet.to(parts.bias.dtype), parts.prenet_weight, parts.bias)
             states, alignments = run_loop(
                 gates,
                 parts.memory,
@@ -135,7 +134,6 @@ class Decoder(nn.Module):
                 energy=layer.v.linear_layer.weight[0],
             )
             return DecoderInputs(
-                dtype=dtype,
                 memory=memory.to(dtype),
                 processed=processed.to(dtype),
                 prenet_weight=rnn.weight_ih[:, :n_prenet].to(dtype),

@@ -15,8 +15,8 @@ from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, Decoder
-from tacotron2.generation import Steps
-from tacotron2.inference import Inference
+from tacotron2.inference import Inference, Steps
+from tacotron2.layers import Postnet
 from tacotron2.model import Tacotron2
 
 # What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
@@ -44,42 +44,19 @@ class ExportableEncoder(nn.Module):
 
 
 class ExportableStep(nn.Module):
-    """One step of the decoder: the same as `tacotron2.step.DecoderStep`, without operations in place."""
+    """One step of the decoder, by its layers: the same as `tacotron2.step.DecoderStep`, without operations in place."""
 
-    prenet_first: Tensor  # (prenet_dim, n_mels)
-    prenet_second: Tensor  # (prenet_dim, prenet_dim)
-    attention_rnn: Tensor  # (4 * attention_rnn_dim, prenet_dim + memory_dim + attention_rnn_dim)
-    attention_bias: Tensor
-    query: Tensor  # (attention_dim, attention_rnn_dim)
     location: Tensor  # (attention_dim, 2, kernel_size)
     energy: Tensor  # (attention_dim,)
-    decoder_rnn: Tensor  # (4 * decoder_rnn_dim, attention_rnn_dim + memory_dim + decoder_rnn_dim)
-    decoder_bias: Tensor
-    projection: Tensor  # (n_mels + 1, decoder_rnn_dim + memory_dim)
-    projection_bias: Tensor
 
-    @torch.no_grad()
-    def __init__(self, decoder: Decoder, memory_dim: int) -> None:
+    def __init__(self, decoder: Decoder) -> None:
         super().__init__()
-        parts = decoder.prepare(torch.zeros(1, 1, memory_dim))
-        weights = parts.step
-        first, second = (layer.get_parameter("linear_layer.weight") for layer in decoder.prenet.layers)
-        projection, projection_bias = decoder.projection()
-        tensors = {
-            "prenet_first": first,
-            "prenet_second": second,
-            "attention_rnn": torch.cat([parts.prenet_weight, weights.attention_rnn], 1),
-            "attention_bias": parts.bias,
-            "query": weights.query,
-            "location": weights.location.unflatten(1, (2, -1)),
-            "energy": weights.energy,
-            "decoder_rnn": weights.decoder_rnn,
-            "decoder_bias": weights.decoder_bias,
-            "projection": projection,
-            "projection_bias": projection_bias,
-        }
-        for name, tensor in tensors.items():
-            self.register_buffer(name, tensor.detach())
+        attention = decoder.attention_layer
+        self.prenet, self.attention_rnn, self.decoder_rnn = decoder.prenet, decoder.attention_rnn, decoder.decoder_rnn
+        self.linear_projection, self.gate_layer = decoder.linear_projection, decoder.gate_layer
+        self.query_layer = attention.query_layer
+        self.register_buffer("location", attention.location_layer.folded_weight().detach().unflatten(1, (2, -1)))
+        self.register_buffer("energy", attention.v.linear_layer.weight[0].detach())
 
     def forward(
         self,
@@ -99,26 +76,21 @@ class ExportableStep(nn.Module):
         """prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights (B, L), and what
         the encoder makes -> gate's logit (B,), then all states and attention weights of the next step.
         """
-        hidden = torch.relu(F.linear(frame, self.prenet_first)) * prenet_masks[0]
-        hidden = torch.relu(F.linear(hidden, self.prenet_second)) * prenet_masks[1]
-        gates = F.linear(torch.cat([hidden, context, attention_hidden], 1), self.attention_rnn, self.attention_bias)
-        attended, attention_cell = _lstm(gates, attention_cell)
-        located = F.conv1d(
-            torch.stack([attention_weights, attention_weights_sum], 1),
-            self.location,
-            padding=self.location.size(2) // 2,
-        )
-        query = F.linear(attended, self.query).unsqueeze(2)
+        inputs = torch.cat([self.prenet(frame, prenet_masks), context], 1)
+        attended, attention_cell = self.attention_rnn(inputs, (attention_hidden, attention_cell))
+        history = torch.stack([attention_weights, attention_weights_sum], 1)
+        located = F.conv1d(history, self.location, padding=self.location.size(2) // 2)
+        query = self.query_layer(attended).unsqueeze(2)
         energies = torch.matmul(self.energy, torch.tanh(query + located + processed_memory))
         padding = ~mask_from_lengths(lengths, memory.size(1))
         weights = torch.softmax(energies.masked_fill(padding, float("-inf")), 1)
         context = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
-        gates = F.linear(torch.cat([attended, context, decoder_hidden], 1), self.decoder_rnn, self.decoder_bias)
-        decided, decoder_cell = _lstm(gates, decoder_cell)
-        output = F.linear(torch.cat([decided, context], 1), self.projection, self.projection_bias)
+        inputs = torch.cat([attended, context], 1)
+        decided, decoder_cell = self.decoder_rnn(inputs, (decoder_hidden, decoder_cell))
+        state = torch.cat([decided, context], 1)
         return (
-            output[:, -1],
-            output[:, :-1],
+            self.gate_layer(state).squeeze(1),
+            self.linear_projection(state),
             attended,
             attention_cell,
             decided,
@@ -129,28 +101,16 @@ class ExportableStep(nn.Module):
         )
 
 
-def _lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Gates (B, 4 * H) before their activations, cell (B, H) -> output and new cell (B, H)."""
-    parts = gates.chunk(4, 1)
-    cell = torch.sigmoid(parts[1]) * cell + torch.sigmoid(parts[0]) * torch.tanh(parts[2])
-    return torch.sigmoid(parts[3]) * torch.tanh(cell), cell
-
-
 class ExportablePostnet(nn.Module):
-    """The postnet, with the mels that it refines."""
+    """The postnet, with zeros after an utterance's end."""
 
-    def __init__(self, network: Tacotron2) -> None:
+    def __init__(self, postnet: Postnet) -> None:
         super().__init__()
-        self.postnet = network.postnet
-        self.mask_convolutions = network.config.mask_convolutions
+        self.postnet = postnet
 
     def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> (B, n_mels, F) with the residual, zero after an utterance's end."""
-        mask = mask_from_lengths(lengths, mel.size(2))
-        seen: Tensor | None = None
-        if self.mask_convolutions:
-            seen = mask
-        return (mel + self.postnet(mel, seen)) * mask.unsqueeze(1)
+        """mel (B, n_mels, F), lengths (B,) -> (B, n_mels, F) with the residual."""
+        return self.postnet(mel, lengths) * mask_from_lengths(lengths, mel.size(2)).unsqueeze(1)
 
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
@@ -180,11 +140,10 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
         examples = random_examples(inputs, made, masks=lambda length: 1)
         return Part(name, module.eval(), inputs, outputs, examples, scriptable=True, example_batch=2)
 
-    step = ExportableStep(network.decoder, config.encoder_embedding_dim)
     parts = (
         part("encoder", ExportableEncoder(network), {"tokens": ("batch", "tokens"), **lengths}, memory),
-        part("decoder", step, {**masks, **states, **memory, **lengths}, decoded),
-        part("postnet", ExportablePostnet(network), {"mel": mel, **lengths}, {"refined_mel": mel}),
+        part("decoder", ExportableStep(network.decoder), {**masks, **states, **memory, **lengths}, decoded),
+        part("postnet", ExportablePostnet(network.postnet), {"mel": mel, **lengths}, {"refined_mel": mel}),
     )
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
@@ -196,6 +155,7 @@ class ExportedTacotron2(Inference):
         self, parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device
     ) -> None:
         self._parts, self.config = parts, config
+        self.postnet = lambda mel, lengths: parts["postnet"]({"mel": mel, "lengths": lengths})["refined_mel"]
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
@@ -203,10 +163,6 @@ class ExportedTacotron2(Inference):
         return _ExportedSteps(
             self._parts["decoder"], encoded | {"lengths": lengths}, config=self.config, gate_threshold=gate_threshold
         )
-
-    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
-        return self._parts["postnet"]({"mel": mel.contiguous(), "lengths": lengths})["refined_mel"]
 
 
 class _ExportedSteps(Steps):

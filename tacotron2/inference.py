@@ -1,33 +1,151 @@
-"""How Tacotron 2 speaks: the same for a network and for its exported files."""
+"""How Tacotron 2 speaks, from a network or its exported files: a loop in which each step reads its previous frame."""
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.synthesis import Controls, MelOutput, WarmGraphRecorder
 from tacotron2.config import ModelConfig
-from tacotron2.decoder import PrenetMasks
-from tacotron2.generation import DrawMasks, Steps, generate
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions
+from tacotron2.step import DecoderStep
+
+# () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
+DrawMasks = Callable[[], Tensor]
+
+
+class Steps(ABC):
+    """What a batch that is being decoded has so far, in buffers that each step changes in place.
+
+    Steps come in chunks, for each of which the prenet's dropout factors are set at once.
+    """
+
+    def __init__(self, memory: Tensor, *, config: ModelConfig, gate_threshold: float) -> None:
+        """memory (B, L, memory_dim), of the dtype that steps compute in."""
+        n_batch, n_tokens = memory.shape[:2]
+        self._threshold = gate_threshold
+        self._frame = memory.new_zeros(n_batch, config.n_mel_channels)  # the previous one
+        self._position = torch.zeros(1, dtype=torch.int64, device=memory.device)  # of the step within the chunk
+        self._masks = memory.new_zeros(MASK_CHUNK, PRENET_LAYERS, n_batch, config.prenet_dim)
+        self._outputs = memory.new_zeros(MASK_CHUNK, n_batch, config.n_mel_channels + 1)  # frame and gate's logit
+        self._alignments = memory.new_zeros(MASK_CHUNK, n_batch, n_tokens, dtype=torch.float32)
+        self.fired = torch.zeros(n_batch, dtype=torch.bool, device=memory.device)
+        self.lengths = torch.zeros(n_batch, dtype=torch.int64, device=memory.device)
+
+    def begin_chunk(self, masks: Tensor) -> None:
+        """Set the prenet's factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next `MASK_CHUNK` steps."""
+        self._masks.copy_(masks)
+        self._position.zero_()
+
+    @abstractmethod
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Frame and gate's logit (B, n_mels + 1) of the step after `_frame`, and its attention weights (B, L).
+
+        masks (layers, B, prenet_dim)
+        """
+
+    def advance(self) -> Tensor:
+        """Compute the next frame (B, n_mels)."""
+        output, alignment = self.compute(self._masks.index_select(0, self._position)[0])
+        self._frame.copy_(output[:, :-1])
+        self._outputs.index_copy_(0, self._position, output.unsqueeze(0))
+        self._alignments.index_copy_(0, self._position, alignment.unsqueeze(0))
+        self.fired.logical_or_(output[:, -1].float().sigmoid() > self._threshold)
+        self.lengths.add_(~self.fired)
+        self._position.add_(1)
+        return self._frame
+
+    def taken(self, n_steps: int) -> tuple[Tensor, Tensor]:
+        """Copies of the chunk's first outputs (n_steps, B, n_mels + 1) and alignments (n_steps, B, L)."""
+        return self._outputs[:n_steps].to(torch.float32, copy=True), self._alignments[:n_steps].clone()
+
+    def recorded(self) -> Callable[[], object]:
+        """`advance` as fast as a GPU can run it."""
+        return self.advance
+
+
+class DecoderSteps(Steps):
+    """Steps of a decoder's network, which depend on buffers alone, so that one can be recorded as a CUDA graph."""
+
+    def __init__(
+        self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
+    ) -> None:
+        """memory (B, L, memory_dim), padding (B, L) bool."""
+        parts = decoder.prepare(memory)
+        super().__init__(parts.memory, config=config, gate_threshold=gate_threshold)
+        self._prenet_weights = [
+            layer.get_parameter("linear_layer.weight").to(parts.bias) for layer in decoder.prenet.layers
+        ]
+        self._prenet_weight, self._bias = parts.prenet_weight, parts.bias
+        self._projection, self._projection_bias = (one.to(parts.bias) for one in decoder.projection())
+        self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
+        self._state = parts.memory.new_zeros(len(memory), self._projection.size(1))
+        self._alignment = memory.new_zeros(padding.shape, dtype=torch.float32)
+
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
+        hidden = self._frame
+        for weight, mask in zip(self._prenet_weights, masks):
+            hidden = F.linear(hidden, weight).relu_().mul_(mask)
+        gates = F.linear(hidden, self._prenet_weight, self._bias)
+        self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
+        return F.linear(self._state, self._projection, self._projection_bias), self._alignment
+
+    def recorded(self) -> Callable[[], object]:
+        """Record `advance` as a CUDA graph and return its replay."""
+        replay = WarmGraphRecorder()(self.advance)[0]
+        self._step.reset()  # as before the steps that recording takes
+        for buffer in (self._frame, self._position, self.fired, self.lengths):
+            buffer.zero_()
+        return replay
+
+
+def decode(steps: Steps, draw_masks: DrawMasks, *, max_steps: int, stop_early: bool) -> tuple[Tensor, Tensor]:
+    """All frames with the gate's logits (B, F, n_mels + 1), at most ``max_steps``, and attention weights (B, F, L).
+
+    ``stop_early`` stops at the step at which the last utterance's gate fires; the caller cuts off frames after an
+    utterance's own end.
+    """
+    device = steps.fired.device
+    on_gpu = device.type == "cuda"
+    chunks: list[tuple[Tensor, Tensor]] = []
+    with torch.autocast(device.type, enabled=False):
+        advance = steps.recorded() if on_gpu else steps.advance
+        for start in range(0, max_steps, MASK_CHUNK):
+            steps.begin_chunk(draw_masks())
+            taken = 0
+            for _ in range(min(MASK_CHUNK, max_steps - start)):
+                advance()
+                taken += 1
+                # On a GPU this would wait for every step; finishing the chunk costs less, and is cut off below.
+                if stop_early and not on_gpu and bool(steps.fired.all()):
+                    break
+            chunks.append(steps.taken(taken))
+            if stop_early and bool(steps.fired.all()):
+                break
+    outputs, alignments = (torch.cat(parts) for parts in zip(*chunks))
+    n_steps = len(outputs)
+    if stop_early:
+        n_steps = min(n_steps, int(steps.lengths.max()) + 1)
+    return outputs[:n_steps].transpose(0, 1), alignments[:n_steps].transpose(0, 1)
 
 
 class Inference(ABC):
     """What infers, given an encoder with a decoder, and a postnet."""
 
     config: ModelConfig
+    postnet: Callable[[Tensor, Tensor], Tensor]  # decoded mels (B, n_mels, F), lengths (B,) -> (B, n_mels, F)
 
     @abstractmethod
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
         """Encode tokens (B, L) with ``lengths`` (B,); the steps that decode them."""
-
-    @abstractmethod
-    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """Decoded mels (B, n_mels, F) with ``lengths`` (B,) -> the same with the postnet's residual."""
 
     @torch.no_grad()
     def infer(
@@ -43,23 +161,21 @@ class Inference(ABC):
             draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
         max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
         threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
-        generated = generate(
-            self.begin(tokens, lengths, gate_threshold=threshold),
-            draw_masks=draw_masks,
-            max_steps=max_steps,
-            stop_early=not config.decoder_no_early_stopping,
-        )
+        steps = self.begin(tokens, lengths, gate_threshold=threshold)
+        stop_early = not config.decoder_no_early_stopping
+        outputs, alignments = decode(steps, draw_masks, max_steps=max_steps, stop_early=stop_early)
         # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
-        mel = self.refine(generated.mel, generated.n_steps)
-        n_frames = int(generated.lengths.max())
-        mask = mask_from_lengths(generated.lengths, n_frames)
-        alignments = generated.alignments[:, :n_frames] * mask.unsqueeze(2)
+        mel = self.postnet(outputs[:, :, :-1].transpose(1, 2), steps.lengths + steps.fired)
+        mel_lengths = steps.lengths.clamp(min=1)
+        n_frames = int(mel_lengths.max())
+        mask = mask_from_lengths(mel_lengths, n_frames)
+        alignments = alignments[:, :n_frames] * mask.unsqueeze(2)
         return MelOutput(
             mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
-            lengths=generated.lengths,
-            frames=durations_from_alignments(alignments, lengths, generated.lengths),
+            lengths=mel_lengths,
+            frames=durations_from_alignments(alignments, lengths, mel_lengths),
             alignments=alignments,
-            finished=generated.finished,
+            finished=steps.fired,
         )
 
 

@@ -169,6 +169,7 @@ class Postnet(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        self.mask_convolutions = config.mask_convolutions
         n_mels, n_layers = config.n_mel_channels, config.postnet_n_convolutions
         widths = [n_mels, *[config.postnet_embedding_dim] * (n_layers - 1), n_mels]
         self.convolutions = nn.ModuleList(
@@ -180,9 +181,13 @@ class Postnet(nn.Module):
             for i in range(n_layers)
         )
 
-    def forward(self, mel: Tensor, mask: Tensor | None) -> Tensor:
-        """mel (B, n_mels, F) -> residual (B, n_mels, F); ``mask`` (B, F) hides padding from the convolutions."""
-        x = mel if mask is None else mel * mask.unsqueeze(1)
+    def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> mel with the residual, (B, n_mels, F)."""
+        mask: Tensor | None = None
+        x = mel
+        if self.mask_convolutions:  # hides padding from the convolutions
+            mask = mask_from_lengths(lengths, mel.size(2))
+            x = mel * mask.unsqueeze(1)
         for convolution in self.convolutions:
             x = convolution(x, mask)
-        return x
+        return mel + x

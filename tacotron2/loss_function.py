@@ -11,7 +11,6 @@ from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
-_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
 class Tacotron2Objective(Objective):
@@ -20,7 +19,7 @@ class Tacotron2Objective(Objective):
     Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
     ``guided_attention_weight`` above 0 adds the attention away from the diagonal, a mean over valid frames (Tachibana
     et al. 2018, arXiv:1710.08969, section 4), so that attention forms with less data and time. Validation adds
-    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
+    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment`).
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)
@@ -52,7 +51,7 @@ class Tacotron2Objective(Objective):
         return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        return self._sums(networks["tacotron2"](**batch.teacher_forcing()), batch)
+        return self._sums(networks["tacotron2"](batch), batch)
 
     def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
         sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
@@ -63,7 +62,7 @@ class Tacotron2Objective(Objective):
         return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
-        out = _evaluated(networks, batch)
+        out = networks["tacotron2"](batch)
         terms = self.terms(self._sums(out, batch), batch)
         lengths = batch.token_lengths, batch.mel_lengths
         n_utterances = batch.mel_lengths.new_full((), len(batch.names))
@@ -85,15 +84,8 @@ class Tacotron2Objective(Objective):
         ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
-        out = _evaluated(networks, batch)
+        out = networks["tacotron2"](batch)
         return [_example(out, batch, index) for index in shown(batch)]
-
-
-def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
-    """A pass in evaluation mode, with the same dropout of the prenet each time."""
-    network = networks["tacotron2"]
-    masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
-    return network(**batch.teacher_forcing(), prenet_masks=masks)
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:

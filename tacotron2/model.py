@@ -7,18 +7,18 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.data import TextMelUtterance
+from common.data import join_batches
 from common.nn import mask_from_lengths
 from common.synthesis import MelOutput
 from common.text import check_model
 from tacotron2.config import ModelConfig
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
+from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.generation import DecoderSteps
-from tacotron2.inference import Inference, durations_from_alignments
+from tacotron2.inference import DecoderSteps, Inference, durations_from_alignments
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
+_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class TrainingOutput:
 
 class Tacotron2(Inference, nn.Module):
     """Encoder, attention decoder, postnet; ``forward`` is teacher-forced, ``infer`` is not."""
+
+    postnet: Postnet
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -50,35 +52,28 @@ class Tacotron2(Inference, nn.Module):
         memory = self.encoder(self.embedding(tokens), lengths, mask if self.config.mask_convolutions else None)
         return memory, ~mask
 
-    def forward(
-        self,
-        tokens: Tensor,
-        token_lengths: Tensor,
-        mels: Tensor,
-        mel_lengths: Tensor,
-        *,
-        prenet_masks: Tensor | None = None,
-    ) -> TrainingOutput:
-        """Teacher-forced pass: tokens (B, L), mels (B, n_mels, F), in any order of lengths.
+    def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
+        """Teacher-forced pass over a batch in any order of lengths.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's random dropout.
+        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is random in training and
+        comes from one seed in evaluation mode, so that an utterance's result is always the same.
         """
-        memory, padding = self.encode(tokens, token_lengths)
+        mels = batch.mels
+        if prenet_masks is None and not self.training:
+            prenet_masks = PrenetMasks(self.config.prenet_dim, seed=_EVALUATION_SEED).first(mels.size(2), mels.device)
+        memory, padding = self.encode(batch.tokens, batch.token_lengths)
         decoded = self.decoder(memory, padding, mels, prenet_masks)
-        mask = mask_from_lengths(mel_lengths, mels.size(2))
+        mask = mask_from_lengths(batch.mel_lengths, mels.size(2))
         mel, gate_logits = decoded.mel, decoded.gate_logits
-        mel_postnet = mel + self.postnet(mel, mask if self.config.mask_convolutions else None)
+        mel_postnet = self.postnet(mel, batch.mel_lengths)
         if self.config.mask_padding:
             mel, mel_postnet = mel * mask.unsqueeze(1), mel_postnet * mask.unsqueeze(1)
             gate_logits = gate_logits.masked_fill(~mask, PADDED_GATE_LOGIT)
         return TrainingOutput(mel, mel_postnet, gate_logits, decoded.alignments)
 
-    def teacher_forced(self, batch: Tacotron2Batch, *, seed: int = 0) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations.
-
-        In evaluation mode the prenet's dropout comes from ``seed``, so that an utterance's result is always the same.
-        """
-        out = self(**batch.teacher_forcing(), prenet_masks=self.prenet_masks(batch.mels.size(2), seed=seed))
+    def teacher_forced(self, batch: Tacotron2Batch) -> MelOutput:
+        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations."""
+        out = self(batch)
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         return MelOutput(
             mel=out.mel_postnet * mask.unsqueeze(1),
@@ -87,22 +82,10 @@ class Tacotron2(Inference, nn.Module):
             alignments=out.alignments * mask.unsqueeze(2),
         )
 
-    def prenet_masks(self, n_steps: int, *, seed: int) -> Tensor | None:
-        """The prenet's dropout factors of an evaluation; None in training, where they are random."""
-        if self.training:
-            return None
-        return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
-
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
         memory, padding = self.encode(tokens, lengths)
         return DecoderSteps(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
-
-    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> mel with the postnet's residual, of equal shape."""
-        return mel + self.postnet(
-            mel, mask_from_lengths(lengths, mel.size(2)) if self.config.mask_convolutions else None
-        )
 
     def prepare_for_inference(self) -> None:
         """Evaluation mode; nothing needs folding."""
@@ -120,5 +103,5 @@ def build_networks(
 @torch.inference_mode()
 def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
     """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    items = [TextMelUtterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-    return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
+    batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+    return network.teacher_forced(join_batches(batches).to(mels[0].device))

@@ -46,7 +46,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: float) -> Schedule:
     """learning_rate x factor^n after n of ``steps`` (epochs); the factor 0.3 gives 1, 0.3, 0.1, 0.03, ..."""
 
-    def rate(iteration: int, epoch: int) -> float:
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         n_passed = sum(epoch > step for step in steps)
         if factor == AMP_FACTOR:
             return learning_rate * 0.1 ** (n_passed // 2) * (AMP_FACTOR if n_passed % 2 else 1.0)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from common.config import AudioConfig, TextConfig, to_plain
 from common.nn import fold_weight_norm
-from hifigan.json_config import AUDIO_KEYS
+from hifigan.config import AUDIO_KEYS
 
 State = dict[str, Tensor]
 N_MELS = 16

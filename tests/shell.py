@@ -3,7 +3,9 @@
 import argparse
 import atexit
 import io
+import itertools
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from unittest.mock import patch
@@ -18,7 +21,7 @@ from unittest.mock import patch
 from training_setup import parsed
 
 from common.errors import line_and_status
-from scripts.start import SCRIPTS, read_shell_file
+from scripts.start import SCRIPTS
 
 
 def project_files(root: Path) -> list[str]:
@@ -64,6 +67,29 @@ SOURCE = Path(__file__).resolve().parents[1]  # where a user's output/, lists an
 TRACKED = project_files(SOURCE)
 ROOT = _clean_copy()
 PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by which another one is imitated
+
+
+@dataclass(frozen=True)
+class ShellFile:
+    """A file that users start: its comment, the script that it runs, and the variables and arguments that it gives."""
+
+    comment: str
+    runs: str | None
+    fixed: dict[str, str]
+    words: list[str]  # those with NAME= are defaults of variables
+
+
+def read_shell_file(path: Path) -> ShellFile:
+    """Read a file of scripts/ or platform/."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.removeprefix("#!/usr/bin/env bash\n").splitlines()
+    comment = "\n".join(line[2:] for line in itertools.takewhile(re.compile("#( |$)").match, lines))
+    found = re.search(r"^((?:[A-Z_]+=\S+ )*)run_script (\w+)(.*)", text, re.MULTILINE)
+    if found is None:
+        return ShellFile(comment, None, {}, [])
+    fixed, name, words = found.groups()
+    variables = dict(word.split("=", 1) for word in fixed.split())
+    return ShellFile(comment, name, variables, [word for word in shlex.split(words) if word != "$@"])
 
 
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:

@@ -6,10 +6,11 @@ import pytest
 import torch
 from golden_files import group, listed, read_case
 from safetensors.torch import load_file
+from tiny import padded_priors
 from torch import Tensor
 
 from common.nn import diagonality, mask_from_lengths
-from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses, padded_priors
+from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 
 

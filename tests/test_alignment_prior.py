@@ -6,10 +6,11 @@ import pytest
 import torch
 from golden_files import read_golden
 from safetensors.torch import load_file
+from tiny import padded_priors
 
 from common.errors import InputError
-from common.nn.alignment_prior import beta_binomial_prior, interpolated_prior
-from fastpitch.aligner import check_alignable, padded_priors
+from common.nn.alignment import beta_binomial_prior, interpolated_prior
+from fastpitch.aligner import check_alignable
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ PHONES = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
         (Tacotron2Config, {"n_frames_per_step": 2}, "n_frames_per_step"),
         (HifiganConfig, {"resblock_kernel_sizes": (3, 7)}, "and --resblock-dilation-sizes: expected as many"),
         (HifiganConfig, {"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): exp"),
-        (HifiganConfig, {"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups: 3 groups do not divide a convolu"),
+        (HifiganConfig, {"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "and groups that divide a convolution"),
         (WaveGlowConfig, {"n_group": 7}, "^--groups 7: expected an even number, as every flow halves its channels$"),
         (WaveGlowConfig, {"n_early_every": 1}, "^--early-size, --early-every: they leave no channels of --groups"),
         (BlockConfig, {"filters": 8, "stride": 2}, "of a residual block"),

@@ -3,20 +3,19 @@
 from pathlib import Path
 
 import pytest
-import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
 import inference
 from common.errors import InputError
 from common.logger import Logger
-from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
-from scripts.benchmarks import random_models, table, train as benchmark_training, vocoder
+from scripts import benchmarking
+from scripts.benchmarks import random_models, table, vocoder
 
 
-def cells(kind: str, *logs: str | Path) -> list[list[str]]:
+def cells(*logs: str | Path) -> list[list[str]]:
     """Those of each line of a table."""
-    return [list(row.values()) for row in table.rows(kind, list(map(str, logs)))]
+    return [list(row.values()) for row in table.rows(list(map(str, logs)))]
 
 
 # Training
@@ -33,46 +32,71 @@ def test_the_training_benchmark_runs_each_combination(tmp_path: Path):
         assert (args.epochs_per_checkpoint, args.samples_interval) == (11, 11)
         found.append((args.batch_size, n_processes(words), args.cuda, args.amp))
     assert found == [(size, n, n > 1, amp) for size in (2, 16) for n in (1, 4) for amp in (False, True)]
-    assert table[1:4] == ["-m", "scripts.benchmarks.table", "training"]
-    logs = [word.rpartition("/")[0].partition("=") for word in table[4:]]
+    assert table[1:3] == ["-m", "scripts.benchmarks.table"]
+    logs = [word.rpartition("/")[0].partition("=") for word in table[3:]]
     assert [(processes, Path(path).parent) for processes, _, path in logs] == [(n, tmp_path) for n in "1144" * 2]
 
 
 @pytest.mark.parametrize("model", ["FastPitch", "Tacotron2", "WaveGlow"])
-def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: Path, model: str):
+def test_the_training_benchmark_makes_noise_where_there_is_no_corpus(tmp_path: Path, model: str):
     making, words, _ = dry_run(
-        "scripts/train_benchmark.sh", MODEL=model, OUTPUT_DIR=tmp_path, NUM_GPUS="0", AMP="false"
+        "scripts/train_benchmark.sh", MODEL=model, OUTPUT_DIR=tmp_path, NUM_GPUS="0", AMP="false", CLIPS="7"
     )
-    assert making[2] == "scripts.datasets.make_corpus"
+    wanted = f"{tmp_path}/noise --model {model} --no-checkpoint --count 7"
+    assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
-    assert (args.model, args.dataset_path) == (model, tmp_path / "corpus")
-    assert args.training_files == [tmp_path / "corpus/train.txt"]
-    if model == "FastPitch":
-        assert args.learned_alignment
-    if model == "Tacotron2":
-        assert not args.load_mel_from_disk
+    assert (args.model, args.dataset_path) == (model, tmp_path / "noise")
+    assert args.training_files == [tmp_path / "noise/list.txt"]
 
 
 def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(tmp_path: Path):
     script = "scripts/train_benchmark_jasper.sh"
     making, words, *_ = dry_run(script, OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3")
-    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 768 --max-duration 3.0"
+    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 192 --max-duration 3.0"
     wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
     assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
-    assert args.training_files == args.validation_files == [tmp_path / "noise/list.txt"]
+    assert args.training_files == [tmp_path / "noise/list.txt"]
     assert (args.max_duration, args.ema_decay, args.cudnn_benchmark) == (3.0, 0, args.cuda)
 
 
+def test_training_on_noise_is_measured_as_the_arguments_say(tmp_path: Path):
+    arguments = "train --model Tacotron2 -bs 8 --steps 2 --settings fp32 bfloat16 --compile".split()
+    variables = {"NUM_GPUS": "1", "OUTPUT_DIR": tmp_path, "DATASET_PATH": tmp_path}
+    making, *runs, table = dry_run("scripts/benchmark.sh", *arguments, **variables)
+    assert making[-1] == str(3 * 8 * 4)
+    found = [training_options(words) for words in runs]
+    assert [(args.amp, args.amp_dtype, args.tf32) for args in found] == [
+        (False, "auto", False),
+        (True, "bfloat16", True),
+    ]
+    for args in found:
+        assert (args.model, args.batch_size, args.gradient_accumulation_steps) == ("Tacotron2", 8, 4)
+        assert (args.epochs, args.cuda, args.compile, args.dataset_path) == (1, True, True, tmp_path / "noise")
+    assert table[3:] == [f"1={args.output}/nvlog.json" for args in found]
+    assert len(dry_run("scripts/benchmark_train.sh", NUM_GPUS="0")) == 4, "in full and mixed precision"
+
+
+@pytest.mark.parametrize("model", random_models.available_models())
+def test_every_model_can_be_trained_on_noise(model: str, tmp_path: Path):
+    options = ["--model", model, "--no-checkpoint", "--count", "300", "--max-duration", "0.1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(random_models, "MOST_RECORDINGS", 3)
+        random_models.main([str(tmp_path), *options])
+    lines = (tmp_path / "list.txt").read_text().splitlines()
+    assert len(lines) == 300 and len(set(lines)) == 3
+    assert (tmp_path / "val.txt").read_text().splitlines() == lines[:2]
+    names = [field for field in lines[2].split("|") if field.endswith((".pt", ".wav"))]
+    assert names and all((tmp_path / name).is_file() for name in names)
+
+
 def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[float]]) -> Path:
-    """A log of epochs, each with the seconds of its updates; 1000 frames a second in each."""
+    """A log of epochs, each with the seconds of its updates, which are of 1000 frames."""
     logger = Logger(path, stdout=False)
     logger.parameter(batch_size=batch_size, gradient_accumulation_steps=2, amp=amp, amp_dtype="auto")
     for epoch, updates in enumerate(took, 1):
         for number, seconds in enumerate(updates, 1):
-            logger.log((epoch, number, len(updates)), {"train_took": seconds, "train_frames/s": 1.0})
-        speed = 1000 * len(updates) / sum(updates)
-        logger.log((epoch,), {"avg_train_frames/s": speed, "avg_train_took": sum(updates)})
+            logger.log((epoch, number, len(updates)), {"train_took": seconds, "train_frames/s": 1000 / seconds})
     logger.close()
     return path
 
@@ -80,13 +104,13 @@ def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[floa
 def test_tables_of_training_are_of_the_steady_state_and_compare_like_runs(tmp_path: Path):
     a = training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]])
     b = training_log(tmp_path / "b", amp=True, batch_size=16, took=[[9.0, 9.0], [0.5, 0.5]])
-    c = training_log(tmp_path / "c", amp=True, batch_size=16, took=[[0.2] * 9])
-    d = training_log(tmp_path / "d", amp=True, batch_size=4, took=[[0.2, 0.2]])
-    assert cells("training", f"1={a}", f"1={b}", f"4={c}", f"4={d}") == [
-        ["16", "2", "1", "full", "1,125", "35.56", "0.90", "-", "1.00"],
-        ["16", "2", "1", "mixed", "2,000", "64.00", "1.00", "1.78", "1.00"],
-        ["16", "2", "4", "mixed", "5,000", "640.00", "1.80", "-", "2.50"],
-        ["4", "2", "4", "mixed", "5,000", "160.00", "0.40", "-", "1.00"],
+    c = training_log(tmp_path / "c", amp=True, batch_size=16, took=[[9.0, *[0.2] * 9]])
+    d = training_log(tmp_path / "d", amp=True, batch_size=4, took=[[0.2]])
+    assert cells(f"1={a}", f"1={b}", f"4={c}", f"4={d}") == [
+        ["16", "2", "1", "fp32", "1,111", "35.56", "0.900", "-", "1.00"],
+        ["16", "2", "1", "mixed", "2,000", "64.00", "0.500", "1.80", "1.00"],
+        ["16", "2", "4", "mixed", "5,000", "640.00", "0.200", "-", "2.50"],
+        ["4", "2", "4", "mixed", "5,000", "160.00", "0.200", "-", "1.00"],
     ]
 
 
@@ -98,65 +122,48 @@ def test_the_largest_batch_that_fits_is_found_in_few_tries(limit: int, smallest:
         tried.append(size)
         return size <= limit
 
-    assert benchmark_training.search(fits, smallest=smallest, largest=1000) == limit
+    assert benchmarking.search(fits, smallest=smallest, largest=1000) == limit
     assert len(tried) == len(set(tried)) <= 12
     limit = 100
-    assert benchmark_training.search(fits, smallest=3, largest=20) == 20 and tried[-4:] == [3, 6, 12, 20]
+    assert benchmarking.search(fits, smallest=3, largest=20) == 20 and tried[-4:] == [3, 6, 12, 20]
 
 
 @pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
 def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model: str):
     variables = {"MODEL": model, "NUM_GPUS": "1", "BATCH_SIZE": "2", "PRECISIONS": "fp32 float16", "WN_CHANNELS": "256"}
     script = "scripts/train_benchmark_waveglow.sh"
-    (words,) = dry_run(script, "--compile", **variables)
-    assert words[:3] == ["py", "-m", "scripts.benchmarks.train"]
-    options, further = benchmark_training.parse_args(words[3:])
-    found = (options.model, options.batch_size, options.accumulation, options.largest_batch, options.cuda)
-    assert found == (model, 2, 1, 2**16, True)
-    assert options.settings == ("fp32", "float16")
-    assert further == [*(["--wn-channels", "256"] if model == "WaveGlow" else []), "--compile"]
-    (words,) = dry_run(script, NUM_GPUS="0")
-    options, _ = benchmark_training.parse_args(words[3:])
-    assert (options.model, options.largest_batch, options.cuda, options.settings) == ("WaveGlow", 8, False, ())
+    _, first, _, second, _ = dry_run(script, "--compile", **variables)
+    for words, dtype in ((first, "auto"), (second, "float16")):
+        args = training_options(words)
+        assert (args.model, args.batch_size, args.gradient_accumulation_steps) == (model, 2, 1)
+        assert (args.cuda, args.epochs, args.compile, args.amp_dtype) == (True, 1, True, dtype)
+        assert model != "WaveGlow" or args.wn_channels == 256
     assert run_bash(ROOT / script, NUM_GPUS="2").stderr.startswith("error: NUM_GPUS=2: expected auto")
 
 
-def test_bfloat16_is_measured_where_the_processor_has_it_or_it_is_asked_for(monkeypatch: pytest.MonkeyPatch):
-    (words,) = dry_run("scripts/benchmark_train.sh", NUM_GPUS="0")
-    for instructions, further, names in (
-        ("false", [], ("fp32",)),
-        ("false", ["--settings", "bfloat16"], ("bfloat16",)),
-        ("true", [], ("fp32", "bfloat16")),
-    ):
-        monkeypatch.setenv("CPU_BFLOAT16", instructions)
-        args, _ = benchmark_training.parse_args([*words[3:], *further])
-        assert benchmark_training.chosen_settings(args) == names
+def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(tmp_path: Path, monkeypatch, capsys):
+    def run(command: list[str | Path], *, messages: Path | None = None) -> None:
+        """Measure one of the runs, another one that fails, and the table."""
+        words = list(map(str, command))
+        if "train.py" in words and training_options(words).batch_size > 2:
+            assert messages is not None
+            messages.write_text("torch.OutOfMemoryError: CUDA out of memory.\n")
+            raise SystemExit(1)
+        if "train.py" in words:
+            args = training_options(words)
+            training_log(args.output / "nvlog.json", amp=False, batch_size=args.batch_size, took=[[1.0, 0.5]])
+            (args.output / "WaveGlow_checkpoint_1.pt").touch()
+        elif "scripts.benchmarks.table" in words:
+            table.main(words[3:])
 
-
-def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(monkeypatch, capsys):
-    words = "--model WaveGlow -bs 1 --accumulation 1 --steps 1 --settings fp32 --wn-channels 8 --flows 2"
-    words += " --segment-length 1024 --largest-batch 4"
-    monkeypatch.setattr("sys.argv", ["train", *words.split()])
-    measure = benchmark_training.measure
-
-    def measure_up_to_2(setting, options, further, ranks):
-        if options.batch_size > 2:
-            raise torch.OutOfMemoryError
-        return measure(setting, options, further, ranks)
-
-    monkeypatch.setattr(benchmark_training, "measure", measure_up_to_2)
-    assert benchmark_training.main() == 0
+    monkeypatch.setattr(benchmarking, "run_or_print", run)
+    variables = {"LARGEST_BATCH": "true", "MODEL": "WaveGlow", "NUM_GPUS": "0", "AMP": "false", "MAX_BATCH_SIZE": "8"}
+    benchmarking.SCRIPTS["train_benchmark"].start({**variables, "OUTPUT_DIR": str(tmp_path)}, [])
     lines = capsys.readouterr().out.splitlines()
-    rows = [line.strip("|").split("|") for line in lines if line.startswith("|fp32")]
-    assert [row[1] for row in rows] == ["1", "2"]
-    for size, row in enumerate(rows, start=1):
-        frames, sequences, _, seconds = map(float, row[2:6])
-        assert sequences * seconds == pytest.approx(size, rel=0.1), "as far as it is printed"
-        assert frames == pytest.approx(4 * sequences, rel=0.1, abs=1)
-    assert lines[-1] == "fp32: the largest batch up to 4 that fits is 2"
-    monkeypatch.setattr("sys.argv", ["train", *words.replace("-bs 1", "-bs 3").split()[:-2]])
-    with pytest.raises(InputError, match="fp32: out of memory at --batch-size 3"):
-        benchmark_training.main()
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("|")][2:]
+    assert [(row[0], row[4], row[5]) for row in rows] == [("1", "2,000", "4.00"), ("2", "2,000", "8.00")]
+    assert lines[-1] == "full: the largest batch up to 8 that fits is 2"
+    assert [*tmp_path.rglob("*.pt")] == []
 
 
 # Inference
@@ -174,7 +181,7 @@ def test_the_benchmark_of_jasper_pads_to_the_longest(tmp_path: Path):
     )
     assert making[2] == "scripts.benchmarks.random_models"
     (words,) = (words for words in lines if "inference.py" in words)
-    args = recognition_parser(get_model("Jasper")).parse_args(words[2:])
+    args = inference.build_recognition_parser(get_model("Jasper")).parse_args(words[2:])
     assert (args.iterations, args.warmup_steps, args.max_duration, args.batch_size, args.amp) == (9, 2, 2.0, 4, True)
     assert (args.pad_to_max_duration, args.trim_silence) == (True, False)
 
@@ -232,10 +239,12 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path,
     options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
     for name, precision in (("fp32", []), ("amp", ["--amp", "--amp-dtype", "bfloat16"])):
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])
-    first, second = table.rows("inference", [str(tmp_path / "fp32"), str(tmp_path / "amp")])
+    first, second = table.rows([str(tmp_path / "fp32"), str(tmp_path / "amp")])
     assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
-    assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
-    assert float(second["Vocoder's speed-up"]) > 0 and float(first["Vocoder's frames/s"].replace(",", "")) > 0
+    assert "Frames/s of the text-to-mel model" not in first and first["Speed-up with mixed precision"] == "-"
+    assert (
+        float(second["Speed-up with mixed precision"]) > 0 and float(first["Vocoder's frames/s"].replace(",", "")) > 0
+    )
     assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
 
 
@@ -263,20 +272,20 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
         write_log(tmp_path / "amp.json", amp=True, latency=0.2),
         write_log(tmp_path / "mels.json", amp=True, latency=0.2, audio=False),
     ]
-    rows = cells("inference", *logs)
+    rows = cells(*logs)
     samples = "5,000|1,280,000"
-    assert "|".join(rows[0]) == f"4|FP32|0.600|-|0.700|0.700|0.700|{samples}|-|2.50|2,000|0.600|2.50|-"
-    assert "|".join(rows[1]) == f"4|BF16|0.200|-|0.300|0.300|0.300|{samples}|3.00|2.50|6,000|0.200|2.50|3.00"
-    assert rows[2][8] == "-" and rows[2][11:] == ["-"] * 4
+    assert "|".join(rows[0]) == f"4|FP32|0.6000|0.7000|0.7000|0.7000|{samples}|-|2.50|2,000|0.6000|2.50"
+    assert "|".join(rows[1]) == f"4|BF16|0.2000|0.3000|0.3000|0.3000|{samples}|3.00|2.50|6,000|0.2000|2.50"
+    assert rows[2][7] == "-" and rows[2][10:] == ["-"] * 3
 
 
-@pytest.mark.parametrize("kind", table.COLUMNS)
-def test_the_log_of_a_run_that_was_cut_short_is_named(kind: str, tmp_path: Path):
+@pytest.mark.parametrize("processes", ["", "1="])
+def test_the_log_of_a_run_that_was_cut_short_is_named(processes: str, tmp_path: Path):
     logger = Logger(tmp_path / "log.json", stdout=False)
     logger.parameter(batch_size=4)
     logger.close()
     with pytest.raises(InputError, match=r"log\.json: no .* cut short"):
-        table.rows(kind, [f"{'1=' if kind == 'training' else ''}{tmp_path}/log.json"])
+        table.rows([f"{processes}{tmp_path}/log.json"])
 
 
 def test_hifigan_is_compared_with_the_layers_of_its_paper(

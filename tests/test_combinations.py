@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 import inference
 from common import plots
-from common.audio import BIAS_FRAMES, Denoiser, load_wav
-from common.audio.griffin_lim import griffin_lim
+from common.audio import BIAS_FRAMES, Denoiser, griffin_lim, load_wav
 from common.checkpoints import load_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError, OptionError

@@ -10,7 +10,7 @@ from torch._dynamo.exc import TorchDynamoException
 
 from common.nn import never_compiled
 from common.synthesis import acceleration
-from common.synthesis.acceleration import CompiledNetwork
+from common.synthesis.acceleration import compiled
 
 
 class FakeGraph:
@@ -33,10 +33,10 @@ class Recorder:
     def __init__(self) -> None:
         self.graphs: list[FakeGraph] = []
 
-    def __call__(self, work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
+    def __call__(self, work: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         """As `common.synthesis.acceleration.Recorder`."""
         self.graphs.append(FakeGraph(work))
-        return self.graphs[-1], self.graphs[-1].output
+        return self.graphs[-1].replay, self.graphs[-1].output
 
 
 def mels(*lengths: int) -> list[Tensor]:
@@ -95,7 +95,7 @@ def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
 def test_work_that_cannot_be_recorded_is_done_after_one_warning(capsys):
     attempts = []
 
-    def fail(work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
+    def fail(work: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         attempts.append(work)
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
@@ -117,8 +117,8 @@ def test_a_network_that_cannot_be_compiled_runs_as_it_is_after_one_warning(monke
         return fail
 
     monkeypatch.setattr(torch, "compile", compile_later)
-    network = CompiledNetwork(ready(0), name="HiFi-GAN")
-    vocoder = on_gpu_terms(network)
+    vocoder = on_gpu_terms(network := ready(0))
+    network.infer = compiled(network.infer, name="HiFi-GAN")
     for part in mels(10, 12):
         close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
     assert capsys.readouterr().err == "warning: --compile: HiFi-GAN runs uncompiled (no C++ compiler is here)\n"
@@ -127,7 +127,8 @@ def test_a_network_that_cannot_be_compiled_runs_as_it_is_after_one_warning(monke
 def test_a_traced_network_gives_the_same_sound_for_every_length(monkeypatch):
     # Without code generation, which takes half a minute; tests/test_gpu_vocoder.py has it.
     monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
-    vocoder = on_gpu_terms(CompiledNetwork(ready(0), name="x"))
+    vocoder = on_gpu_terms(network := ready(0))
+    network.infer = compiled(network.infer, name="x")
     for lengths in ((20, 11), (7, 30), (9,), (40,)):
         parts = mels(*lengths)
         for part, wave in zip(parts, vocoder.speak(*batched(parts))):

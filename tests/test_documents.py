@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from seed_commands import place_of_program
-from shell import PROCESSOR, ROOT
+from shell import PROCESSOR, ROOT, read_shell_file
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import SCRIPTS, read_shell_file
+from scripts.start import SCRIPTS
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -27,7 +27,7 @@ PICTURE_BYTES = 150_000
 PROGRAMS = {  # that the documents name options of
     *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
     *(f"train -m {model}" for model in available_models()),
-    *("scripts.benchmarks.train", "scripts.convert_checkpoint", "scripts.datasets.copy_list"),
+    *("scripts.convert_checkpoint", "scripts.datasets.copy_list"),
     *("scripts.download_models", "scripts.evaluate_voice", "scripts.inspect_checkpoint"),
 }
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
@@ -83,9 +83,7 @@ def check_options(words: list[str]) -> None:
     elif program == "extract_mels" and "--checkpoint" in options:
         program += " --checkpoint x"
     known = option_names(program) if options else set()
-    if program == "scripts.benchmarks.train":  # which passes others on
-        known = known | option_names(f"train{model}")
-    elif program == "scripts.datasets.describe_mels":  # which leaves those of the extraction alone
+    if program == "scripts.datasets.describe_mels":  # which leaves those of the extraction alone
         known = known | option_names("extract_mels")
     assert options - {"--help", "--version"} <= known, words
 

@@ -137,7 +137,7 @@ def test_a_model_is_copied_unpacked_verified_and_described(
     digest = sha256(archive.read_bytes()).hexdigest()
     assert download_models(["fastpitch", "--source", str(archive), "--sha256", digest, "-o", str(output)]) == 0
     assert (output / "fastpitch" / "v1" / "voice.pt").read_bytes() == voice.read_bytes()
-    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
+    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 22050 Hz, 80 mels every 256 samples"
     assert capsys.readouterr().out.splitlines() == [line]
     assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
     monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
@@ -199,10 +199,10 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
 ):
     published.limit = len(published.content) // 2 + 10
     command = ["fastpitch", "-o", str(tmp_path / "models")]
-    with pytest.raises(InputError, match="run again to resume; --source takes a file that you have"):
+    with pytest.raises(InputError, match="run again to resume"):
         download_models(command)
     assert not (tmp_path / "models" / "fastpitch").exists()
-    described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 0.0 M weights"
+    described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 22050 Hz"
     for _ in range(2):
         assert download_models(command) == 0
         assert capsys.readouterr().out.splitlines()[-1].startswith(described)
@@ -212,7 +212,7 @@ def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_res
 def test_a_published_file_that_is_not_what_it_should_be_is_not_kept(tmp_path: Path, published: type[RangeServer]):
     command = ["-o", str(tmp_path / "models")]
     whole, published.content = published.content, b"<html>try later</html>"
-    with pytest.raises(InputError, match=r"fastpitch\.zip: cannot be unpacked .*--source"):
+    with pytest.raises(InputError, match=r"fastpitch\.zip: cannot be unpacked"):
         download_models(["fastpitch", *command])
     assert not list((tmp_path / "models").glob("[!.]*"))
     published.content = whole

@@ -119,7 +119,7 @@ def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
             lambda one, *_: seen.append(torch.nn.utils.get_total_norm([p.grad for p in one.param_groups[0]["params"]]))
         )
     result = engine.step([toy_collate(toy_utterances(4))], epoch=1)
-    assert all(norm > 0.01 for norm in result.grad_norms.values())
+    assert all(norm > 0.01 for norm in result.figures["grad_norm"].values())
     assert seen == pytest.approx([0.01, 0.01], rel=1e-4)
 
 

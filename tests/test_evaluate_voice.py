@@ -1,13 +1,11 @@
 """A voice is spoken, heard, compared and timed; what is done stays done, and mistakes are one line."""
 
-import base64
 import json
 import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -127,19 +125,11 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     assert rows[6].split()[3] == "-" and {len(line) for line in rows} == {len(header)}
 
 
-def test_the_page_holds_and_explains_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
+def test_the_page_shows_and_explains_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
     assert evaluate("--jasper", tiny.recognizer) == 0
     reader = read_page(tmp_path)
     assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (8, 3)
-    assert all(source.startswith("data:audio/flac;base64,") for source in reader.sources["audio"])
-    assert "file:" not in reader.policy
-    sounds = [base64.b64decode(source.partition(",")[2]) for source in reader.sources["audio"]]
-    (tmp_path / "first.flac").write_bytes(sounds[0])
-    samples, rate = soundfile.read(tmp_path / "first.flac", dtype="int16")
-    expected, _ = soundfile.read(tmp_path / "out/recorded/a.wav", dtype="int16")
-    assert rate == 22050 and np.array_equal(samples, expected)
-    picture = unquote(reader.sources["img"][0].partition(",")[2])
-    assert picture == (tmp_path / "out/plots/a.svg").read_text(encoding="utf-8")
+    assert all((tmp_path / "out" / source).is_file() for sources in reader.sources.values() for source in sources)
     assert "Not so long." in reader.text and "synthesized" in reader.text
     found = results(tmp_path)
     assert reader.styles == ["\n" + stylesheet()]
@@ -158,16 +148,14 @@ def test_the_page_holds_and_explains_all_that_is_to_be_heard_and_seen(evaluate, 
     assert "all utterances" in dict(reader.links)
 
 
-def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "EMBEDDED_BYTES", 1000)
+def test_odd_names_and_texts_cannot_change_the_page(evaluate, tmp_path):
     text = "Go <s alert('x')> & \"on\"."
     assert evaluate(lines=("output|text", f"odd #1 & <b>.wav|{text}")) == 0
     reader = read_page(tmp_path)
-    assert "s" not in reader.tags and text in reader.text  # text cannot change the page
-    assert "'self' file:" in reader.policy
+    assert "s" not in reader.tags and text in reader.text
     assert reader.sources == {
         "audio": [f"{folder}/odd%20%231%20%26%20%3Cb%3E.wav" for folder in ("griffin-lim", "synthesised")],
-        "img": ["plots/odd%20%231%20%26%20%3Cb%3E.svg"],
+        "img": ["plots/odd%20%231%20%26%20%3Cb%3E.png"],
     }
     assert (tmp_path / "out/synthesised/odd #1 & <b>.wav").is_file()
 
@@ -243,11 +231,11 @@ def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate,
     soundfile.write(tmp_path / "a.wav", wave, rate, subtype="FLOAT")
     assert evaluate("--jasper", tiny.recognizer) == 1
     first, second, third = results(tmp_path)["utterances"]
-    assert "a.wav: sample 1000 is not a finite number" in first["error"] and first["wer"] is not None
+    assert "a.wav: samples from nan to nan, expected" in first["error"] and first["wer"] is not None
     assert second["mcd_db"] > 0 and second["error"] is third["error"] is None
     summary, row = capsys.readouterr().out.splitlines()[-2:]
     assert summary == "1 of 3 utterances could not be evaluated completely" and row.endswith(first["error"])
-    assert "sample 1000" in read_page(tmp_path).text
+    assert "samples from nan to nan" in read_page(tmp_path).text
     write_recordings(tmp_path, ["a.wav"])
     assert evaluate("--jasper", tiny.recognizer) == 0  # tried again
     assert "2 of 3 utterances are from an earlier run" in capsys.readouterr().out

@@ -61,7 +61,7 @@ NETWORKS: dict[str, Sequence[str]] = {
 }
 ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-interval 9 --num-workers 0".split()
 TINY = {  # program -> options
-    "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 --batch-size 2 --accumulation 1 --epochs 1",
+    "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 -bs 2 --gradient-accumulation-steps 1 --epochs 1",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.datasets.make_corpus": "--sentences few.txt",
     "scripts.datasets.make_filelists": "--n-val 1",

@@ -16,11 +16,12 @@ from safetensors.torch import load_file
 
 import extract_mels
 from common.audio import load_wav
-from common.audio.pitch import METHODS, estimate_pitch, pitch_by
+from common.audio.pitch import METHODS, estimate_pitch
 from common.cli import run
 from common.config import AudioConfig, from_plain
+from common.distributed import Ranks
 from common.extraction import ExtractionOptions, ExtractionPlan, read_lists
-from common.extraction.batches import mels_on_device
+from common.extraction.batches import make_in_batches
 from common.extraction.features import Extraction, extract as extract_utterance, prepare
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
@@ -140,7 +141,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
     (grids / "bad_grid.TextGrid").write_text("".join((grids / "c000.TextGrid").read_text().splitlines(True)[:20]))
     bad = {
         "wavs/stereo.wav|a": "wavs/stereo.wav: 2 channels, expected 1",
-        "wavs/nan.wav|a": "wavs/nan.wav: sample 9 is not a finite number",
+        "wavs/nan.wav|a": "wavs/nan.wav: samples from nan to nan, expected within [-1, 1]",
         "wavs/other.wav|a": r"TextGrid/other.TextGrid: 130 frames (1.51 s), the recording has 87 (1.01 s)",
         "wavs/no_grid.wav|a": "TextGrid/no_grid.TextGrid: no such TextGrid",
         "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: Early end of text",
@@ -341,9 +342,9 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
     items = [prepare(Extraction(utterance), plan) for utterance in read_lists([tmp_path / "train.txt"])]
     assert all("mels" not in extract_utterance(item, plan).made for item in items)
     soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
-    made = mels_on_device(items, plan, device=torch.device("cpu"))
+    made = make_in_batches(items, plan, folders=("mels",), ranks=Ranks(), desc="mels")
     results = {item.utterance.name: item.refusal for item in made}
-    assert results.pop("c002") == "wavs/c002.wav: sample 0 is not a finite number"
+    assert results.pop("c002") == "wavs/c002.wav: samples from nan to nan, expected within [-1, 1]"
     assert set(results.values()) == {None}
     for name in results:
         mel = load(tmp_path / "mels", name)
@@ -358,7 +359,8 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     assert (tmp_path / "new.txt").read_text().splitlines()[0] == "mels/c000.pt|pitch/c000.pt|Hello number c000."
     wave = load_wav(tmp_path / "wavs" / "c000.wav", sampling_rate=RATE)
     made = load(tmp_path, "pitch/c000")
-    wanted = pitch_by(method, wave.numpy(), AudioConfig(), n_frames=load(tmp_path, "mels/c000").shape[1])
+    n_frames = load(tmp_path, "mels/c000").shape[1]
+    wanted = estimate_pitch(wave.numpy(), AudioConfig(), n_frames=n_frames, method=method)
     assert made.dtype == torch.float32
     assert np.allclose(made.numpy(), wanted, atol=1e-3)
     assert made.max() > 100  # Hz

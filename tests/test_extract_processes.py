@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -105,10 +106,11 @@ def write_below_a_file(item: int) -> None:
 
 def test_a_worker_that_dies_or_cannot_write_is_reported():
     threads = torch.get_num_threads()
-    assert list(map_in_processes(double, range(100), n_workers=2)) == [2 * item for item in range(100)]
-    assert all(map_in_processes(left_to_the_parent, range(4), n_workers=2))
+    work = partial(map_in_processes, n_workers=2, desc="work")
+    assert work(double, range(100)) == [2 * item for item in range(100)]
+    assert all(work(left_to_the_parent, range(4)))
     with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(Not a directory\); .*--resume"):
-        list(map_in_processes(write_below_a_file, [1, 2], n_workers=2))
+        work(write_below_a_file, [1, 2])
     with pytest.raises(RuntimeError, match=r"DataLoader worker "):
-        list(map_in_processes(die, range(20), n_workers=2))
+        work(die, range(20))
     assert torch.get_num_threads() == threads

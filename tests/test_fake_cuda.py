@@ -19,6 +19,7 @@ import tiny_voice
 import tiny_waveglow
 import torch
 from fake_cuda import DEVICE, FakeGpu, gpu
+from tiny import padded_priors
 from torch import Tensor, nn
 
 from common.config import AudioConfig
@@ -26,7 +27,6 @@ from common.data import Batch
 from common.nn import discriminators
 from common.precision import Precision
 from common.training import Networks, Objective
-from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
 from jasper import augmentation

@@ -16,8 +16,8 @@ from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utteran
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.training import Engine, Networks, ema, step_graphs
-from common.training.optim import OPTIMIZERS, build_optimizer
+from common.training import Engine, Networks, optim, step_graphs
+from common.training.optim import OPTIMIZERS
 
 CUDA = torch.device("cuda", 0)
 
@@ -81,7 +81,7 @@ class FakeEvent:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
     # Fake tensors cannot be copied with their mode.
-    monkeypatch.setattr(ema, "copy", SimpleNamespace(deepcopy=lambda network: fake_networks()["generator"]))
+    monkeypatch.setattr(optim, "copy", SimpleNamespace(deepcopy=lambda network: fake_networks()["generator"]))
     monkeypatch.setattr(torch.nn.Module, "to", lambda network, device: network)  # they are there already
     monkeypatch.setattr(FakeEvent, "waited", 0)
     monkeypatch.setattr("torch.cuda.amp.common.amp_definitely_not_available", lambda: False)
@@ -143,7 +143,7 @@ def test_an_optimizer_launches_as_much_for_many_parameters_as_for_one(fake: None
     counts = []
     for n_weights in (1, 30):
         weights = [torch.nn.Parameter(torch.empty(3, 4, device=CUDA)) for _ in range(n_weights)]
-        built = build_optimizer(optimizer, weights, learning_rate=0.01, weight_decay=0.01)
+        built = OPTIMIZERS[optimizer](weights, 0.01, weight_decay=0.01)
         built.found_inf = torch.zeros((), device=CUDA)
         for _ in range(2):
             for weight in weights:
@@ -160,7 +160,8 @@ def test_an_optimizer_launches_as_much_for_many_parameters_as_for_one(fake: None
 def test_an_update_that_is_recorded_waits_for_nothing_either(
     fake: None, optimizer: str, amp_dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(step_graphs, "CudaGraphRecorder", lambda: step_graphs.repeat)
+    monkeypatch.setattr(step_graphs, "record", lambda work, pool: step_graphs.repeat(work))
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     options = {"grad_clip_thresh": 1.0, "ema_decay": 0.9, "amp_dtype": amp_dtype, "cuda_graphs": True}
     engine = toy_engine(
         fake_networks(), objective=OnTheDevice(), ranks=Ranks(device=CUDA), optimizer=optimizer, **options

@@ -18,11 +18,12 @@ from test_fastpitch import (
     published,
     texts,
 )
+from tiny import padded_priors
 from torch import Tensor
 
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
-from fastpitch.aligner import binarization_sum, forward_sum_losses, padded_priors
+from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.prosody_transforms import PitchTransform
 

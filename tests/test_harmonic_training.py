@@ -13,7 +13,7 @@ from torch import Tensor
 
 import train
 from common.audio import AT_FRAMES, load_wav
-from common.audio.pitch import pitch_by
+from common.audio.pitch import estimate_pitch
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
@@ -41,34 +41,35 @@ def dataset(tmp_path: Path) -> HarmonicDataset:
 def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: HarmonicDataset):
     for epoch in range(1, 13):  # of which some are faster, some slower and some as recorded
         item = dataset.draw(0, epoch=epoch)
-        n_frames = len(item.pitch)
-        assert n_frames == PITCH_SEGMENTS * (16 + 2 * CONTEXT) == item.mel_noise.size(1)
-        assert len(item.audio) == (n_frames - 1) * 256 + 1024
+        n_frames = item.pitch.size(1)
+        assert n_frames == PITCH_SEGMENTS * (16 + 2 * CONTEXT) == item.mel_noise.size(2)
+        assert item.audio.size(1) == (n_frames - 1) * 256 + 1024
         # Frames of the part begin with its samples: their centers lie two hops behind those of centered frames.
-        found = torch.from_numpy(pitch_by(AT_FRAMES, item.audio.numpy(), AUDIO, n_frames=n_frames + 2))[2:]
-        both = (found > 0) & (item.voicing > 0)
+        wave = item.audio[0].numpy()
+        found = torch.from_numpy(estimate_pitch(wave, AUDIO, n_frames=n_frames + 2, method=AT_FRAMES))[2:]
+        both = (found > 0) & (item.voicing[0] > 0)
         assert both[:16].all()
-        assert (1200 * (found[both] / item.pitch[both]).log2()).abs().median() < 5
+        assert (1200 * (found[both] / item.pitch[0, both]).log2()).abs().median() < 5
 
 
 def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(dataset: HarmonicDataset):
     for epoch in range(1, 30):
         item = dataset.draw(0, epoch=epoch)
-        assert item.audio[: item.noise.size(1)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
+        assert item.audio[0, : item.noise.size(2)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
     short = dataset.draw(1, epoch=1)
-    assert short.audio[: RATE // 20].abs().max() > 0.05 and (short.audio[RATE // 4 :] == 0).all()
-    assert short.voicing[:3].all() and not short.voicing[30:].any()
+    assert short.audio[0, : RATE // 20].abs().max() > 0.05 and (short.audio[0, RATE // 4 :] == 0).all()
+    assert short.voicing[0, :3].all() and not short.voicing[0, 30:].any()
 
 
 def test_validation_reads_complete_recordings_with_their_pitch(dataset: HarmonicDataset, tmp_path: Path):
     item = dataset[0]
-    assert torch.equal(item.audio, load_wav(tmp_path / "wavs" / "glide.wav", sampling_rate=RATE))
-    assert item.pitch[5:-5].diff().min() > 0 and item.voicing[5:-5].all()
+    assert torch.equal(item.audio[0], load_wav(tmp_path / "wavs" / "glide.wav", sampling_rate=RATE))
+    assert item.pitch[0, 5:-5].diff().min() > 0 and item.voicing[0, 5:-5].all()
     batch = dataset.collate([dataset[0], dataset[1]])
     assert batch.audio.shape == (2, 2 * RATE) and batch.n_samples == (2 * RATE, RATE // 8)
     terms = harmonic_objective().evaluate({"harmonic": small_network()}, batch)
-    alone = harmonic_objective().evaluate({"harmonic": small_network()}, dataset.collate([dataset[1]]))
-    both = harmonic_objective().evaluate({"harmonic": small_network()}, dataset.collate([dataset[0]]))
+    alone = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[1])
+    both = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[0])
     for name, term in terms.items():
         torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
         assert float(term.count) == float(alone[name].count + both[name].count)
@@ -109,7 +110,7 @@ def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
     (tmp_path / "list.txt").write_text("wavs/silence.wav\n")
     dataset = HarmonicDataset(options(tmp_path), tmp_path / "list.txt", audio=AUDIO)
     network = small_network()
-    batch, objective = dataset.collate([dataset.draw(0, epoch=1)]), harmonic_objective()
+    batch, objective = dataset.draw(0, epoch=1), harmonic_objective()
     sums = objective.numerators("harmonic", {"harmonic": network}, batch)
     sum(sums[name] for name in objective.weights("harmonic", epoch=1)).backward()
     assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
@@ -117,7 +118,7 @@ def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
 
 def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
     network = small_network()
-    batch = dataset.collate([dataset.draw(0, epoch=1)])
+    batch = dataset.draw(0, epoch=1)
     sums = harmonic_objective().numerators("harmonic", {"harmonic": network}, batch)
     (sums["stft_loss"] + sums["mel_loss"]).backward(retain_graph=True)
     assert all(parameter.grad is None for parameter in network.pitch.parameters())
@@ -129,10 +130,10 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
 
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine():
-    rate = cosine_schedule(1e-3, n_updates=1050)
+    rate = cosine_schedule(1e-3, n_epochs=1050)
     assert rate(1, 1) == pytest.approx(2e-5) and rate(50, 1) == pytest.approx(1e-3)
     assert rate(550, 1) == pytest.approx(0.505e-3) and rate(1050, 1) == pytest.approx(1e-5)
-    assert math.isfinite(cosine_schedule(1e-3, n_updates=10)(10, 1))
+    assert math.isfinite(cosine_schedule(1e-3, n_epochs=10)(10, 1))
 
 
 def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):

@@ -72,7 +72,7 @@ def test_items_equal_the_originals(golden: Golden, tmp_path: Path):
     for item in items:
         start, index = item["audio_start"], item["index"]
         clip = golden.clips.index(f"audio/{item['clip']}.flac")
-        segment = data[clip].audio[start : start + golden.segment_size]  # scaled as the whole recording
+        segment = data[clip].audio[0, start : start + golden.segment_size]  # scaled as the whole recording
         assert_same_mel(extract(segment[None])[0], golden.tensors[f"dataset.{index}_mel"])
         assert_same_mel(golden.full_band(segment[None])[0], golden.tensors[f"dataset.{index}_mel_loss"])
 
@@ -82,7 +82,7 @@ def test_a_short_item_equals_the_originals(golden: Golden, tmp_path: Path):
     samples, rate = soundfile.read(tmp_path / golden.clips[0], dtype="int16")
     soundfile.write(tmp_path / "short.wav", samples[:n_samples], rate)
     data = dataset(tmp_path, ["short.wav"], audio=golden.audio, segment_size=golden.segment_size)
-    segment = data.draw(0, epoch=1).audio
+    segment = data.draw(0, epoch=1).audio[0]
     assert segment.shape == (golden.segment_size,) and not segment[n_samples:].any()
     assert_same_mel(input_mel_extractor(golden.audio)(segment[None])[0], golden.tensors["dataset.short_mel"])
     assert_same_mel(golden.full_band(segment[None])[0], golden.tensors["dataset.short_mel_loss"])
@@ -99,11 +99,11 @@ def test_an_item_of_fine_tuning_equals_the_originals(golden: Golden, tmp_path: P
     first, n_frames = golden.rules["finetune_mel_start"], golden.segment_size // raw.hop_length
     for epoch in range(1, 4000):
         item = data.draw(0, epoch=epoch)
-        if torch.equal(item.mels, stored[:, first : first + n_frames]):
+        if torch.equal(item.mels[0], stored[:, first : first + n_frames]):
             break
     else:
         pytest.fail("the golden's place was never drawn")
-    assert_same_mel(golden.full_band(item.audio[None])[0], golden.tensors["dataset.finetune_mel_loss"])
+    assert_same_mel(golden.full_band(item.audio)[0], golden.tensors["dataset.finetune_mel_loss"])
 
 
 def write_ramp(path: Path, n_samples: int, *, top: int | None = None) -> np.ndarray:
@@ -124,14 +124,14 @@ def first_sample(segment: Tensor) -> int:
 def test_segments_begin_anywhere_the_last_place_included(tmp_path: Path):
     write_ramp(tmp_path / "a.wav", 2053)
     data = dataset(tmp_path, ["a.wav"], audio=RAW)
-    starts = [first_sample(data.draw(0, epoch=epoch).audio) for epoch in range(1, 101)]
+    starts = [first_sample(data.draw(0, epoch=epoch).audio[0]) for epoch in range(1, 101)]
     assert set(starts) == set(range(6))  # 0 and 2053 - 2048 both count
 
 
 def test_a_recording_of_exactly_one_segment_is_that_segment(tmp_path: Path):
     """The original fails on it."""
     samples = write_ramp(tmp_path / "a.wav", 2048)
-    segment = dataset(tmp_path, ["a.wav"], audio=RAW).draw(0, epoch=1).audio
+    segment = dataset(tmp_path, ["a.wav"], audio=RAW).draw(0, epoch=1).audio[0]
     assert torch.equal(segment, torch.from_numpy(samples / 32768).float())
 
 
@@ -141,7 +141,7 @@ def test_a_segment_depends_on_seed_epoch_and_index_alone(tmp_path: Path):
     lines = ["a.wav", "b.wav"]
 
     def starts(data: HifiganDataset, order: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
-        return {(index, epoch): first_sample(data.draw(index, epoch=epoch).audio) for index, epoch in order}
+        return {(index, epoch): first_sample(data.draw(index, epoch=epoch).audio[0]) for index, epoch in order}
 
     order = [(index, epoch) for index in (0, 1) for epoch in range(1, 9)]
     first = starts(dataset(tmp_path, lines, audio=RAW), order)
@@ -157,10 +157,10 @@ def test_a_segment_is_scaled_as_the_complete_recording(tmp_path: Path):
     data = dataset(tmp_path, ["a.wav"])
     scaled = torch.from_numpy(samples / 20000 * 0.95).float()
     for epoch in (1, 2, 3):  # the first reads the peak, the others know it
-        segment = data.draw(0, epoch=epoch).audio
+        segment = data.draw(0, epoch=epoch).audio[0]
         start = round(segment[0].item() / 0.95 * 20000) - 1
         torch.testing.assert_close(segment, scaled[start : start + 2048], atol=1e-6, rtol=0)
-    torch.testing.assert_close(data[0].audio, scaled[: 9001 // 256 * 256], atol=1e-6, rtol=0)
+    torch.testing.assert_close(data[0].audio[0], scaled[: 9001 // 256 * 256], atol=1e-6, rtol=0)
 
 
 def test_silence_stays_silent(tmp_path: Path):
@@ -172,10 +172,10 @@ def test_silence_stays_silent(tmp_path: Path):
 
 def test_columns_of_a_text_to_mel_list_do_not_matter(tmp_path: Path):
     write_ramp(tmp_path / "a.wav", 5000)
-    expected = dataset(tmp_path, ["a.wav"]).draw(0, epoch=1).audio
+    expected = dataset(tmp_path, ["a.wav"]).draw(0, epoch=1).audio[0]
     columns = ("some words", "", "some words|anna", "pitch/a.pt", "pitch/a.pt|some words", "pitch/a.pt||0")
     for rest in (*columns, "pitch/a.pt|some words|anna"):
-        assert torch.equal(dataset(tmp_path, [f"a.wav|{rest}"]).draw(0, epoch=1).audio, expected)
+        assert torch.equal(dataset(tmp_path, [f"a.wav|{rest}"]).draw(0, epoch=1).audio[0], expected)
 
 
 def counted_mels(folder: Path, name: str, n_frames: int, *, audio: AudioConfig = RAW) -> Tensor:
@@ -196,25 +196,25 @@ def test_mels_from_the_disk_are_cut_where_their_samples_are(audio: AudioConfig, 
     firsts = set()
     for epoch in range(1, 100):
         item = data.draw(0, epoch=epoch)
-        assert item.mels.shape == (80, 8)
-        frames = item.mels[0].tolist()
+        assert item.mels.shape == (1, 80, 8)
+        frames = item.mels[0, 0].tolist()
         assert frames == [frames[0] + offset for offset in range(8)]
-        assert first_sample(item.audio) == 256 * frames[0]
+        assert first_sample(item.audio[0]) == 256 * frames[0]
         firsts.add(int(frames[0]))
     assert firsts == set(range(12))  # 0 and 19 - 8 both count
     whole = data[0]
-    assert whole.mels[0].tolist() == list(range(19)) and len(whole.audio) == 19 * 256
+    assert whole.mels[0, 0].tolist() == list(range(19)) and whole.audio.size(1) == 19 * 256
 
 
 def test_a_recording_shorter_than_a_segment_is_followed_by_silence(tmp_path: Path):
     samples = write_ramp(tmp_path / "wavs" / "a.wav", 1000)
     stored = counted_mels(tmp_path / "mels", "a", 3)
     item = dataset(tmp_path, ["wavs/a.wav"], audio=RAW, input_mels_dir=tmp_path / "mels").draw(0, epoch=1)
-    assert torch.equal(item.audio[:1000], torch.from_numpy(samples / 32768).float())
-    assert not item.audio[1000:].any()
-    assert torch.equal(item.mels[:, :3], stored)
-    assert item.mels.shape == (80, 8)
-    assert (item.mels[:, 3:] == SILENCE).all()
+    assert torch.equal(item.audio[0, :1000], torch.from_numpy(samples / 32768).float())
+    assert not item.audio[0, 1000:].any()
+    assert torch.equal(item.mels[0, :, :3], stored)
+    assert item.mels.shape == (1, 80, 8)
+    assert (item.mels[0, :, 3:] == SILENCE).all()
     assert pytest.approx(MelExtractor(CENTERED)(torch.zeros(1, 4096)).max().item()) == SILENCE
 
 
@@ -244,7 +244,7 @@ def test_folders_below_the_first_are_kept_for_mels(tmp_path: Path):
         torch.save(mel, tmp_path / "mels" / speaker / "1.pt")
     lines = ["wavs/anna/1.wav", "wavs/bert/1.wav"]
     data = dataset(tmp_path, lines, audio=RAW, input_mels_dir=tmp_path / "mels")
-    assert [data[index].mels[0, 0].item() for index in (0, 1)] == [0.0, 100.0]
+    assert [data[index].mels[0, 0, 0].item() for index in (0, 1)] == [0.0, 100.0]
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ def test_mels_that_are_missing_or_made_with_other_settings_are_named(with_mels: 
         open_mels(with_mels)
     assert "hop_length: 200 (the mels), 256 (the options)" in str(caught.value)
     (with_mels / "mels" / "audio.json").unlink()
-    assert open_mels(with_mels)[0].mels.shape == (80, 19)  # the original's tools leave no description
+    assert open_mels(with_mels)[0].mels.shape == (1, 80, 19)  # the original's tools leave no description
     (with_mels / "mels" / "a.pt").unlink()
     with pytest.raises(InputError, match=r"mels/a\.pt: no such file, for wavs/a\.wav .*list\.txt:1.*extract"):
         open_mels(with_mels)
@@ -289,7 +289,7 @@ def test_a_recording_too_short_to_validate_on_is_named(audio: AudioConfig, least
         data = dataset(tmp_path, ["a.wav"], audio=audio)
         with pytest.raises(InputError, match=rf"a\.wav: {n_samples} samples, too short .* least {least} .*list\.txt:1"):
             data[0]
-        segment = data.draw(0, epoch=1).audio  # in training silence follows it
+        segment = data.draw(0, epoch=1).audio[0]  # in training silence follows it
         assert segment[n_samples - 1] > 0 and not segment[n_samples:].any()
     write_ramp(tmp_path / "a.wav", least)
     shortest = dataset(tmp_path, ["a.wav"], audio=audio)

@@ -15,8 +15,7 @@ from tiny_voice import MEAN, STD
 from torch import Tensor
 
 import inference
-from common.audio import load_wav
-from common.audio.griffin_lim import griffin_lim
+from common.audio import griffin_lim, load_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError

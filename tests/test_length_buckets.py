@@ -172,7 +172,7 @@ def test_networks_are_compiled_for_the_buckets_shapes_alone(compiler: Any, monke
 
     def build(*, length_buckets: int = 0, same_shapes: bool = False) -> None:
         run = RunOptions(compile=True, length_buckets=length_buckets)
-        optimization, objective = Optimization(lambda iteration, epoch: 0.1), SimpleNamespace(phases=())
+        optimization, objective = Optimization(lambda iteration, *_: 0.1), SimpleNamespace(phases=())
         networks = {"network": nn.Linear(1, 1)}
         Engine(networks, objective, optimization, run, ranks=Ranks(), same_shapes=same_shapes)
 

@@ -62,7 +62,6 @@ def test_sentences_that_make_no_lists_are_refused(tmp_path):
         with pytest.raises(InputError, match="both lists need"):
             make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
     path = tmp_path / "sentences.txt"
-    for text, message in (("One.\nTwo | three.\n", r"sentences.txt: a sentence with \|"), ("# no\n\n", "no sentences")):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(InputError, match=message):
-            read_sentences(path)
+    path.write_text("# no\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no sentences"):
+        read_sentences(path)

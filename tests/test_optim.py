@@ -10,11 +10,10 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.errors import CheckpointError
-from common.training.ema import ExponentialMovingAverage
 from common.training.optim import (
     OPTIMIZERS,
+    ExponentialMovingAverage,
     Lamb,
-    build_optimizer,
     exponential_schedule,
     inverse_sqrt_schedule,
     load_state_by_name,
@@ -93,7 +92,7 @@ def test_a_restored_optimizer_continues_exactly(name: str):
 
     def run(weight: torch.Tensor, steps: list[torch.Tensor], saved: dict | None = None) -> tuple[nn.Parameter, dict]:
         parameter = nn.Parameter(weight.clone())
-        optimizer = build_optimizer(name, [parameter], learning_rate=0.01, weight_decay=1e-6)
+        optimizer = OPTIMIZERS[name]([parameter], 0.01, weight_decay=1e-6)
         if saved is not None:
             load_state_by_name(optimizer, saved, {"weight": parameter}, where="x.pt")
         for gradient in steps:
@@ -112,7 +111,7 @@ def test_options_of_today_win_over_those_of_the_saved_state():
     def build(betas: tuple[float, float], rate: float) -> tuple[nn.Parameter, torch.optim.Optimizer]:
         parameter = nn.Parameter(torch.ones(2))
         parameter.grad = torch.ones(2)
-        return parameter, build_optimizer("lamb", [parameter], learning_rate=rate, weight_decay=rate, betas=betas)
+        return parameter, OPTIMIZERS["lamb"]([parameter], rate, weight_decay=rate, betas=betas)
 
     first, saved = build((0.8, 0.99), 0.1)
     saved.param_groups[0]["clamp_value"] = 3.0
@@ -128,9 +127,9 @@ def test_options_of_today_win_over_those_of_the_saved_state():
 def test_state_of_another_optimizer_is_refused(trained: str, resumed: str):
     parameter = nn.Parameter(torch.ones(2))
     parameter.grad = torch.ones(2)
-    first = build_optimizer(trained, [parameter], learning_rate=0.1, weight_decay=0.0)
+    first = OPTIMIZERS[trained]([parameter], 0.1, weight_decay=0.0)
     first.step()
-    second = build_optimizer(resumed, [parameter], learning_rate=0.1, weight_decay=0.0)
+    second = OPTIMIZERS[resumed]([parameter], 0.1, weight_decay=0.0)
     with pytest.raises(CheckpointError, match=r"x\.pt: .*optimizer"):
         load_state_by_name(second, state_by_name(first, {"p": parameter}), {"p": parameter}, where="x.pt")
 
@@ -140,7 +139,7 @@ def steps_of(name: str, *, found_inf: list[float | None], lr: float | torch.Tens
     torch.manual_seed(0)
     named = {"matrix": nn.Parameter(torch.randn(3, 4)), "bias": nn.Parameter(torch.randn(4))}
     gradients = [{key: torch.randn_like(weight) for key, weight in named.items()} for _ in found_inf]
-    optimizer = build_optimizer(name, named.values(), learning_rate=0.01, weight_decay=0.1)
+    optimizer = OPTIMIZERS[name](named.values(), 0.01, weight_decay=0.1)
     optimizer.param_groups[0]["lr"] = lr
     for found, gradient in zip(found_inf, gradients):
         for key, weight in named.items():
@@ -188,7 +187,7 @@ def test_updates_are_counted_on_the_device_and_saved_as_numbers(name: str):
         for state in saved["states"].values():
             state["step"] = step
         named = {"matrix": nn.Parameter(torch.ones(3, 4)), "bias": nn.Parameter(torch.ones(4))}
-        optimizer = build_optimizer(name, named.values(), learning_rate=0.01, weight_decay=0.1)
+        optimizer = OPTIMIZERS[name](named.values(), 0.01, weight_decay=0.1)
         load_state_by_name(optimizer, saved, named, where="x.pt")
         for weight in named.values():
             weight.grad = torch.ones_like(weight)

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 import common.audio.pitch_cache
 from common.audio import PitchCache, PitchStatistics
-from common.audio.pitch import estimate_pitch, estimate_pitch_pyin, normalize, pitch_by
+from common.audio.pitch import estimate_pitch, normalize
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
@@ -32,11 +32,11 @@ def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The methods by which pitch has been estimated so far."""
     made: list[str] = []
 
-    def counted(method: str, *args, **kwargs) -> np.ndarray:
+    def counted(*args, method: str, **kwargs) -> np.ndarray:
         made.append(method)
-        return pitch_by(method, *args, **kwargs)
+        return estimate_pitch(*args, method=method, **kwargs)
 
-    monkeypatch.setattr(common.audio.pitch_cache, "pitch_by", counted)
+    monkeypatch.setattr(common.audio.pitch_cache, "estimate_pitch", counted)
     return made
 
 
@@ -50,7 +50,7 @@ def shortest_clips() -> list[str]:
 def test_pyin_agrees_with_the_published_pitch(clip: str, goldens: Path):
     wave, rate = soundfile.read(goldens / "audio" / "clips" / f"{clip}.flac", dtype="float32")
     wanted = load_file(goldens / "pitch" / "pitch_1_1.safetensors")[f"{clip}.pitch_raw"][0]
-    made = estimate_pitch_pyin(wave, replace(AUDIO, sampling_rate=rate), n_frames=len(wanted))
+    made = estimate_pitch(wave, replace(AUDIO, sampling_rate=rate), n_frames=len(wanted), method="pyin")
     assert np.array_equal(made == 0, wanted == 0)
     assert np.abs(made - wanted).max() < 1e-2
     facts = read_golden(goldens / "pitch" / "pitch_1_1.json")

@@ -14,7 +14,6 @@ from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
-from common.recognition.arguments import build_parser as recognition_parser, named_recognizer
 from common.registry import get_model
 from common.training.options import build_training_parser, parser_of as training_parser_of
 from scripts.options_page import options_of, published_options
@@ -63,7 +62,10 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
         return parser, TRAIN
     return {
         "inference": lambda: (inference.build_parser(models_with("generator", "vocoder")), ["-i", "a.txt"]),
-        "inference --jasper": lambda: (recognition_parser(get_model("Jasper")), ["--jasper", "a.pt", "-i", "a.wav"]),
+        "inference --jasper": lambda: (
+            inference.build_recognition_parser(get_model("Jasper")),
+            ["--jasper", "a.pt", "-i", "a.wav"],
+        ),
         "extract_mels": lambda: (extract_mels.build_parser(), ["--wav-text-filelist", "a.txt"]),
         "extract_mels --checkpoint": lambda: (
             teacher_forcing_parser(),
@@ -151,7 +153,7 @@ def test_a_replacement_names_options_that_exist():
 
 
 def test_published_names_of_the_checkpoint_choose_the_command():
-    recognizer = named_recognizer(["--ckpt=a.pt"])
+    recognizer = inference.named_recognizer(["--ckpt=a.pt"])
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])

@@ -11,7 +11,6 @@ from shell import ROOT, dry_run, run_bash, training_options
 
 import inference
 from common.checkpoints.command_line import models_with
-from common.recognition.arguments import build_parser as recognition_parser
 from common.registry import get_model
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
@@ -144,7 +143,7 @@ def test_the_programs_take_what_the_published_settings_become():
     settings = {"LOG_FILE": "log.json", "CUDNN_BENCHMARK": "true", "MAX_DURATION": "9", "PAD_TO_MAX_DURATION": "true"}
     settings |= {"PAD_LEADING": "16", "NUM_WARMUP_STEPS": "2", "LOGITS_FILE": "x.pt", "PREDICTION_FILE": "p.json"}
     (words,) = dry_run("scripts/inference.sh", **settings, NUM_GPUS="1", CHECKPOINT="j.pt", EMA="true")
-    heard = recognition_parser(get_model("Jasper")).parse_args(words[2:])
+    heard = inference.build_recognition_parser(get_model("Jasper")).parse_args(words[2:])
     assert (str(heard.log_file), heard.cudnn_benchmark, heard.max_duration) == ("log.json", True, 9.0)
     assert (heard.pad_to_max_duration, heard.pad_leading, heard.warmup_steps) == (True, 16, 2)
     assert (str(heard.save_logits), str(heard.output[-1]), heard.ema) == ("x.pt", "p.json", True)

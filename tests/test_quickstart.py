@@ -80,7 +80,7 @@ def test_an_untrained_voice_goes_all_the_way_and_fails_at_the_bound_and_resumes_
     words = ["--hifigan", str(save_vocoder(tmp_path / "fits.pt", AudioConfig())), "--max-distortion", "1000"]
     assert quickstart.main([*tiny, *words]) == 0, "a bound that it meets"
     out = capfd.readouterr().out
-    assert "all 5 clips are there" in out and "Griffin-Lim" not in out
+    assert "Griffin-Lim" not in out
     assert (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns == first_checkpoint
 
 

@@ -21,7 +21,6 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
 from common.recognition import Recognizer, SpeechItem, load_recognizer
-from common.recognition.arguments import named_recognizer
 from common.recognition.command import time_figures
 from common.registry import RecognizerSpec, get_model
 from jasper.model import JasperOutput
@@ -225,5 +224,5 @@ def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys:
 
 
 def test_speaking_and_recognizing_are_told_apart():
-    assert named_recognizer(["-i", "x", "--jasper=a"]) is get_model("Jasper")
-    assert named_recognizer(["--fastpitch", "jasper"]) is None
+    assert inference.named_recognizer(["-i", "x", "--jasper=a"]) is get_model("Jasper")
+    assert inference.named_recognizer(["--fastpitch", "jasper"]) is None

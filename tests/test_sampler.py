@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from common.data import GlobalBatchSampler, ValidationSampler
+from common.data import GlobalBatchSampler, validation_batches
 from common.data.batch import Draw
 from common.distributed import Ranks
 from common.errors import InputError
@@ -72,7 +72,7 @@ def test_draws_say_their_epoch():
 
 
 def test_validation_takes_each_utterance_once_over_all_processes():
-    shares = [list(ValidationSampler(LENGTHS, batch_size=8, ranks=Ranks(rank, 3))) for rank in range(3)]
+    shares = [validation_batches(LENGTHS, batch_size=8, ranks=Ranks(rank, 3)) for rank in range(3)]
     seen = sorted(index for share in shares for batch in share for index in batch)
     assert seen == list(range(103))
 

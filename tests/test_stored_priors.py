@@ -14,7 +14,7 @@ import extract_mels
 import train
 from common.checkpoints import load_checkpoint
 from common.errors import InputError, OptionError
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 
 TRAIN = "--learned-alignment --p-arpabet 0 --epochs 1 -bs 2".split()
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from common.config import from_plain
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
+from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import PRENET_LAYERS
 from tacotron2.inference import durations_from_alignments
 from tacotron2.model import ModelConfig, Tacotron2
@@ -47,13 +48,8 @@ def forced(network: Tacotron2, case: dict[str, Tensor], masks: Tensor | None = N
     n_steps = given["mel_padded"].size(2)
     if masks is None:
         masks = torch.ones(n_steps, PRENET_LAYERS, 1, network.config.prenet_dim)
-    return network(
-        given["text_padded"],
-        given["input_lengths"],
-        given["mel_padded"],
-        given["output_lengths"],
-        prenet_masks=masks[:n_steps],
-    )
+    fields = (given[name] for name in ("text_padded", "input_lengths", "mel_padded", "output_lengths"))
+    return network(Tacotron2Batch((), *fields), prenet_masks=masks[:n_steps])
 
 
 @torch.no_grad()

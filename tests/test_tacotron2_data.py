@@ -10,9 +10,9 @@ from tiny_tacotron2 import make_wavs
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
-from common.data import TextMelUtterance
+from common.data import join_batches
 from common.errors import InputError
-from tacotron2.data_function import Tacotron2Dataset
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 
 TEXT = TextConfig(cleaners=("english_cleaners",))
 
@@ -36,10 +36,10 @@ def mels(tmp_path: Path) -> Path:
 def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):
     about, tensors = read_case(goldens / "tacotron2", "tacotron2_collate")
     items = [
-        TextMelUtterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
+        Tacotron2Batch.of_one(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
         for index in range(about["items"])
     ]
-    batch, expected = Tacotron2Dataset.collate(items), group(tensors, "output")
+    batch, expected = join_batches(items), group(tensors, "output")
     order = torch.argsort(batch.token_lengths, descending=True)  # the original sorts by the text's length
     assert torch.equal(batch.tokens[order], expected["text_padded"])
     assert torch.equal(batch.token_lengths[order], expected["input_lengths"])
@@ -54,17 +54,17 @@ def test_mels_of_recordings_are_computed_as_the_audio_says(wavs: Path):
     dataset = read(wavs, "wavs/c1.wav|Hello you.", audio=audio)
     wave = load_wav(wavs / "wavs/c1.wav", sampling_rate=22050)
     item = dataset[0]
-    torch.testing.assert_close(item.mel, MelExtractor(audio)(wave[None])[0])
-    assert item.name == f"wavs/c1.wav ({wavs / 'list.txt'}:1)"
-    assert len(item.tokens) == len("hello you.")
+    torch.testing.assert_close(item.mels, MelExtractor(audio)(wave[None]))
+    assert item.names[0] == f"wavs/c1.wav ({wavs / 'list.txt'}:1)"
+    assert item.tokens.size(1) == len("hello you.")
 
 
 @pytest.mark.parametrize("columns", ["", "|durations/u1.pt", "|durations/u1.pt|pitch_char/u1.pt"])
 @pytest.mark.parametrize("speaker", ["", "|0"])
 def test_mels_come_from_the_disk_whatever_else_the_list_has(mels: Path, columns: str, speaker: str):
     item = read(mels, f"mels/u1.pt{columns}|the rain{speaker}", mels=True)[0]
-    assert torch.equal(item.mel, torch.load(mels / "mels" / "u1.pt"))
-    assert len(item.tokens) == len("the rain")
+    assert torch.equal(item.mels[0], torch.load(mels / "mels" / "u1.pt"))
+    assert item.tokens.size(1) == len("the rain")
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def alone(network: Tacotron2, corpus: Path) -> dict[str, MelOutput]:
     outputs = {}
     for item in map(dataset.__getitem__, range(len(dataset))):
         with torch.inference_mode():
-            outputs[Path(item.name.split()[0]).stem] = network.teacher_forced(dataset.collate([item]))
+            outputs[Path(item.names[0].split()[0]).stem] = network.teacher_forced(item)
     return outputs
 
 

@@ -11,8 +11,8 @@ from tiny_tacotron2 import one_of, published, tacotron2_objective, tiny_batch, t
 from torch import Tensor, nn
 from toy import split, toy_engine
 
-from common.data import TextMelUtterance
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
+from common.data import join_batches
+from tacotron2.data_function import Tacotron2Batch
 from tacotron2.loss_function import FORMED, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
@@ -129,13 +129,8 @@ def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float
     for step in range(n_steps):
         whole = tiny_batch(SIZES, seed=step)
         rows = [one_of(whole, row) for row in range(len(SIZES))]
-        engine.step([_joined(part) for part in split(rows, cut)], epoch=1)
+        engine.step([join_batches(part) for part in split(rows, cut)], epoch=1)
     return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-def _joined(rows: list[Tacotron2Batch]) -> Tacotron2Batch:
-    items = [TextMelUtterance(row.names[0], row.tokens[0], row.mels[0]) for row in rows]
-    return Tacotron2Dataset.collate(items)
 
 
 @pytest.mark.parametrize(("cut", "guide"), [((1, 1, 1, 1), 0.0), ((3, 1), 0.0), ((2, 2), 1.0)])

@@ -8,7 +8,7 @@ from golden_files import entries
 
 from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
-from common.training.optim import build_optimizer, load_state_by_name
+from common.training.optim import OPTIMIZERS, load_state_by_name
 
 CPU = torch.device("cpu")
 LAYOUT = entries("tacotron2/checkpoints.json", "layout")
@@ -38,7 +38,7 @@ def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
     checkpoint = load_checkpoint(path)
     networks, _ = load_networks(checkpoint, device=CPU)
     named = {f"tacotron2.{key}": parameter for key, parameter in networks["tacotron2"].named_parameters()}
-    optimizer = build_optimizer("adam", named.values(), learning_rate=1e-3, weight_decay=1e-6)
+    optimizer = OPTIMIZERS["adam"](named.values(), 1e-3, weight_decay=1e-6)
     saved = checkpoint.training["optimizers"]["tacotron2"]
     load_state_by_name(optimizer, saved, named, where=str(path))
     stored = torch.load(path, weights_only=True)["optimizer"]["state"]

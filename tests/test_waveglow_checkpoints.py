@@ -14,7 +14,7 @@ from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks
-from common.training.optim import build_optimizer, load_state_by_name
+from common.training.optim import OPTIMIZERS, load_state_by_name
 
 CPU = torch.device("cpu")
 # A network's classes as the published files know them; reading a file must not import them.
@@ -128,7 +128,7 @@ def test_training_can_resume_from_a_published_checkpoint(folder: Path):
     assert list(saved["states"]) == list(named)
     for index, state in enumerate(saved["states"].values()):
         assert torch.equal(state["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
-    optimizer = build_optimizer("adam", named.values(), learning_rate=1e-4, weight_decay=0.0)
+    optimizer = OPTIMIZERS["adam"](named.values(), 1e-4, weight_decay=0.0)
     load_state_by_name(optimizer, saved, named, where="voice.pt")
 
 

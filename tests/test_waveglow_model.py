@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from common.nn.noise import BLOCK, SeededNoise
 from golden_files import audio_config, group, listed, read_case, read_golden
 from safetensors.torch import load_file
 from tiny_waveglow import (
@@ -22,7 +23,6 @@ from toy import toy_engine
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.errors import InputError
-from common.nn.noise import BLOCK, SeededNoise
 from waveglow.loss_function import likelihood_sum
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow
 

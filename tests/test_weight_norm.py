@@ -6,23 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from common.nn.weight_norm import (
-    SpectralNormConv1d,
-    WeightNormConv1d,
-    WeightNormConv2d,
-    WeightNormConvTranspose1d,
-    fold_weight_norm,
-)
+from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d, fold_weight_norm
 
 CASES = {
     "grouped": (WeightNormConv1d, nn.Conv1d, (6, 4, 3), {"stride": 2, "dilation": 2, "padding": 2, "groups": 2}),
     "plane": (WeightNormConv2d, nn.Conv2d, (3, 4, (5, 1)), {"stride": (3, 1), "padding": (2, 0), "bias": False}),
-    "transposed": (
-        WeightNormConvTranspose1d,
-        nn.ConvTranspose1d,
-        (4, 6, 8),
-        {"stride": 4, "padding": 2, "output_padding": 1, "groups": 2},
-    ),
 }
 
 

@@ -1,11 +1,14 @@
 """A tiny prepared corpus and a tiny FastPitch for tests of training and inference."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from common.config import AudioConfig, to_plain
+from common.data import pad_rows
+from common.nn.alignment import interpolated_prior
 
 SENTENCES = (
     "a small house stood by the road.",
@@ -23,6 +26,11 @@ TINY_OPTIONS = (
     "--out-fft-n-layers 1 --in-fft-d-head 8 --out-fft-d-head 8 --in-fft-conv1d-filter-size 24 "
     "--out-fft-conv1d-filter-size 24 --dur-predictor-filter-size 16 --pitch-predictor-filter-size 16"
 ).split()
+
+
+def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) -> torch.Tensor:
+    """The interpolated priors of a batch's utterances, zero-padded: (B, F, L) float32."""
+    return pad_rows([prior.float() for prior in map(interpolated_prior, frame_lengths, token_lengths)])
 
 
 def make_corpus(folder: Path, *, count: int = 24, val: int = 4, seed: int = 0) -> Path:

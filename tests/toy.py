@@ -151,5 +151,5 @@ def toy_engine(
 ) -> Engine:
     """An engine with one optimizer a phase at a constant rate, and further options of the run."""
     run = RunOptions(optimizer=optimizer, learning_rate=learning_rate, **options)
-    optimization = Optimization(lambda iteration, epoch: learning_rate, betas=betas, eps=eps)
+    optimization = Optimization(lambda iteration, *_: learning_rate, betas=betas, eps=eps)
     return Engine(networks, objective or ToyObjective(), optimization, run, ranks=ranks or Ranks(), amp_dtype=amp_dtype)

@@ -1,11 +1,11 @@
 """WaveGlow's data: random segments of recordings to train on, the same ones each time to validate on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from common.data import Batch, RecordingDataset, pad_fields
+from common.data import Batch, RecordingDataset
 from waveglow.options import TrainingOptions
 
 
@@ -24,15 +24,6 @@ class WaveGlowBatch(Batch):
         return torch.full((), n_frames, device=self.audio.device)
 
 
-@dataclass(frozen=True)
-class WaveGlowUtterance:
-    """A segment of a recording."""
-
-    name: str  # "wavs/a.wav (train.txt:7)"
-    audio: Tensor  # (segment,) float32
-    recordings: Tensor | None = None  # (T,) float32, the complete recording, at least as long as the segment
-
-
 class WaveGlowDataset(RecordingDataset):
     """Segments of a list's recordings; zeros follow a recording that is shorter than one.
 
@@ -42,24 +33,14 @@ class WaveGlowDataset(RecordingDataset):
 
     options: TrainingOptions
 
-    def __getitem__(self, index: int) -> WaveGlowUtterance:
+    def __getitem__(self, index: int) -> WaveGlowBatch:
         """The segment of epoch 0, which is no epoch of training, and the complete recording."""
-        size = self.options.segment_length
-        recording = self.load(index, start=0, n_samples=max(self.lengths[index], size))
-        start = self.random_start(index, last=self.lengths[index] - size, epoch=0)
-        return WaveGlowUtterance(self.name(index), recording[start : start + size], recording)
+        recording = self.load(index, start=0, n_samples=max(self.lengths[index], self.options.segment_length))
+        return replace(self.draw(index, epoch=0), n_samples=(len(recording),), recordings=recording[None])
 
-    def draw(self, index: int, *, epoch: int) -> WaveGlowUtterance:
+    def draw(self, index: int, *, epoch: int) -> WaveGlowBatch:
         """A segment from a random place."""
         size = self.options.segment_length
         start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
-        return WaveGlowUtterance(self.name(index), self.load(index, start=start, n_samples=size))
-
-    def collate(self, items: list[WaveGlowUtterance]) -> WaveGlowBatch:
-        """Utterances as a batch, in their order."""
-        return WaveGlowBatch(
-            names=tuple(item.name for item in items),
-            hop_length=self.audio.hop_length,
-            n_samples=tuple(len(item.recordings) for item in items if item.recordings is not None),
-            **pad_fields(items, "audio", "recordings"),
-        )
+        segment = self.load(index, start=start, n_samples=size)
+        return WaveGlowBatch((self.name(index),), segment[None], self.audio.hop_length)

@@ -70,31 +70,21 @@ class ExportedWaveGlow(ExportedVocoder):
 
     def __init__(self, *description: Any) -> None:
         super().__init__(*description)
-        self._noise = SeededNoise(self.config.n_group)
+        self.hop_length, self._noise = self.audio.hop_length, SeededNoise(self.config.n_group)
 
-    def infer(
-        self,
-        mel: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        sigma: float = SIGMA_INFER,
-        seed: int = 1234,
-        chunk_frames: int | None = None,
-        first_frame: int = 0,
-    ) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) -> wave (B, F * hop) float32; a chunk passes all flows before the next."""
-        n_frames, per_frame = mel.size(2), self.audio.hop_length // self.config.n_group
+    infer = WaveGlow.infer  # which draws noise for `inverse`
+
+    def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None, *, chunk_frames: int | None) -> Tensor:
+        """As `WaveGlow.inverse`, but a chunk passes all flows before the next."""
+        n_frames, per_frame = mel.size(2), self.hop_length // self.config.n_group
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)
-        noise = self._noise(seed, n_frames * per_frame, device=mel.device, first=first_frame * per_frame)
-        noise = (sigma * noise).expand(len(mel), -1, -1)
         waves = []
         for frames, read in spans(n_frames, chunk_frames, context=context_frames(self.config, self.audio)):
             wave = self.run(
                 mel[:, :, read.start : read.stop],
                 (lengths - read.start).clamp(0, len(read)),
-                noise=noise[:, :, read.start * per_frame : read.stop * per_frame],
+                noise=z[:, :, read.start * per_frame : read.stop * per_frame],
             )
-            hop = wave.size(1) // len(read)
-            waves.append(wave[:, (frames.start - read.start) * hop : (frames.stop - read.start) * hop])
-        return torch.cat(waves, dim=1)
+            waves.append(wave.unflatten(1, (len(read), -1))[:, frames.start - read.start :][:, : len(frames)])
+        return torch.cat(waves, dim=1).flatten(1)

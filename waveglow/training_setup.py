@@ -5,7 +5,7 @@ from dataclasses import replace
 from common.audio import MelExtractor
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.training import Optimization, TrainingRequest, TrainingSetup
+from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
 from waveglow.config import ModelConfig
 from waveglow.options import TrainingOptions
 
@@ -16,8 +16,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     shortest = MelExtractor(audio).min_samples
     if options.segment_length < shortest:
         raise OptionError(f"--segment-length {options.segment_length}: a mel needs at least {shortest} samples")
-    rate = request.run.learning_rate
-    optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
+    schedule = exponential_schedule(request.run.learning_rate, decay=1.0)  # constant
+    optimization = Optimization(schedule, betas=(0.9, 0.999), eps=1e-8)
     return TrainingSetup(options, audio, text=None, optimization=optimization)
 
 

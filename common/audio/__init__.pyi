@@ -7,6 +7,7 @@ from .mel import (
     MelExtractor as MelExtractor,
     compress as compress,
     full_precision_products as full_precision_products,
+    griffin_lim as griffin_lim,
     overlap_add as overlap_add,
 )
 from .pitch import (

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import overlap_add
+from common.audio.mel import overlap_add, reflected
 from common.config import AudioConfig
 from common.errors import OptionError
 
@@ -54,12 +54,8 @@ class Denoiser:
 
     def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
         """waves (B, T) -> (B, T // hop + 1, bins) complex; every utterance is reflected at its own ends."""
-        n_frames = waves.size(1) // self._hop + 1
-        position = torch.arange((n_frames - 1) * self._hop + self._size, device=waves.device) - self._size // 2
-        period = (2 * (lengths - 1)).clamp(min=1)[:, None]
-        position = position % period
-        position = torch.minimum(position, period - position)
-        padded = waves.gather(1, position.clamp(max=waves.size(1) - 1))
+        n_samples = waves.size(1) // self._hop * self._hop + self._size
+        padded = reflected(waves, lengths, before=self._size // 2, n_samples=n_samples)
         return torch.fft.rfft(padded.unfold(1, self._size, self._hop) * self._window)
 
     def _sound(self, spectrum: Tensor, n_frames: Tensor) -> Tensor:

@@ -1,11 +1,13 @@
-"""Mel-spectrograms of both framings in torch: batched, on CPU and GPU, each utterance as if it were alone."""
+"""Mel-spectrograms of both framings, each utterance of a batch as if alone, and back to sound by Griffin-Lim."""
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,19 +18,18 @@ from common.errors import AudioError
 MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude
 SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
+_INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
 
 Count = TypeVar("Count", int, Tensor)
+
+# librosa 1.0 calls Griffin-Lim's generator otherwise.
+warnings.filterwarnings("ignore", category=FutureWarning, module=__name__)
 
 
 def compress(magnitude: Tensor) -> Tensor:
     """Dynamic range compression, ln(max(x, 1e-5)), any shape."""
     return torch.log(torch.clamp(magnitude, min=MAGNITUDE_FLOOR))
-
-
-def decompress(log_magnitude: Tensor) -> Tensor:
-    """The inverse of ``compress`` above its floor, any shape."""
-    return torch.exp(log_magnitude)
 
 
 def energy(mel: Tensor) -> Tensor:
@@ -75,13 +76,10 @@ class MelExtractor(nn.Module):
         """wave (B, T) in [-1, 1], lengths (B,) samples -> mel (B, n_mels, F), zero in frames past an utterance's end.
 
         Each utterance is padded, and scaled to ``config.peak``, by its own samples alone; without ``lengths`` all
-        have T. An utterance too short for the reflection is an AudioError; lengths on a GPU are not read for that, but
-        are those of recordings that have been checked (``min_samples``).
+        have T. Too short a wave for the reflection is an AudioError.
         """
-        on_gpu = wave.device.type != "cpu"
-        shortest = wave.shape[1] if lengths is None or on_gpu else int(lengths.min())
-        if shortest < self.min_samples:
-            raise AudioError(f"a clip of {shortest} samples: too short, a frame needs at least {self.min_samples}")
+        if wave.shape[1] < self.min_samples:
+            raise AudioError(f"a clip of {wave.shape[1]} samples: too short, a frame needs at least {self.min_samples}")
         with torch.autocast(wave.device.type, enabled=False), full_precision_products():
             wave = wave.float()
             if lengths is not None:
@@ -100,13 +98,7 @@ class MelExtractor(nn.Module):
         """wave (B, T) -> (B, pad_left + T + pad_right), each row reflected at its own end."""
         if lengths is None:
             return F.pad(wave[:, None], (self.pad_left, self.pad_right), mode="reflect")[:, 0]
-        n_padded = self.pad_left + wave.shape[1] + self.pad_right
-        position = torch.arange(n_padded, device=wave.device) - self.pad_left
-        position = position.abs().expand(len(wave), -1)
-        last = lengths[:, None] - 1
-        position = torch.where(position > last, 2 * last - position, position)
-        # what lies past an utterance's own padding feeds only frames that are cut off afterwards
-        return wave.gather(1, position.clamp(min=0))
+        return reflected(wave, lengths, before=self.pad_left, n_samples=self.pad_left + wave.shape[1] + self.pad_right)
 
     def of_frames(self, padded: Tensor) -> Tensor:
         """padded (B, P) float32, whose first frame begins with it -> log-mel (B, n_mels, F)."""
@@ -122,6 +114,17 @@ class MelExtractor(nn.Module):
         else:
             magnitude = (power + ALIGNED_EPSILON).sqrt()
         return compress(torch.matmul(self.mel_basis, magnitude.transpose(1, 2)))
+
+
+def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
+    """waves (B, T), lengths (B,) samples -> (B, n_samples), ``before`` of them in front of each row's first sample.
+
+    Each row is reflected at its own ends, as often as it takes.
+    """
+    period = (2 * (lengths - 1)).clamp(min=1)[:, None]
+    position = (torch.arange(n_samples, device=waves.device) - before) % period
+    position = torch.minimum(position, period - position)
+    return waves.gather(1, position)
 
 
 def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
@@ -146,3 +149,48 @@ def full_precision_products() -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
+    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32; the same for the same mel, seed and config.
+
+    The magnitude of each frequency bin is estimated from the mel channels, then a phase that fits it is searched
+    for in ``n_iter`` rounds. Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al.,
+    A Fast Griffin-Lim Algorithm (2013), for the momentum.
+    """
+    import librosa  # here, as it takes a second
+
+    n_samples = mel.shape[1] * config.hop_length
+    extractor = MelExtractor(config)
+    # Frame i starts at sample i * hop, so that both framings are one.
+    wave = librosa.griffinlim(
+        linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor),
+        n_iter=n_iter,
+        hop_length=config.hop_length,
+        win_length=config.win_length,
+        n_fft=config.filter_length,
+        center=False,
+        random_state=np.random.RandomState(seed % 2**32),
+    )
+    sound = torch.from_numpy(wave)[extractor.pad_left :][:n_samples]
+    return F.pad(sound, (0, n_samples - len(sound)))
+
+
+def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
+    """Mel magnitudes (n_mels, F) -> magnitudes (1 + filter_length / 2, F) that the mel filters map onto them.
+
+    Non-negative least squares by multiplicative updates, from the mel's own envelope, so that neighboring bins
+    under one filter stay alike. Bins above the highest filter are silent. Source: Lee & Seung, Algorithms for
+    Non-negative Matrix Factorization (2001), with a fixed basis.
+    """
+    basis = extractor.mel_basis.numpy()  # (n_mels, bins)
+    gram = basis.T @ basis
+    target = basis.T @ mel
+    tiny = np.finfo(np.float32).tiny
+    weight = basis.T @ basis.sum(axis=1)
+    magnitude = target / np.maximum(weight, tiny)[:, None]
+    for _ in range(_INVERSION_STEPS):
+        magnitude *= target / np.maximum(gram @ magnitude, tiny)
+    full = np.zeros((1 + extractor.config.filter_length // 2, mel.shape[1]), dtype=np.float32)
+    full[: len(magnitude)] = magnitude
+    return full

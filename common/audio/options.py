@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.config import AudioConfig, audio_preset, differences, from_plain
-from common.errors import InputError, OptionError
+from common.config import AudioConfig, audio_preset, from_plain, naming_errors
+from common.errors import OptionError
 from common.files import read_json
 from common.options import group, option
 
@@ -32,12 +32,9 @@ class AudioOptions:
         """
         if base is None and (found := self.of_corpus(corpus)) is not None:
             base = found[1]
-        try:
-            return replace(
-                base or audio_preset(self.values.get("sampling_rate", AudioConfig.sampling_rate)), **self.values
-            )
-        except InputError as error:
-            raise OptionError(str(error)) from error
+        base = base or audio_preset(self.values.get("sampling_rate", AudioConfig.sampling_rate))
+        with naming_errors("", error=OptionError):
+            return replace(base, **self.values)
 
     def of_corpus(self, folder: Path) -> tuple[Path, AudioConfig] | None:
         """The file that says what the mels of the corpus in ``folder`` are, and what it says; None without one.
@@ -48,19 +45,13 @@ class AudioOptions:
         return (path, read_audio_config(path)) if self.audio_config or path.is_file() else None
 
 
-def mel_lines(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> list[str]:
-    """What a training says at its start: what its mels are, and `corpus_note`."""
+def line_of_mels(audio: AudioConfig) -> str:
+    """What the mels are, as a training says at its start."""
     top = audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
-    band = f"{audio.n_mels} channels from {audio.mel_fmin:g} to {top:g} Hz"
     peak = "" if audio.peak is None else f", peak {audio.peak:g}"
+    band = f"{audio.n_mels} channels from {audio.mel_fmin:g} to {top:g} Hz"
     frames = f"window {audio.win_length}, hop {audio.hop_length}, {audio.framing}{peak}"
-    return [f"mels: {audio.sampling_rate} Hz, {band}, {frames}", *corpus_note(audio, corpus)]
-
-
-def corpus_note(audio: AudioConfig, corpus: tuple[Path, AudioConfig] | None) -> list[str]:
-    """A line where mels are made otherwise than the corpus's file says; none where they are not."""
-    lines = [] if corpus is None else differences(corpus[1], audio, names=("there", "here"))
-    return [f"note: other mels than {corpus[0]} says: {'; '.join(lines)}"] if corpus and lines else []
+    return f"mels: {audio.sampling_rate} Hz, {band}, {frames}"
 
 
 def features_config(folder: Path) -> AudioConfig | None:

@@ -32,26 +32,34 @@ class PitchStatistics:
     std: float
 
 
-@dataclass(frozen=True)
-class PitchMoments:
-    """Enough of one utterance's voiced values to find the statistics of many without a second pass."""
-
-    count: int
-    mean: float  # Hz
-    squares: float  # sum of squared deviations from ``mean``, Hz^2
-
-
 def estimate_pitch(
-    wave: np.ndarray, config: AudioConfig, *, n_frames: int, part: tuple[float, float] | None = None, where: str = ""
+    wave: np.ndarray,
+    config: AudioConfig,
+    *,
+    n_frames: int,
+    method: str = "praat",
+    part: tuple[float, float] | None = None,
+    where: str = "",
 ) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by one of `METHODS` or `AT_FRAMES`.
 
-    Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it gives
-    about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
+    "praat": Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it
+    gives about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
     section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
     frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
     extracts: its duration is exact, also where it ends between samples.
+
+    Raises:
+        AudioError: the clip is too short for Praat's pitch; names ``where``.
     """
+    if method == "pyin":
+        return _pyin_pitch(wave, config, n_frames)
+    hop, rate = config.hop_length, config.sampling_rate
+    if method == AT_FRAMES:
+        track = _praat_track(wave, config, lambda duration: hop / rate, where=where)
+        first = 0 if config.framing == "centered" else hop / 2  # samples
+        centers = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
+        return np.nan_to_num(np.array(centers, dtype=np.float64))
     track = _praat_track(wave, config, lambda duration: duration / (n_frames + 3), part=part, where=where)
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
@@ -59,20 +67,10 @@ def estimate_pitch(
         n = min(len(values), n_frames)
         pitch[:n] = values[:n]
         return pitch
-    times = np.arange(n_frames) * config.hop_length / config.sampling_rate
-    nearest = np.round((times - track.t1) / track.dt).astype(int)
+    nearest = np.round((np.arange(n_frames) * hop / rate - track.t1) / track.dt).astype(int)
     inside = (nearest >= 0) & (nearest < len(values))
     pitch[inside] = values[nearest[inside]]
     return pitch
-
-
-def estimate_pitch_at_frames(wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
-    """Praat's pitch at the center of each mel frame, which a vocoder needs; shapes and units of `estimate_pitch`."""
-    hop, rate = config.hop_length, config.sampling_rate
-    track = _praat_track(wave, config, lambda duration: hop / rate, where=where)
-    first = 0 if config.framing == "centered" else hop / 2  # samples
-    values = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
-    return np.nan_to_num(np.array(values, dtype=np.float64))
 
 
 def _praat_track(
@@ -92,14 +90,11 @@ def _praat_track(
     if sound.duration < SHORTEST:
         wanted = f"pitch needs at least {SHORTEST:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
-    try:
-        return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
-    except parselmouth.PraatError as error:
-        raise AudioError(f"Praat finds no pitch: {str(error).splitlines()[0]}{at(where)}") from error
+    return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
 
 
-def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced, by pYIN from C2 to C7.
+def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int) -> np.ndarray:
+    """Pitch (n_frames,) by pYIN from C2 to C7.
 
     Windows are as long as the mel-spectrogram's; frame i of librosa is taken for mel frame i, as FastPitch 1.1 does.
     Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
@@ -119,29 +114,6 @@ def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int)
     pitch = np.zeros(n_frames)
     pitch[:n] = np.nan_to_num(values[:n])
     return pitch
-
-
-def pitch_by(
-    method: str,
-    wave: np.ndarray,
-    config: AudioConfig,
-    *,
-    n_frames: int,
-    part: tuple[float, float] | None = None,
-    where: str = "",
-) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
-
-    ``method`` is one of ``METHODS`` or `AT_FRAMES`. Praat's is that of a ``part`` (from and to, s) if it is given.
-
-    Raises:
-        AudioError: the clip is too short for pitch; names ``where``.
-    """
-    if method == "pyin":
-        return estimate_pitch_pyin(wave, config, n_frames=n_frames)
-    if method == AT_FRAMES:
-        return estimate_pitch_at_frames(wave, config, n_frames=n_frames, where=where)
-    return estimate_pitch(wave, config, n_frames=n_frames, part=part, where=where)
 
 
 def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:
@@ -168,36 +140,20 @@ def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) ->
     return average_pitch(pitch, durations if kind == "pitch_char" else split_durations(durations))
 
 
-def moments(pitch: np.ndarray) -> PitchMoments:
-    """Moments of the voiced (non-zero) values of one utterance."""
-    voiced = pitch[pitch != 0]
-    mean = float(voiced.mean()) if len(voiced) else 0.0
-    return PitchMoments(count=len(voiced), mean=mean, squares=float(np.square(voiced - mean).sum()))
-
-
-def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
-    """Mean and population standard deviation over all voiced values of the utterances that ``parts`` are of."""
-    rows = np.array([(part.count, part.mean, part.squares) for part in parts]).reshape(-1, 3)
-    counts, means, squares = rows.T
-    count = counts.sum()
-    mean = float((counts * means).sum() / max(count, 1))
-    std = float(np.sqrt((squares + counts * np.square(means - mean)).sum() / max(count, 1)))
-    if std <= FLAT * mean:
+def statistics(pitches: Iterable[np.ndarray]) -> PitchStatistics:
+    """Mean and population standard deviation over all voiced (non-zero) values of utterances' pitch, Hz."""
+    values = np.concatenate([np.zeros(0), *pitches])
+    voiced = values[values != 0]
+    if len(voiced) == 0 or voiced.std() <= FLAT * voiced.mean():
         raise InputError(
-            f"{count:.0f} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
+            f"{len(voiced)} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
         )
-    return PitchStatistics(mean=mean, std=std)
+    return PitchStatistics(mean=float(voiced.mean()), std=float(voiced.std()))
 
 
 def read_pitch_statistics(path: Path) -> PitchStatistics:
-    """The statistics in the JSON file that extract_mels.py writes next to ``pitch_char/``.
-
-    Raises:
-        InputError: the file is missing or malformed, or the numbers are no statistics of a voice.
-    """
+    """The statistics in the JSON file that extract_mels.py writes next to ``pitch_char/``; InputError for another."""
     found: PitchStatistics = from_plain(PitchStatistics, read_json(path), where=str(path))
-    if found.mean <= 0 or found.std <= 0:
-        raise InputError(f"{path}: mean {found.mean} Hz, std {found.std} Hz: expected two numbers above 0")
     return found
 
 

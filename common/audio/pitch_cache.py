@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
+from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, estimate_pitch
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import writing
@@ -61,7 +61,7 @@ class PitchCache:
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept
-        values = pitch_by(self._method, samples, self._audio, n_frames=n_frames, where=where)
+        values = estimate_pitch(samples, self._audio, n_frames=n_frames, method=self._method, where=where)
         pitch = torch.from_numpy(values).float()
         with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)

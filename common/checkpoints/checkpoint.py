@@ -153,12 +153,7 @@ def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Check
     name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
     state = (checkpoint.ema or {}).get(name, raw)
     ema = state is not raw or checkpoint.has_ema
-    rounded = {key: _rounded(value, getattr(torch, dtype)) for key, value in state.items()}
-    return replace(
-        checkpoint, networks={name: rounded}, ema=None, training=None, stripped=Stripped(dtype=dtype, ema=ema)
-    )
-
-
-def _rounded(value: Tensor, dtype: torch.dtype) -> Tensor:
-    is_matrix = value.is_floating_point() and value.dim() > 1 and value.numel() > value.size(0)
-    return value.to(dtype) if is_matrix else value
+    floats = {key: value for key, value in state.items() if value.is_floating_point() and value.dim() > 1}
+    matrices = {key: value for key, value in floats.items() if value.numel() > value.size(0)}
+    rounded = state | {key: value.to(getattr(torch, dtype)) for key, value in matrices.items()}
+    return replace(checkpoint, networks={name: rounded}, ema=None, training=None, stripped=Stripped(dtype, ema=ema))

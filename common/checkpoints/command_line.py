@@ -78,16 +78,9 @@ def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = 
 
 
 def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
-    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
-
-    Raises:
-        CheckpointError: none has any.
-    """
-    without = [str(one.path) for one in opened if not one.ema]
-    if len(without) == len(opened):
-        raise CheckpointError(f"{' and '.join(without)}: no EMA weights; leave out --ema")
-    for path in without:
-        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
+    """Refuse by CheckpointError checkpoints none of which has the EMA weights that ``--ema`` asks for."""
+    if not any(one.ema for one in opened):
+        raise CheckpointError(f"{' and '.join(str(one.path) for one in opened)}: no EMA weights; leave out --ema")
 
 
 def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:

@@ -17,12 +17,8 @@ from common.files import check_file
 from common.text import TextFrontEnd
 
 Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
-
-
 Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count
 WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
-
-
 Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 
 

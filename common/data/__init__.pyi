@@ -4,10 +4,10 @@ from .batch import (
     Batch as Batch,
     Dataset as Dataset,
     ErrorsAsItems as ErrorsAsItems,
-    pad_fields as pad_fields,
+    join_batches as join_batches,
     pad_rows as pad_rows,
 )
-from .buckets import BucketedDataset as BucketedDataset, bucketed as bucketed
+from .buckets import Shape as Shape, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,
@@ -32,10 +32,5 @@ from .loader import (
     raise_errors as raise_errors,
 )
 from .recordings import RecordingDataset as RecordingDataset, input_mel_extractor as input_mel_extractor
-from .sampler import GlobalBatchSampler as GlobalBatchSampler, ValidationSampler as ValidationSampler
-from .text_mel import (
-    TextMelBatch as TextMelBatch,
-    TextMelDataset as TextMelDataset,
-    TextMelUtterance as TextMelUtterance,
-    collated as collated,
-)
+from .sampler import GlobalBatchSampler as GlobalBatchSampler, validation_batches as validation_batches
+from .text_mel import TextMelBatch as TextMelBatch, TextMelDataset as TextMelDataset

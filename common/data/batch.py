@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
+from common.data.buckets import Shape, shape_of
 from common.errors import InputError
 
 B = TypeVar("B", bound="Batch")
@@ -18,7 +20,8 @@ B = TypeVar("B", bound="Batch")
 class Batch:
     """Base of a model's batch: named tensors, and the utterances' names for error messages.
 
-    A subclass adds its tensors as fields, and says how many units of work it holds and what it is padded along.
+    A subclass adds its tensors as fields, and says how many units of work it holds and what it is padded along. What a
+    dataset gives are batches of one utterance.
     """
 
     axes: ClassVar[Mapping[str, Mapping[int, str]]] = {}  # field -> dimension -> what is padded along it: "frames"
@@ -70,10 +73,16 @@ def pad_rows(rows: Sequence[Tensor]) -> Tensor:
     return _filled(rows, [len(rows), *sizes])
 
 
-def pad_fields(items: Sequence[Any], *names: str) -> dict[str, Any]:
-    """Fields of utterances as batches of `pad_rows`, by name; None for those that the utterances do not have."""
-    rows = {name: [getattr(item, name) for item in items] for name in names}
-    return {name: None if found[0] is None else pad_rows(found) for name, found in rows.items()}
+def join_batches(batches: Sequence[B]) -> B:
+    """Batches as one, in their order: tensors zero-padded as by `pad_rows`, tuples one after the other."""
+    changed: dict[str, Any] = {}
+    for name, value in vars(batches[0]).items():
+        values = [getattr(batch, name) for batch in batches]
+        if isinstance(value, Tensor):
+            changed[name] = pad_rows([row for rows in values for row in rows])
+        elif isinstance(value, tuple):
+            changed[name] = tuple(chain.from_iterable(values))
+    return replace(batches[0], **changed)
 
 
 def _filled(rows: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
@@ -131,11 +140,13 @@ class Dataset(Protocol):
 class ErrorsAsItems:
     """A dataset that gives user errors as items, to be raised in the main process, where they are one line.
 
-    The loader would otherwise raise them with the worker's traceback in their text.
+    The loader would otherwise raise them with the worker's traceback in their text. Batches are padded up to the first
+    of ``shapes`` that they fit into, if there are any.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, shapes: Sequence[Shape] = ()) -> None:
         self._dataset = dataset
+        self._shapes = shapes
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -153,4 +164,5 @@ class ErrorsAsItems:
         for item in items:
             if isinstance(item, InputError):
                 return item
-        return self._dataset.collate(items)
+        batch = self._dataset.collate(items)
+        return batch.padded(shape_of(batch.sizes, self._shapes)) if self._shapes else batch

@@ -1,10 +1,11 @@
 """Length buckets: batches are padded up to a few shapes, for which work can be compiled or recorded once."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from common.data.batch import Batch, Dataset
+if TYPE_CHECKING:
+    from common.data.batch import Dataset
 
 _MULTIPLE = 8  # of lengths, as matrix products in half precision are fastest
 _BEYOND = 64  # of lengths beyond the largest shape, which a random draw of phones may reach
@@ -33,29 +34,6 @@ def choose_shapes(sizes: Sequence[Mapping[str, Sequence[int]]], n_shapes: int) -
     return shapes
 
 
-class BucketedDataset:
-    """A dataset whose batches are padded up to the first of ``shapes`` that they fit into."""
-
-    def __init__(self, dataset: Dataset, shapes: Sequence[Shape]) -> None:
-        self._dataset = dataset
-        self._shapes = shapes
-        self.lengths = dataset.lengths
-        self.files = dataset.files
-        self.sizes = dataset.sizes
-        self.draw = dataset.draw
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int) -> Any:
-        return self._dataset[index]
-
-    def collate(self, items: list) -> Batch:
-        """The dataset's batch, padded."""
-        batch = self._dataset.collate(items)
-        return batch.padded(shape_of(batch.sizes, self._shapes))
-
-
 def shape_of(sizes: Shape, shapes: Sequence[Shape]) -> Shape:
     """The first of ``shapes`` that ``sizes`` fit into; where none is, the next multiples."""
     for shape in shapes:
@@ -64,17 +42,13 @@ def shape_of(sizes: Shape, shapes: Sequence[Shape]) -> Shape:
     return {axis: max(shapes[-1][axis], _up(size, _BEYOND)) for axis, size in sizes.items()}
 
 
-def bucketed(datasets: Mapping[str, Dataset], n_shapes: int) -> tuple[dict[str, Dataset], list[str]]:
-    """Datasets of training, then validation, whose batches have at most ``n_shapes`` lengths; and a line that says so.
-
-    0 leaves them as they are.
-    """
+def shapes_for(datasets: "Iterable[Dataset]", n_shapes: int) -> tuple[list[dict[str, int]], list[str]]:
+    """At most ``n_shapes`` shapes for batches of training, then validation, and a line that says so; 0: none."""
     if n_shapes == 0:
-        return dict(datasets), []
-    shapes = choose_shapes([one.sizes() for one in datasets.values()], n_shapes)
+        return [], []
+    shapes = choose_shapes([one.sizes() for one in datasets], n_shapes)
     listed = ", ".join(" x ".join(map(str, shape.values())) for shape in shapes)
-    line = f"batches are padded to {len(shapes)} lengths ({' x '.join(shapes[0])}): {listed}"
-    return {name: BucketedDataset(one, shapes) for name, one in datasets.items()}, [line]
+    return shapes, [f"batches are padded to {len(shapes)} lengths ({' x '.join(shapes[0])}): {listed}"]
 
 
 def _up(size: int, multiple: int) -> int:

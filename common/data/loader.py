@@ -4,24 +4,27 @@ import atexit
 import multiprocessing
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 
 from common.data.batch import Batch, Dataset, ErrorsAsItems
+from common.data.buckets import Shape
 from common.errors import InputError
 from common.signals import STOPS
 
 
-def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
-    """Batches of ``dataset`` as ``sampler`` draws them, or an InputError in the place of one (`raise_errors`).
+def build_loader(
+    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[Shape] = ()
+) -> DataLoader:
+    """Batches of ``dataset`` as ``sampler`` draws them, padded to ``shapes``, or an InputError in the place of one.
 
     ``n_workers`` processes, which live as long as the loader, keep two batches each ready in shared memory; a thread
     of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
     """
-    safe: Any = ErrorsAsItems(dataset)
+    safe: Any = ErrorsAsItems(dataset, shapes)
     return DataLoader(
         safe,
         batch_sampler=sampler,

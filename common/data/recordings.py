@@ -11,6 +11,7 @@ from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
+from common.data.batch import join_batches
 from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
 
@@ -50,6 +51,8 @@ class RecordingDataset(ListedDataset):
         if peak is not None:
             part = part / self._peaks[index] * peak
         return F.pad(part, (0, n_samples - size))
+
+    collate = staticmethod(join_batches)
 
     def check_length(self, index: int, least: int) -> None:
         """Raise InputError for a recording of fewer than ``least`` samples, of which no mel to validate on is made."""

@@ -46,7 +46,7 @@ class GlobalBatchSampler:
 
     def __iter__(self) -> Iterator[list[Draw]]:
         epoch = self._epoch
-        generator = torch.Generator().manual_seed(_mix(self._seed, epoch))
+        generator = torch.Generator().manual_seed((self._seed * 1_000_003 + epoch) % 2**63)
         order = torch.randperm(len(self._lengths), generator=generator).tolist()
         size, world = self._batch_size, self._ranks.world_size
         for step in range(self._first_step, self.steps_per_epoch):
@@ -58,21 +58,8 @@ class GlobalBatchSampler:
                 yield [Draw(index, epoch) for index in piece]
 
 
-class ValidationSampler:
+def validation_batches(lengths: Sequence[int], *, batch_size: int, ranks: Ranks) -> list[list[int]]:
     """This process's share of a validation set in length-bucketed batches, each utterance once."""
-
-    def __init__(self, lengths: Sequence[int], *, batch_size: int, ranks: Ranks) -> None:
-        order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
-        own = order[ranks.rank :: ranks.world_size]
-        self._batches = [own[start : start + batch_size] for start in range(0, len(own), batch_size)]
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self._batches)
-
-
-def _mix(seed: int, epoch: int) -> int:
-    """Make a generator's seed of two numbers, such that (1, 2) and (2, 1) differ."""
-    return (seed * 1_000_003 + epoch) % 2**63
+    order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+    own = order[ranks.rank :: ranks.world_size]
+    return [own[start : start + batch_size] for start in range(0, len(own), batch_size)]

@@ -3,27 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch, pad_rows
+from common.data.batch import Batch, join_batches
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 
-
-@dataclass(frozen=True)
-class TextMelUtterance:
-    """An utterance, checked."""
-
-    name: str  # "wavs/a.wav (train.txt:7)"
-    tokens: Tensor  # (L,) int64 symbol ids, or (L, n_features) float32
-    mel: Tensor  # (n_mels, F) float32
-    text: str = field(default="", kw_only=True)  # as the list has it
+T = TypeVar("T", bound="TextMelBatch")
 
 
 @dataclass(frozen=True)
@@ -42,17 +34,11 @@ class TextMelBatch(Batch):
     def n_frames(self) -> Tensor:
         return self.mel_lengths.sum()
 
-
-def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
-    """The fields of a `TextMelBatch` of ``items``, in their order."""
-    return {
-        "names": tuple(item.name for item in items),
-        "texts": tuple(item.text for item in items),
-        "tokens": pad_rows([item.tokens for item in items]),
-        "token_lengths": torch.tensor([len(item.tokens) for item in items]),
-        "mels": pad_rows([item.mel for item in items]),
-        "mel_lengths": torch.tensor([item.mel.size(1) for item in items]),
-    }
+    @classmethod
+    def of_one(cls: type[T], name: str, tokens: Tensor, mel: Tensor, *, text: str = "", **fields: Any) -> T:
+        """A batch of one utterance: tokens (L,) or (L, n_features), mel (n_mels, F), and further ``fields``."""
+        lengths = torch.tensor([len(tokens)]), torch.tensor([mel.size(1)])
+        return cls((name,), tokens[None], lengths[0], mel[None], lengths[1], texts=(text,), **fields)
 
 
 class Transcripts:
@@ -151,8 +137,10 @@ class TextMelDataset(ListedDataset):
         return self.utterance(index, self.transcripts.inputs(self.transcripts.draw(index, epoch=epoch)))
 
     def utterance(self, index: int, tokens: Tensor) -> Any:
-        """The utterance with ``tokens``, as `TextMelUtterance` has them."""
+        """The utterance with ``tokens`` (L,) or (L, n_features) as a batch."""
         raise NotImplementedError
+
+    collate = staticmethod(join_batches)
 
     def load_wave(self, index: int) -> Tensor:
         """The samples (T,) of a recording."""

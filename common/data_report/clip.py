@@ -2,10 +2,9 @@
 
 import hashlib
 import math
-import unicodedata
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,22 +48,14 @@ class Sound:
 
 
 @dataclass(frozen=True)
-class Transcript:
-    """How the text front end reads a transcript."""
+class Clip:
+    """One line of a list: its transcript as the text front end reads it, and its recording."""
 
-    cleaned: str
+    utterance: Utterance
+    cleaned: str  # the transcript
     n_tokens: int  # 0: nothing to speak is left
     unknown: dict[str, int]  # symbols outside the set -> times
     rewritten: dict[str, int]  # characters beyond ASCII and outside the set, before cleaning -> times
-    damaged: tuple[str, ...]  # characters that only a wrong encoding leaves
-
-
-@dataclass(frozen=True)
-class Clip:
-    """One line of a list."""
-
-    utterance: Utterance
-    transcript: Transcript
     sound: Sound | None = None  # None: it cannot be read
     figures: dict[str, float] = field(default_factory=dict)  # values of MEASURES, those that it has
     fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
@@ -72,24 +63,23 @@ class Clip:
 
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
-    transcript = read_transcript(utterance.text, text)
-    path = dataset / utterance.wav
+    clip, path = read_transcript(utterance, text), dataset / utterance.wav
     if not path.is_file():
-        return Clip(utterance, transcript, fault=("missing", "no such file"))
+        return replace(clip, fault=("missing", "no such file"))
     try:
         with open_wav(path) as file:
             sound, figures = _analyze(file, path)
     except AudioError as error:
-        return Clip(utterance, transcript, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
-    if transcript.n_tokens:
+        return replace(clip, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
+    if clip.n_tokens:
         ends = figures["leading silence"] + figures["trailing silence"]
-        figures["speaking rate"] = transcript.n_tokens / max(figures["duration"] - ends, FRAME_SECONDS)
-    return Clip(utterance, transcript, sound, figures)
+        figures["speaking rate"] = clip.n_tokens / max(figures["duration"] - ends, FRAME_SECONDS)
+    return replace(clip, sound=sound, figures=figures)
 
 
-def read_transcript(text: str, config: TextConfig) -> Transcript:
+def read_transcript(utterance: Utterance, config: TextConfig) -> Clip:
     """What of a transcript the symbol set holds, once it is cleaned."""
-    front_end = text_front_end(config, "drop")
+    front_end, text = text_front_end(config, "drop"), utterance.text
     front_end.dropped.clear()
     cleaned, n_tokens = text, 0
     with suppress(InputError):  # too long, or nothing to speak is left
@@ -97,32 +87,18 @@ def read_transcript(text: str, config: TextConfig) -> Transcript:
         n_tokens = len(front_end.encode_cleaned(cleaned, text=text)) if text else 0
     known = set(front_end.symbols)
     foreign = Counter(character for character in text if ord(character) > 127 and character not in known)
-    return Transcript(
-        cleaned=cleaned,
-        n_tokens=n_tokens,
-        unknown=dict(front_end.dropped),
-        rewritten={} if config.input_type == "phone" else dict(foreign),
-        damaged=tuple(sorted({character for character in text if _is_damage(character)})),
-    )
-
-
-def _is_damage(character: str) -> bool:
-    """The replacement character, or a control character; tabs are spaces."""
-    return character == "\ufffd" or (unicodedata.category(character) == "Cc" and character != "\t")
+    return Clip(utterance, cleaned, n_tokens, dict(front_end.dropped), {} if config.input_type == "phone" else foreign)
 
 
 def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, float]]:
-    """The samples of an open file and their figures; raises AudioError for samples that are missing or not finite."""
+    """The samples of an open file and their figures; raises AudioError for samples that are damaged or not finite."""
     rate = file.samplerate
     try:
         samples = file.read(dtype="float32", always_2d=True)  # (T, channels)
     except soundfile.LibsndfileError as error:
         raise AudioError(f"{path}: damaged or truncated") from error
-    if len(samples) < file.frames or not len(samples):
-        raise AudioError(f"{path}: truncated or empty, {len(samples)} of {file.frames} samples")
-    finite = np.isfinite(samples).all(axis=1)
-    if not finite.all():
-        raise AudioError(f"{path}: sample {int(np.argmin(finite))} is not a finite number")
+    if not len(samples) or not np.isfinite(samples).all():
+        raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
     frames, pitch = _frame_levels(mono, rate), _pitch(mono, rate)

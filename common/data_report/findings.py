@@ -1,6 +1,7 @@
 """What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,6 @@ from common.audio import CONTAINERS, FULL_SCALE, SHORTEST, MelExtractor
 from common.config import AudioConfig
 from common.data_report.clip import MEASURES, Clip, Sound
 from common.data_report.options import Limits
-from common.extraction import refuse_duplicates
-from common.extraction.features import Utterance
 from common.options import option_of
 from common.pages import read_table
 from common.text import name_symbol
@@ -22,6 +21,7 @@ from common.text import name_symbol
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 5.0  # % of the values of pitch
 LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
+_DAMAGE = re.compile(r"[\ufffd\x00-\x08\x0a-\x1f\x7f-\x9f]")  # what only a wrong encoding leaves; tabs are spaces
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 # Kind -> figure, its scale of equal differences, and the least robust standard deviation on it: differences below are
 # inaudible, however similar the other clips are.
@@ -44,6 +44,11 @@ class Kind:
 
 
 KINDS = {row.pop("kind"): Kind(**row) for row in read_table("data_report/kinds.tsv")}
+_SAME = {
+    "same_path": "its features are those of {}",
+    "same_audio": "its samples are those of {}",
+    "same_text": "the text of {}",
+}
 _OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
 
 
@@ -101,20 +106,19 @@ def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> I
 
 
 def _of_text(clip: Clip) -> Iterator[tuple[str, str]]:
-    transcript = clip.transcript
-    if transcript.n_tokens == 0:
-        yield "empty_text", "nothing to speak is left" if clip.utterance.text else "the transcript is empty"
-    if transcript.unknown:
-        named = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in transcript.unknown.items())
-        yield "unknown_symbols", named
-    if transcript.damaged:
-        yield "damaged_text", ", ".join(name_symbol(character) for character in transcript.damaged)
+    text = clip.utterance.text
+    if clip.n_tokens == 0:
+        yield "empty_text", "nothing to speak is left" if text else "the transcript is empty"
+    if clip.unknown:
+        yield "unknown_symbols", ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in clip.unknown.items())
+    if damaged := sorted(set(_DAMAGE.findall(text))):
+        yield "damaged_text", ", ".join(map(name_symbol, damaged))
 
 
 def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Iterator[tuple[str, str]]:
     figures, rate = clip.figures, extractor.config.sampling_rate
     n_samples = round(figures["duration"] * rate)  # once it is resampled, where it has to be
-    n_frames, n_tokens = extractor.n_frames(n_samples), clip.transcript.n_tokens
+    n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens
     is_too_short = n_samples < max(extractor.min_samples, SHORTEST * rate)
     if is_too_short:
         yield "too_short", f"{figures['duration']:.3f} s"
@@ -135,32 +139,25 @@ def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits)
 
 
 def _duplicates(clips: Sequence[Clip]) -> Found:
-    """Files, sounds and texts that stand on an earlier line too."""
-    by_index = {clip.utterance.index: clip for clip in clips}
-    refused = refuse_duplicates([clip.utterance for clip in clips])
-    for index, words in refused.items():
-        yield by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: ")
-    firsts: dict[tuple[str | None, ...], Clip] = {}  # by path, sound, or speaker and text
+    """Clips whose file, sound or text stands on an earlier line too: the first of these that does."""
+    firsts: dict[tuple[Any, ...], Clip] = {}
     for clip in clips:
-        item = clip.utterance
-        recording = firsts.setdefault(("path", item.wav), clip)
-        if clip.sound is not None:
-            same_sound = firsts.setdefault(("sound", clip.sound.samples_blake2b), clip)
-            if same_sound.utterance.wav != item.wav:
-                yield clip, "same_audio", f"its samples are those of {_place(same_sound.utterance)}"
-            recording = same_sound if recording is clip else recording
-        first, what = recording, "recording"
-        if clip.transcript.n_tokens:
-            same_text = firsts.setdefault(("text", item.speaker, " ".join(clip.transcript.cleaned.split())), clip)
-            first, what = (same_text, "text") if recording is clip else (recording, "recording")
-        if first.utterance.list_index != item.list_index:
-            yield clip, "overlap", f"the same {what} as {_place(first.utterance)}"
-        elif first is not clip and what == "text":
-            yield clip, "same_text", f"the text of {_place(first.utterance)}"
-
-
-def _place(utterance: Utterance) -> str:
-    return f"{utterance.wav} ({utterance.where})"
+        item, words = clip.utterance, " ".join(clip.cleaned.split()) if clip.n_tokens else None
+        keys = {
+            "same_path": item.name,
+            "same_audio": None if clip.sound is None else clip.sound.samples_blake2b,
+            "same_text": None if words is None else (item.speaker, words),
+        }
+        earlier = {kind: firsts.setdefault((kind, key), clip) for kind, key in keys.items() if key is not None}
+        found = next(((kind, one.utterance) for kind, one in earlier.items() if one is not clip), None)
+        if found is None:
+            continue
+        kind, first = found
+        what, place = "text" if kind == "same_text" else "recording", f"{first.wav} ({first.where})"
+        if first.list_index != item.list_index:
+            yield clip, "overlap", f"the same {what} as {place}"
+        if first.list_index == item.list_index or kind != "same_text":
+            yield clip, kind, _SAME[kind].format(place)
 
 
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:

@@ -13,12 +13,10 @@ from common.data_report.clip import MEASURES, measure
 from common.data_report.findings import KINDS, find_issues
 from common.data_report.options import Limits, ReportOptions
 from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, to_json, values_of
-from common.distributed import own_cores
 from common.extraction import ExtractionOptions, map_in_processes, mel_settings, read_lists
 from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
-from common.progress import progress
 from common.text import name_symbol
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
@@ -66,9 +64,8 @@ def analyze(corpus: ExtractionOptions, audio: AudioOptions, limits: Limits) -> D
     """
     dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
     utterances = read_lists(lists)
-    n_workers = max(1, min(corpus.num_workers or own_cores(), len(utterances)))
-    done = map_in_processes(functools.partial(measure, dataset=dataset, text=text), utterances, n_workers=n_workers)
-    clips = tuple(progress(done, total=len(utterances), desc="measuring", unit="clips"))
+    work = functools.partial(measure, dataset=dataset, text=text)
+    clips = tuple(map_in_processes(work, utterances, n_workers=corpus.num_workers, desc="measuring"))
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
     if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:
         audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})

@@ -85,7 +85,7 @@ class DataReport:
         counts: Counter[str] = Counter()
         places = defaultdict(list)
         for clip in self.clips:
-            found = getattr(clip.transcript, which)
+            found = getattr(clip, which)
             counts.update(found)
             for symbol in found:
                 places[symbol].append(clip.utterance.where)
@@ -167,6 +167,6 @@ def to_json(report: DataReport) -> dict[str, Any]:
 def _clip_to_plain(clip: Clip) -> dict[str, Any]:
     item, sound = clip.utterance, clip.sound
     plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker}
-    plain |= {"n_symbols": clip.transcript.n_tokens, "cleaned_text": clip.transcript.cleaned}
+    plain |= {"n_symbols": clip.n_tokens, "cleaned_text": clip.cleaned}
     names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples", "samples_blake2b")
     return plain | ({name: getattr(sound, name) for name in names} if sound is not None else {}) | clip.figures

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 
 from common.audio import MelExtractor
 from common.checkpoints import LoadedCheckpoint
-from common.evaluation.evaluator import Evaluator, copy, speak
+from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.options import EvaluationOptions
 from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
@@ -19,23 +18,21 @@ from common.evaluation.results import (
     JOURNAL,
     PAGE,
     RESULTS,
-    Result,
     add_to_journal,
     files_of,
     read_journal,
     save_page,
     save_results,
-    start_journal,
     tables,
 )
-from common.files import check_apart, sha256, writing
+from common.files import check_apart, make_folder, sha256, writing
 from common.pages import text_table
 from common.precision import Precision
 from common.progress import progress
 from common.recognition import load_recognizer
 from common.registry import VocoderSpec
 from common.signals import StopSignals
-from common.synthesis import GriffinLimVocoder, contract_of, load_vocoder, make_voice
+from common.synthesis import GriffinLimVocoder, Synthesizer, contract_of, load_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
@@ -62,10 +59,7 @@ def evaluate(
         OptionError: the evaluation would write a file that it reads.
     """
     can_recognize = "recognizer" in models or "pocketsphinx" in installed()
-    if "generator" in models:
-        items, evaluator = _speaking(path, options, voice, models, precision)
-    else:
-        items, evaluator = _copying(path, options, voice, models.get("vocoder"), precision)
+    items, evaluator = _open(path, options, voice, models, precision)
     _check_files(options, items, [*read, *(("a checkpoint", one.path) for one in models.values())])
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     has_words = any(item.words is not None for item in items)
@@ -91,37 +85,32 @@ def evaluate(
     return _run(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
 
 
-def _speaking(
+def _open(
     path: Path,
     options: EvaluationOptions,
     voice_options: VoiceOptions,
     models: Mapping[str, LoadedCheckpoint],
     precision: Precision,
 ) -> tuple[list[EvaluationItem], Evaluator]:
-    """What a voice is to speak, and what evaluates it."""
-    vocoder, speaking = models.get("vocoder"), voice_options.speaking
-    voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
-    items = read_items(path, voice, options)
-    griffin_lim = replace(voice, vocoder=GriffinLimVocoder(voice.audio, seed=speaking.seed), vocoder_pitch="mel")
-    beside = None if vocoder is None else partial(speak, griffin_lim)
-    return items, Evaluator(options.output, partial(speak, voice), beside, voice.sampling_rate)
-
-
-def _copying(
-    path: Path, options: EvaluationOptions, voice: VoiceOptions, opened: LoadedCheckpoint | None, precision: Precision
-) -> tuple[list[EvaluationItem], Evaluator]:
-    """The recordings whose mels a vocoder's checkpoint, or without one Griffin-Lim, makes sound of."""
-    contract = None
-    if opened is not None:
-        contract = contract_of(opened, voice.speaking.accept_audio_differences)
-    inference = None if opened is None or opened.exported is not None else opened.spec.inference
-    takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
-    items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)
-    vocoder = load_vocoder(opened, voice, audio=audio, precision=precision)
-    griffin_lim = GriffinLimVocoder(audio, seed=voice.speaking.seed)
-    beside = None if opened is None else partial(copy, griffin_lim, precision.device)
-    synthesize = partial(copy, vocoder, precision.device)
-    return items, Evaluator(options.output, synthesize, beside, audio.sampling_rate, MelExtractor(audio))
+    """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
+    vocoder, speaking, extractor = models.get("vocoder"), voice_options.speaking, None
+    synthesizer: Synthesizer
+    if "generator" in models:
+        synthesizer = voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
+        items = read_items(path, voice, options)
+    else:
+        contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
+        inference = None if vocoder is None or vocoder.exported is not None else vocoder.spec.inference
+        takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
+        items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)
+        loaded = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
+        synthesizer = Synthesizer(audio=audio, precision=precision, vocoder=loaded, fade_out=0)
+        extractor = MelExtractor(audio)
+    griffin_lim = None
+    if vocoder is not None:
+        other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
+        griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
+    return items, Evaluator(options.output, synthesizer, griffin_lim, extractor)
 
 
 def _check_files(options: EvaluationOptions, items: Sequence[EvaluationItem], read: Sequence[tuple[str, Path]]) -> None:
@@ -146,10 +135,13 @@ def _run(
     The JSON and the page with ``facts`` go into the evaluator's folder, the table to stdout. After a signal the
     current utterance is finished, and what there is so far is reported.
     """
-    folder = evaluator.folder
-    journal = folder / JOURNAL
-    kept = {} if fresh else _finished(items, folder, read_journal(journal, settings))
-    start_journal(journal, settings, list(kept.values()))
+    folder, journal = evaluator.folder, evaluator.folder / JOURNAL
+    make_folder(folder, "; choose another --output")
+    if fresh:
+        journal.unlink(missing_ok=True)
+    keys = {item.name: item.key(json.dumps(settings)) for item in items}
+    same = [one for one in read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)]
+    kept = {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
     results = []
@@ -161,7 +153,7 @@ def _run(
                 results.append(kept[item.name])
             elif signals.received is None:
                 with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
-                    results.append(evaluator.evaluate(item))
+                    results.append(replace(evaluator.evaluate(item), key=keys[item.name]))
                     add_to_journal(journal, results[-1])
     n_listed = len(items)
     save_results(folder / RESULTS, results, n_listed=n_listed, settings=facts | settings)
@@ -177,10 +169,3 @@ def _run(
         print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
         return 128 + int(signals.received)
     return 1 if failed else 0
-
-
-def _finished(items: Sequence[EvaluationItem], folder: Path, earlier: Sequence[Result]) -> dict[str, Result]:
-    """Earlier results by name: those without an error, of the same items, whose files are there."""
-    keys = {item.name: item.key for item in items}
-    same = [one for one in earlier if one.error is None and keys.get(one.name) == one.key]
-    return {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}

@@ -1,11 +1,11 @@
 """Synthesizes utterances by a voice, or by a vocoder of recordings' own mels, and measures what comes out."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
@@ -14,41 +14,22 @@ from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
-from common.evaluation.plots import plot_speech
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.files import write_text
-from common.pages.charts import to_svg
+from common.plots import plot_utterance, save_png
 from common.recognition import Recognizer, error_counts
-from common.synthesis import Vocoder, Voice
+from common.synthesis import Synthesizer
 from common.synthesis.synthesizer import CUT, NOT_SPOKEN
-from common.synthesis.utterances import mel_of, told_pitch
-from common.timing import Stopwatch
 
 LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 
-# The sound (T,) of an utterance; seconds of work, and whether the voice was stopped, are stored in the result.
-Synthesize = Callable[[EvaluationItem, Result], Tensor]
 
-
-def speak(voice: Voice, item: EvaluationItem, result: Result) -> Tensor:
-    """Speak an utterance."""
-    speech = voice.speak_inputs(item.inputs)
-    result.figures["work"] = sum(times.latency for times in voice.times[-len(item.inputs) :])
-    result.cut, result.silent = (voice.failures.get(item.phrase) == reason for reason in (CUT, NOT_SPOKEN))
-    return speech.wave
-
-
-@torch.inference_mode()
-def copy(vocoder: Vocoder, device: torch.device, item: EvaluationItem, result: Result) -> Tensor:
-    """Make sound of a recording's mel; ``device`` is the vocoder's."""
-    (one,) = item.inputs
-    mel = mel_of(one)[None].to(device)
-    given = None if one.frame_pitch is None else one.frame_pitch[None].to(device)
-    watch = Stopwatch(device)
-    with watch.running():
-        wave = vocoder.speak(mel, [mel.size(2)], **told_pitch(given))[0]
-    result.figures["work"] = watch.seconds
-    return wave.cpu()
+def plot_speech(made: Clip, comparison: SpeechComparison | None) -> Figure:
+    """The mel-spectrogram and pitch of a sound; with a ``comparison`` also those of the recording at its frames."""
+    shown = {SYNTHESIZED: (made.log_mel, made.f0)}
+    if comparison is not None:
+        shown = {"recording, aligned": comparison.aligned_reference} | shown
+    mels, pitch = ({name: torch.from_numpy(one[part]) for name, one in shown.items()} for part in (0, 1))
+    return plot_utterance(mels, audio=made.audio, pitch=pitch)
 
 
 @dataclass(frozen=True)
@@ -56,21 +37,25 @@ class Evaluator:
     """Synthesizes and measures single utterances."""
 
     folder: Path
-    synthesize: Synthesize
-    griffin_lim: Synthesize | None  # beside it
-    sampling_rate: int  # Hz, of synthesized sound
+    synthesizer: Synthesizer
+    griffin_lim: Synthesizer | None  # beside it
     extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
     recognizer: Recognizer | Pocketsphinx | None = None  # None: nothing is transcribed
+
+    @property
+    def sampling_rate(self) -> int:
+        """That of synthesized sound, in Hz."""
+        return self.synthesizer.audio.sampling_rate
 
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
-            for synthesize in filter(None, (self.synthesize, self.griffin_lim)):
-                synthesize(item, Result(item.name, item.text))
+            for synthesizer in filter(None, (self.synthesizer, self.griffin_lim)):
+                synthesizer.speak_inputs(item.inputs)
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
-        result = Result(item.name, item.text, item.key)
+        result = Result(item.name, item.text)
         try:
             self._evaluate(result, item)
         except OutputError:  # the next one would fail too
@@ -83,28 +68,30 @@ class Evaluator:
         if self.recognizer is not None and item.words is not None:
             result.reference = self.recognizer.normalize(item.words)
         files = files_of(self.folder, item.name)
-        wave = self._synthesize(result, item, self.synthesize, files[SYNTHESIZED])
+        wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
         real = None
         if item.recording is not None:
-            real = self._read_recording(result, item, files[RECORDING], seconds=len(wave) / self.sampling_rate)
+            real = self._read_recording(result, item, files[RECORDING], seconds=result.figures["duration"])
         made, comparison = self._measure(result, wave, real)
-        write_text(files["plot"], to_svg(plot_speech(made, comparison)))
+        save_png(plot_speech(made, comparison), files["plot"])
         if self.griffin_lim is not None:
             other = Result(GRIFFIN_LIM, item.text, reference=result.reference)
             result.beside.append(other)
             self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
 
-    def _synthesize(self, result: Result, item: EvaluationItem, synthesize: Synthesize, path: Path) -> Tensor:
+    def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
-        wave = synthesize(item, result)
-        save_wav(path, wave, sampling_rate=self.sampling_rate)
-        duration, work = len(wave) / self.sampling_rate, result.figures["work"]
-        result.figures["duration"] = duration
+        speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
+        result.cut, result.silent = (synthesizer.failures.get(item.phrase) == reason for reason in (CUT, NOT_SPOKEN))
+        save_wav(path, speech.wave, sampling_rate=rate)
+        duration, work = len(speech.wave) / rate, sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
+        result.figures |= {"work": work, "duration": duration}
         if duration and work:
             result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}
-        if self.extractor is None:  # Copies are compared as the vocoder makes them, speech as its file has it.
-            wave = load_wav(path, sampling_rate=self.sampling_rate)
-        self._transcribe(result, wave, self.sampling_rate)
+        # Copies are compared as the vocoder makes them, speech as its file has it.
+        copied = speech.parts[0].wave if self.extractor is not None else None
+        wave = load_wav(path, sampling_rate=rate) if copied is None else copied
+        self._transcribe(result, wave, rate)
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:

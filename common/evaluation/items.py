@@ -55,12 +55,11 @@ class EvaluationItem:
         """Its line in the list, for messages."""
         return self.phrase.where
 
-    @property
-    def key(self) -> str:
-        """A digest of what its results depend on besides the models."""
+    def key(self, settings: str) -> str:
+        """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
         values = (None if tensor is None else tensor.tolist() for tensor in tensors)
-        facts = [self.text, self.words, self.inputs[0].speaker, *values]
+        facts = [settings, self.text, self.words, self.inputs[0].speaker, *values]
         if self.recording is not None:
             state = self.recording.stat()
             facts += [str(self.recording), state.st_size, state.st_mtime_ns]

@@ -5,10 +5,8 @@ PESQ and STOI are known, moment by moment.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import librosa
 import numpy as np
@@ -19,6 +17,7 @@ from scipy.fft import dct, irfft, next_fast_len, rfft
 from scipy.signal import butter, hilbert, sosfiltfilt
 
 from common.audio import MelExtractor
+from common.config import AudioConfig
 from common.errors import AudioError
 from common.evaluation.packages import pesq_and_stoi
 
@@ -49,14 +48,16 @@ class Clip:
     sampling_rate: int  # Hz
 
     @property
-    def hop_s(self) -> float:
-        """Seconds from a frame to the next."""
-        return round(HOP_S * self.sampling_rate) / self.sampling_rate
+    def audio(self) -> AudioConfig:
+        """What its mels are."""
+        rate = self.sampling_rate
+        size, hop = 2 ** round(math.log2(FFT_S * rate)), round(HOP_S * rate)
+        return AudioConfig(rate, size, hop, size, N_MELS, mel_fmax=min(MEL_FMAX, rate / 2))
 
     @property
-    def fmax(self) -> float:
-        """The upper end of the last mel band in Hz."""
-        return min(MEL_FMAX, self.sampling_rate / 2)
+    def times(self) -> np.ndarray:
+        """(F,) s, the centers of the frames."""
+        return np.arange(self.log_mel.shape[1]) * (self.audio.hop_length / self.sampling_rate)
 
     @cached_property
     def log_mel(self) -> np.ndarray:
@@ -67,10 +68,10 @@ class Clip:
         mel = librosa.feature.melspectrogram(
             y=samples,
             sr=self.sampling_rate,
-            n_fft=2 ** round(math.log2(FFT_S * self.sampling_rate)),
-            hop_length=round(HOP_S * self.sampling_rate),
+            n_fft=self.audio.filter_length,
+            hop_length=self.audio.hop_length,
             n_mels=N_MELS,
-            fmax=self.fmax,
+            fmax=self.audio.mel_fmax,
             power=1.0,
             pad_mode="constant",
         )
@@ -79,28 +80,22 @@ class Clip:
     @cached_property
     def f0(self) -> np.ndarray:
         """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
-        values = self._at_frames(
-            lambda sound: sound.to_pitch_ac(time_step=self.hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX),
-            lambda track: track.selected_array["frequency"],
-        )
-        return np.nan_to_num(values)
+        return np.nan_to_num(self._at_frames("to_pitch_ac", pitch_floor=F0_MIN, pitch_ceiling=F0_MAX))
 
     @cached_property
     def harmonicity(self) -> np.ndarray:
         """(F,) Praat's harmonics-to-noise ratio (Boersma 1993) in dB; NaN where it has none."""
-        return self._at_frames(
-            lambda sound: sound.to_harmonicity_cc(time_step=self.hop_s, minimum_pitch=F0_MIN),
-            lambda track: np.where(track.values[0] > -200, track.values[0], math.nan),  # Praat's mark of silence
-        )
+        values = self._at_frames("to_harmonicity_cc", minimum_pitch=F0_MIN)
+        return np.where(values > -200, values, math.nan)  # -200 is Praat's mark of silence
 
-    def _at_frames(self, analyze: Callable[[parselmouth.Sound], Any], read: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The values of a track of Praat that are nearest to the frames (F,); NaN where there are none."""
-        times = np.arange(self.log_mel.shape[1]) * self.hop_s
+    def _at_frames(self, method: str, **settings: float) -> np.ndarray:
+        """What a ``method`` of Praat finds nearest to the frames (F,); NaN where that is nothing."""
         if len(self.samples) / self.sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-            return np.full(len(times), math.nan)
-        track = analyze(parselmouth.Sound(np.asarray(self.samples, np.float64), sampling_frequency=self.sampling_rate))
-        values = read(track)
-        nearest = np.rint((times - track.x1) / track.dx).astype(int)
+            return np.full(len(self.times), math.nan)
+        sound = parselmouth.Sound(np.asarray(self.samples, np.float64), sampling_frequency=self.sampling_rate)
+        track = getattr(sound, method)(time_step=self.audio.hop_length / self.sampling_rate, **settings)
+        values = track.selected_array["frequency"] if isinstance(track, parselmouth.Pitch) else track.values[0]
+        nearest = np.rint((self.times - track.x1) / track.dx).astype(int)
         inside = (nearest >= 0) & (nearest < len(values))
         return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], math.nan)
 
@@ -112,6 +107,20 @@ class SpeechComparison:
     reference: Clip
     synthesized: Clip
     pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
+
+    @property
+    def aligned_reference(self) -> tuple[np.ndarray, np.ndarray]:
+        """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 where it has none.
+
+        Of several frames that are paired with one, this is the middle one.
+        """
+        n_frames = len(self.synthesized.f0)
+        partners = np.full(n_frames, -1)
+        pairs = self.pairs[np.argsort(self.pairs[:, 1], kind="stable")]
+        frames, starts, counts = np.unique(pairs[:, 1], return_index=True, return_counts=True)
+        partners[frames] = pairs[starts + counts // 2, 0]
+        paired = partners >= 0
+        return np.where(paired, self.reference.log_mel[:, partners], math.nan), self.reference.f0[partners] * paired
 
     @property
     def distance(self) -> Figures:
@@ -247,11 +256,10 @@ def pulse_strength(
 def _mean_pulses(clip: Clip, recording: Clip) -> Figures:
     """Mean `pulse_strength` of a clip, and the numbers of frames; the ``recording`` says which are voiced."""
     voiced = recording.f0 > 0
-    times = np.arange(len(voiced)) * recording.hop_s
     figures: Figures = {}
     for name, band in BANDS.items():
         strength = pulse_strength(
-            clip.samples, recording.samples, times=times, sampling_rate=clip.sampling_rate, band=band
+            clip.samples, recording.samples, times=recording.times, sampling_rate=clip.sampling_rate, band=band
         )
         figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
         if name == "low":  # the band that more sampling rates hold

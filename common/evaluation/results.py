@@ -1,8 +1,6 @@
 """Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
 
-import base64
 import difflib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,18 +10,14 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import soundfile
 
-from common.errors import InputError
 from common.evaluation.options import GRIFFIN_LIM
-from common.files import read_text, write_json, write_text, writing
+from common.files import write_json, write_text, writing
 from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
-from common.pages.charts import data_url
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
-EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
@@ -32,7 +26,7 @@ def files_of(folder: Path, name: str) -> dict[str, Path]:
         RECORDING: folder / "recorded" / name,
         GRIFFIN_LIM: folder / GRIFFIN_LIM / name,
         SYNTHESIZED: folder / "synthesised" / name,
-        "plot": (folder / "plots" / name).with_suffix(".svg"),
+        "plot": (folder / "plots" / name).with_suffix(".png"),
     }
 
 
@@ -42,7 +36,7 @@ class Result:
 
     name: str  # of its files, "a/b.wav"
     text: str  # as the list has it
-    key: str = ""  # digest of its inputs, `EvaluationItem.key`
+    key: str = ""  # digest of what it depends on, `EvaluationItem.key`
     reference: str | None = None  # the words to recognize, as the recognizer writes them
     heard: str | None = None  # transcript of the sound
     recording: str | None = None  # path of the recorded clip
@@ -114,42 +108,28 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
     write_json(path, {"settings": settings, "extent": done, **means, "utterances": rows})
 
 
-def read_journal(path: Path, settings: dict[str, Any]) -> list[Result]:
-    """The results of an earlier run of the same plain ``settings``, up to a line that a kill has cut short."""
-    results: list[Result] = []
-    with suppress(InputError, ValueError, TypeError, KeyError):
-        first, *lines = read_text(path).splitlines()
-        for line in lines if json.loads(first) == settings else ():
+def read_journal(path: Path) -> dict[str, Result]:
+    """The latest result of each utterance by its name, of earlier runs, if there were any."""
+    results: dict[str, Result] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        with suppress(ValueError):  # a line that a kill has cut short
             values = json.loads(line)
-            results.append(Result(**values | {"beside": [Result(**one) for one in values["beside"]]}))
+            results[values["name"]] = Result(**values | {"beside": [Result(**one) for one in values["beside"]]})
     return results
 
 
-def start_journal(path: Path, settings: dict[str, Any], results: Sequence[Result]) -> None:
-    """Begin the file of results so far anew, one a line below the settings, so that a run can be resumed."""
-    with writing(path, "; choose another --output"):
-        write_text(path, "".join(f"{json.dumps(line)}\n" for line in [settings, *map(asdict, results)]))
-
-
 def add_to_journal(path: Path, result: Result) -> None:
-    """Append a result."""
+    """Append a result; after a line that a kill has cut short it begins a new one."""
     with writing(path), path.open("a", encoding="utf-8") as file:
-        file.write(f"{json.dumps(asdict(result))}\n")
+        file.write(f"\n{json.dumps(asdict(result))}")
 
 
 def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
-    """Write an HTML page with sounds and plots in it, or links to their files where it would be too large.
-
-    Raises:
-        InputError: it cannot be written, or a file for it cannot be read.
-    """
-    files = [{kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results]
-    # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
-    linked = 4 / 3 * sum(path.stat().st_size for paths in files for path in paths.values()) > EMBEDDED_BYTES
+    """Write an HTML page that refers to the sounds and plots beside it."""
     (_, *measures), rows, foot = tables(results, n_listed=n_listed)
+    files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)
     html = render_page(
         "evaluation/page.html",
-        linked=linked,
         title=title,
         n_listed=n_listed,
         results=results,
@@ -159,27 +139,11 @@ def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: 
         anchors={result.name: f"u{number}" for number, result in enumerate(results)},
         rows=rows,
         foot=foot,
-        media=[
-            {kind: quote(path.relative_to(folder).as_posix()) if linked else _embed(path) for kind, path in one.items()}
-            for one in files
-        ],
+        media=[{kind: quote(path.relative_to(folder).as_posix()) for kind, path in one.items()} for one in files],
         compared=compared,
         settings=setting_rows(facts),
     )
     write_text(folder / PAGE, html)
-
-
-def _embed(path: Path) -> str:
-    """A data URL of a sound or picture."""
-    if path.suffix == ".svg":
-        return data_url(path.read_text(encoding="utf-8"))
-    try:
-        samples, rate = soundfile.read(path, dtype="int16")
-    except soundfile.LibsndfileError as error:
-        raise InputError(f"{path}: cannot be read; run the evaluation with --fresh") from error
-    file = io.BytesIO()
-    soundfile.write(file, samples, rate, format="FLAC", subtype="PCM_16")
-    return f"data:audio/flac;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
 def compared(text: str, reference: str | None) -> list[tuple[str, bool]]:

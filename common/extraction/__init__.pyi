@@ -3,6 +3,7 @@
 from .batches import (
     TeacherModel as TeacherModel,
     load_teacher as load_teacher,
+    map_in_processes as map_in_processes,
     mel_settings as mel_settings,
     open_teacher as open_teacher,
     stored_teacher as stored_teacher,
@@ -10,7 +11,6 @@ from .batches import (
 from .corpus import (
     extract_corpus as extract_corpus,
     given_statistics as given_statistics,
-    map_in_processes as map_in_processes,
     read_lists as read_lists,
     refuse_duplicates as refuse_duplicates,
     table as table,

@@ -1,110 +1,161 @@
-"""Features made in length-bucketed batches of one process: mels, and a teacher's durations, attention and mels."""
+"""Work on many utterances: by processes, or in batches on a device, where mels and a teacher's features are made."""
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor
 from common.audio.options import AudioOptions
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.checkpoints.command_line import check_ema
-from common.config import AudioConfig, TextConfig, differences
+from common.config import AudioConfig, differences
+from common.data import ErrorsAsItems, leave_to_the_parent, loader_processes, raise_errors
+from common.distributed import Ranks, own_cores
 from common.errors import InputError, OptionError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, with_durations, write_feature
 from common.extraction.options import ExtractionOptions
 from common.files import sha256
+from common.progress import Progress, progress
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis import MelOutput
+from common.synthesis.loading import with_front_end
 from common.text import TextFrontEnd
+from common.text.options import TextOverrides
 from common.text.teacher import StoredTeacher
 
-BATCH = 32  # clips
-TEACHER_BATCH = 16  # clips; attention's memory grows with frames x symbols
-READERS = 4  # threads
+CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
+CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
+BATCH = 16  # utterances on a device at once; attention's memory grows with frames x symbols
+READERS = 4  # processes
+
+T = TypeVar("T")
 
 # A text-to-mel network under teacher forcing, on the device of its mels: tokens (L,) and mels (n_mels, F) of utterances
 # -> mel, frames and alignments, each as if it were alone.
 TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
-def mels_on_device(items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device) -> Iterator[Extraction]:
-    """Write the mel-spectrogram of every item; yields each one with ``mels`` made, or refused."""
-    for good, mels, refused in mel_batches(items, plan, device=device, size=BATCH):
-        yield from refused
-        for item, mel in zip(good, [mel.cpu() for mel in mels]):
-            write_feature(plan.path("mels", item.utterance.name), mel[:, slice(*item.kept_frames)])
-            yield replace(item, made=(*item.made, "mels"))
+@dataclass(frozen=True)
+class _Results:
+    """``function(item)`` of each item, as a dataset."""
+
+    function: Callable[[Any], Any]
+    items: Sequence[Any]
+
+    def __getitem__(self, index: int) -> Any:
+        return self.function(self.items[index])
+
+
+def read_in_batches(dataset: Any, batches: Sequence[list[int]], *, n_workers: int) -> Iterator[list[Any]]:
+    """Lists of a dataset's items, by their indices, in order; an InputError stands for an item that raises it."""
+    loader: DataLoader = DataLoader(
+        ErrorsAsItems(dataset),  # type: ignore[arg-type]  # no more than __getitem__ is used
+        batch_sampler=batches,
+        collate_fn=list,
+        **loader_processes(n_workers),
+        worker_init_fn=leave_to_the_parent,
+    )
+    yield from raise_errors(loader)  # type: ignore[misc]  # lists, no training batches
+
+
+def map_in_processes(
+    function: Callable[..., T], items: Sequence[Any], *, n_workers: int | None, desc: str, enabled: bool = True
+) -> list[T]:
+    """``function(item)`` of every item, in their order, by so many processes with one torch thread each.
+
+    None is a process for each core. One does the work in this process. Progress is shown where it is ``enabled``. An
+    InputError of the function ends it.
+    """
+    n_workers = max(1, min(n_workers or own_cores(), len(items)))
+    if n_workers == 1:
+        torch.set_num_threads(1)  # the same sums in the same order, whatever the number of workers
+    size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
+    chunks = _cut(len(items), size)
+    done = read_in_batches(_Results(function, items), chunks, n_workers=n_workers if n_workers > 1 else 0)
+    results = []
+    for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled):
+        if isinstance(result, InputError):
+            raise result
+        results.append(result)
+    return results
+
+
+def _cut(n_items: int, size: int) -> list[list[int]]:
+    """The indices of items in parts of at most ``size``."""
+    return [list(range(start, min(start + size, n_items))) for start in range(0, n_items, size)]
 
 
 @torch.inference_mode()
-def mel_batches(
-    items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device, size: int
-) -> Iterator[tuple[list[Extraction], list[Tensor], list[Extraction]]]:
-    """Batches of at most ``size`` items, the shortest first, with their mels (n_mels, F) on ``device``.
-
-    Items whose recording cannot be used are returned separately, refused.
-    """
-    extractor = MelExtractor(plan.audio).to(device)
-    items = sorted(items, key=lambda item: item.n_samples)  # little padding
-    load = functools.partial(_load, plan=plan)
-    with ThreadPoolExecutor(READERS) as readers:
-        ahead = [readers.submit(load, item) for item in items[: READERS * size]]
-        for start in range(0, len(items), size):
-            ahead += [
-                readers.submit(load, item) for item in items[start + READERS * size : start + (READERS + 1) * size]
-            ]
-            loaded = [ahead.pop(0).result() for _ in items[start : start + size]]
-            waves = [wave for _, wave in loaded if wave is not None]
-            mels: list[Tensor] = []
-            if waves:
-                lengths = torch.tensor([len(wave) for wave in waves], device=device)
-                padded = extractor(pad_sequence(waves, batch_first=True).to(device), lengths)
-                mels = [mel[:, : extractor.n_frames(len(wave))] for mel, wave in zip(padded, waves)]
-            good, refused = ([item for item, wave in loaded if (wave is None) == bad] for bad in (False, True))
-            yield good, mels, refused
-
-
-def _load(item: Extraction, plan: ExtractionPlan) -> tuple[Extraction, Tensor | None]:
-    """An item with its samples, or refused and without."""
-    try:
-        return item, load_item(item, plan)
-    except InputError as error:
-        return replace(item, refusal=reason(error, plan)), None
+def make_in_batches(
+    items: Sequence[Extraction],
+    plan: ExtractionPlan,
+    *,
+    folders: Sequence[str],
+    teacher: TeacherModel | None = None,
+    ranks: Ranks,
+    desc: str,
+) -> list[Extraction]:
+    """Write what items lack of ``folders``, mels or what a ``teacher`` makes; all items, as far as made or refused."""
+    extractor = MelExtractor(plan.audio).to(ranks.device)
+    lacking = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
+    lacking.sort(key=lambda item: item.n_samples)  # little padding
+    batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
+    waves = read_in_batches(
+        _Results(functools.partial(load_item, plan=plan), lacking), batches, n_workers=min(READERS, own_cores())
+    )
+    bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances", enabled=ranks.is_main)
+    with bar:
+        for batch, loaded in zip(batches, waves):
+            good, mels = [], []
+            for index, wave in zip(batch, loaded):
+                if isinstance(wave, InputError):
+                    done[lacking[index].utterance.index] = replace(lacking[index], refusal=reason(wave, plan))
+                else:
+                    good.append(lacking[index])
+                    mels.append(extractor(wave[None].to(ranks.device))[0])
+            for item, features in zip(good, _features(good, mels, teacher)):
+                done[item.utterance.index] = _written(item, {folder: features[folder] for folder in folders}, plan)
+            bar.update(len(batch))
+    return list(done.values())
 
 
-def run_teacher(
-    items: Sequence[Extraction], plan: ExtractionPlan, *, model: TeacherModel, device: torch.device
-) -> Iterator[Extraction]:
-    """Write what is missing of each item; yields each with its durations and what was made, or with its refusal."""
-    for good, mels, refused in mel_batches(items, plan, device=device, size=TEACHER_BATCH):
-        yield from refused
-        if not good:
-            continue
-        output = model([torch.tensor(item.tokens) for item in good], mels)
-        assert output.frames is not None and output.alignments is not None
-        durations, attentions, made = (part.float().cpu() for part in (output.frames, output.alignments, output.mel))
-        for row, (item, n_frames) in enumerate(zip(good, output.lengths.tolist())):
-            n_tokens = len(item.tokens)
-            features = {
-                "durations": durations[row, :n_tokens].long(),
-                "attentions": attentions[row, :n_frames, :n_tokens],
-                "mels_teacher": made[row, :, :n_frames],
-            }
-            if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
-                yield replace(item, refusal=f"{item.utterance.wav}: the teacher's output is not finite")
-                continue
-            missing = tuple(folder for folder in plan.options.taught if folder not in item.kept)
-            for folder in missing:
-                write_feature(plan.path(folder, item.utterance.name), features[folder])
-            item = replace(item, made=missing)
-            yield with_durations(item, features["durations"].numpy()) if "durations" in missing else item
+def _features(
+    items: Sequence[Extraction], mels: Sequence[Tensor], teacher: TeacherModel | None
+) -> list[dict[str, Tensor]]:
+    """What is made of items, by folder, on the CPU: their mels (n_mels, F), or what a teacher makes of these."""
+    if teacher is None or not items:
+        return [{"mels": mel[:, slice(*item.kept_frames)].cpu()} for item, mel in zip(items, mels)]
+    output = teacher([torch.tensor(item.tokens) for item in items], mels)
+    assert output.frames is not None and output.alignments is not None
+    durations, attentions, made = (part.float().cpu() for part in (output.frames, output.alignments, output.mel))
+    return [
+        {
+            "durations": durations[row, : len(item.tokens)].long(),
+            "attentions": attentions[row, :n_frames, : len(item.tokens)],
+            "mels_teacher": made[row, :, :n_frames],
+        }
+        for row, (item, n_frames) in enumerate(zip(items, output.lengths.tolist()))
+    ]
+
+
+def _written(item: Extraction, features: dict[str, Tensor], plan: ExtractionPlan) -> Extraction:
+    """An item with the features that it lacked, once they are written; refused where they are not finite."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
+        return replace(item, refusal=f"{item.utterance.wav}: the teacher's output is not finite")
+    missing = {folder: tensor for folder, tensor in features.items() if folder not in item.kept}
+    for folder, tensor in missing.items():
+        write_feature(plan.path(folder, item.utterance.name), tensor)
+    item = replace(item, made=(*item.made, *missing))
+    return with_durations(item, missing["durations"].numpy()) if "durations" in missing else item
 
 
 def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
@@ -116,10 +167,7 @@ def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> Loa
     """
     loaded = open_checkpoint(path, model=spec.name, ema=options.ema)
     check_trained(loaded, ema=options.ema)
-    text = loaded.checkpoint.text or TextConfig()
-    cleaners = text.cleaners if options.text_cleaners is None else options.text_cleaners
-    text = replace(text, symbol_set=options.symbol_set or text.symbol_set, cleaners=cleaners)
-    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
+    return with_front_end(loaded, TextOverrides(symbol_set=options.symbol_set, text_cleaners=options.text_cleaners))
 
 
 def check_trained(loaded: LoadedCheckpoint, *, ema: bool | None) -> None:

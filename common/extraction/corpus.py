@@ -2,38 +2,28 @@
 
 import functools
 import itertools
-import math
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from signal import Signals
-from typing import Any, TypeVar
-
-import torch
 
 from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.pitch import statistics
-from common.data import build_loader, raise_errors, read_filelist
-from common.distributed import Ranks, own_cores
+from common.data import read_filelist
+from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.batches import TeacherModel, mels_on_device, run_teacher, warn_dropped
+from common.extraction.batches import TeacherModel, make_in_batches, map_in_processes, warn_dropped
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
 from common.files import check_output_file, write_json, write_text
 from common.pages import Number, Row, text_table
-from common.progress import progress
 from common.text.options import written_options
-
-T = TypeVar("T")
 
 # a training list has one column of pitch: the first of these that was extracted
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
-CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
-CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
 
 
 @dataclass
@@ -47,7 +37,6 @@ class Report:
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
     written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
     speech_seconds: float = 0.0
-    elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
     stopped_by: Signals | None = None
 
 
@@ -120,15 +109,15 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     utterances = ranks.gather(_open_corpus(plan) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     every = [Extraction(utterance, refusal=duplicates.get(utterance.index)) for utterance in utterances]
-    started = time.monotonic()
     parts = ranks.gather(_extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
     items = sorted(itertools.chain(*parts), key=lambda item: item.utterance.index)
     good = [item for item in items if item.refusal is None]
     own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
     if options.pitch:
         names = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        write = functools.partial(normalize_pitch, by={**own_statistics, **plan.statistics})
-        ranks.gather(_by_workers(write, names, plan, ranks, "normalizing pitch"))
+        write = functools.partial(normalize_pitch, plan=plan, by={**own_statistics, **plan.statistics})
+        n_workers, desc = options.num_workers, "normalizing pitch"
+        ranks.gather(map_in_processes(write, names, n_workers=n_workers, desc=desc, enabled=ranks.is_main))
     report = Report(
         n_utterances=len(utterances),
         speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,
@@ -138,7 +127,6 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     )
     if ranks.is_main:
         report.written = _write_statistics(options, own_statistics) + _write_meta_files(options, good)
-    report.elapsed_seconds = time.monotonic() - started
     return report
 
 
@@ -155,43 +143,17 @@ def _extract(
     items: Sequence[Extraction], plan: ExtractionPlan, teacher: TeacherModel | None, ranks: Ranks
 ) -> list[Extraction]:
     """One rank's utterances, checked, with the features that do not depend on other ranks."""
-    checked = functools.partial(attempt, function=prepare)
-    items = _by_workers(checked, items, plan, ranks, "checking")
+    options = plan.options
+    work = functools.partial(map_in_processes, n_workers=options.num_workers, enabled=ranks.is_main)
+    items = work(functools.partial(attempt, plan=plan, function=prepare), items, desc="checking")
     if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
-        make, description = functools.partial(run_teacher, model=teacher), f"{plan.teacher.model}, teacher-forced"
-        items = _in_batches(make, items, plan, ranks, description, folders=plan.options.taught)
+        desc = f"{plan.teacher.model}, teacher-forced"
+        items = make_in_batches(items, plan, folders=options.taught, teacher=teacher, ranks=ranks, desc=desc)
         warn_dropped(items, plan.teacher)
-    items = _by_workers(functools.partial(attempt, function=extract), items, plan, ranks, "extracting")
-    if plan.options.extract_mels and not plan.mels_by_workers:
-        items = _in_batches(mels_on_device, items, plan, ranks, "mels on the GPU", folders=("mels",))
+    items = work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting")
+    if options.extract_mels and not plan.mels_by_workers:
+        items = make_in_batches(items, plan, folders=("mels",), ranks=ranks, desc="mels on the GPU")
     return items
-
-
-def _in_batches(
-    make: Callable[..., Iterable[Extraction]],
-    items: Sequence[Extraction],
-    plan: ExtractionPlan,
-    ranks: Ranks,
-    description: str,
-    *,
-    folders: Sequence[str],
-) -> list[Extraction]:
-    """The items after ``make``, in this process, of those that lack a file in ``folders``."""
-    missing = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
-    by_index = {item.utterance.index: item for item in items}
-    done = make(missing, plan, device=ranks.device)
-    for item in progress(done, total=len(missing), desc=description, unit="utterances", enabled=ranks.is_main):
-        by_index[item.utterance.index] = item
-    return list(by_index.values())
-
-
-def _by_workers(
-    function: Callable[..., T], items: Sequence[object], plan: ExtractionPlan, ranks: Ranks, description: str
-) -> list[T]:
-    """``function(item, plan=plan)`` of every item."""
-    n_workers = max(1, min(plan.options.num_workers or own_cores(), len(items)))
-    done = map_in_processes(functools.partial(function, plan=plan), items, n_workers=n_workers)
-    return list(progress(done, total=len(items), desc=description, unit="utterances", enabled=ranks.is_main))
 
 
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
@@ -199,7 +161,7 @@ def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str
     training = [item for item in good if item.utterance.list_index == 0]
     if kinds and good and not training:
         raise InputError("no utterance of the first list is left to take the pitch statistics from")
-    return {kind: statistics(item.moments[kind] for item in training) for kind in kinds if training}
+    return {kind: statistics(item.pitches[kind] for item in training) for kind in kinds if training}
 
 
 def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:
@@ -226,39 +188,6 @@ def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) ->
             write_text(path, "".join(lines))
             written.append((str(path), f"{len(lines)} lines"))
     return written
-
-
-@dataclass(frozen=True)
-class _Results:
-    """``function(item)`` of each item, as a dataset whose batches are lists."""
-
-    function: Callable[[Any], Any]
-    items: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.function(self.items[index])
-
-    def collate(self, results: list) -> list:
-        """The results as they are."""
-        return results
-
-
-def map_in_processes(function: Callable[[Any], T], items: Sequence[Any], *, n_workers: int) -> Iterator[T]:
-    """``function(item)`` of every item, in their order, by so many processes with one torch thread each.
-
-    With one, the work is done in this process. An InputError of the function ends it.
-    """
-    if n_workers == 1:
-        torch.set_num_threads(1)  # the same sums in the same order, whatever the number of workers
-    size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
-    chunks = [range(start, min(start + size, len(items))) for start in range(0, len(items), size)]
-    results: Any = _Results(function, items)
-    loader = build_loader(results, chunks, n_workers=n_workers if n_workers > 1 else 0, pin_memory=False, seed=0)
-    for chunk in raise_errors(loader):
-        yield from chunk  # type: ignore[misc]  # a list, not a training batch
 
 
 def table(report: Report, plan: ExtractionPlan) -> str:

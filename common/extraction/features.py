@@ -1,6 +1,6 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
+from common.audio.pitch import SHORTEST, TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
-from common.nn.alignment_prior import interpolated_prior
+from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -72,7 +72,7 @@ class Extraction:
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
-    moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
+    pitches: dict[str, np.ndarray] = field(default_factory=dict)  # kind of pitch -> values, Hz
     refusal: str | None = None
 
     @property
@@ -127,32 +127,50 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
     if options.taught:
         item = _with_tokens(item, plan)
     if options.extract_durs_from_textgrids:
-        return _with_alignment(item, plan)
-    if options.reads_durations:
+        item = _with_alignment(item, plan)
+    elif options.reads_durations:
         path = plan.path("durations", utterance.name)
         if not path.is_file():
             raise InputError(
                 f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
             )
         source = "the recording (was its silence trimmed?)"
-        return with_durations(
-            item, frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source).numpy()
-        )
-    return item
+        durations = frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source)
+        item = with_durations(item, durations.numpy())
+    return _with_kept(item, plan) if options.resume else item
 
 
 def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """With the ids of the transcript, and what an earlier run of the teacher made of them."""
+    """With the ids of the transcript."""
     assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
-    item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))
-    kept = _read_complete(plan.options.taught, item, plan)
-    if "durations" in kept and int(kept["durations"].sum()) != item.kept_frames[1]:
-        del kept["durations"]
-    item = replace(item, kept=tuple(kept))
-    return with_durations(item, kept["durations"].numpy()) if "durations" in kept else item
+    return replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))
+
+
+def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
+    """With the folders whose file of an earlier run need not be made again."""
+    options = plan.options
+    n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("mels", "mels_teacher"), (plan.audio.n_mels, n_frames)),
+        **dict.fromkeys(("attentions", PRIORS), (n_frames, len(item.tokens))),
+        **dict.fromkeys((FRAME_PITCH, "pitch_mel" + HERTZ), (n_frames,)),
+        **dict.fromkeys(("durations", "pitch_char" + HERTZ), (n_symbols,)),
+        "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
+    }
+    folders = [one for one in options.folders if one in shapes]
+    found = {one: read_complete(plan.path(one, item.utterance.name), shapes[one]) for one in folders}
+    kept, durations = [one for one in folders if found[one] is not None], found.get("durations")
+    if "durations" in options.taught:
+        if durations is not None and int(durations.sum()) == n_frames:
+            item = with_durations(item, durations.numpy())
+        else:  # what is averaged by them is made again, too
+            kept = [one for one in kept if one in (*_OF_FRAMES, "attentions", "mels_teacher")]
+    elif durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
+        kept = []  # the TextGrid has changed, and with it everything that was cut or averaged by it
+    return replace(item, kept=tuple(kept))
 
 
 def with_durations(item: Extraction, durations: np.ndarray) -> Extraction:
@@ -184,8 +202,6 @@ def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
 def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """Make the missing features of an utterance; raises InputError."""
     options = plan.options
-    folders = [folder for folder in options.folders if folder not in (*options.taught, *options.pitch)]
-    kept = _kept_files(folders, item, plan)
     wave = cache(lambda: load_item(item, plan))
     pitch = cache(lambda: _pitch(item, plan, wave()))
 
@@ -203,58 +219,25 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
         parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
         return torch.from_numpy(pitch_of_kind(kind, pitch(), item.durations)[first * parts : last * parts])
 
-    missing = [one for one in folders if one not in kept and (one != "mels" or plan.mels_by_workers)]
-    new = {folder: make(folder) for folder in missing}
+    done = {*item.kept, *options.taught, *options.pitch, *([] if plan.mels_by_workers else ["mels"])}
+    new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
-    values = new | kept
-    return replace(
-        item,
-        made=(*item.made, *new),
-        kept=(*item.kept, *kept),
-        moments={kind: moments(values[kind + HERTZ].numpy()) for kind in options.pitch},
-    )
+    pitches = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
+    return replace(item, made=(*item.made, *new), pitches=pitches)
 
 
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     """The samples of a prepared utterance, (T,)."""
     wav = plan.options.dataset_path / item.utterance.wav
-    wave = load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.options.max_wav_value)
-    if len(wave) != item.n_samples:
-        raise AudioError(f"{wav}: it changed from {item.n_samples} to {len(wave)} samples during the run")
-    return wave
+    return load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.options.max_wav_value)
 
 
 def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor) -> np.ndarray:
     """Pitch of each mel frame of the complete recording, Hz (F,)."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     part = None if item.end is None else (0.0, item.end)
-    return pitch_by(plan.options.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
-
-
-def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents of the files of an earlier run that need not be made again."""
-    if "durations" in item.made:  # by the teacher: what is averaged by them is recomputed
-        folders = [folder for folder in folders if folder in _OF_FRAMES]
-    kept = _read_complete(folders, item, plan)
-    if "durations" in kept and not np.array_equal(kept["durations"].numpy(), item.kept_durations):
-        return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
-    return kept
-
-
-def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``--resume`` none."""
-    n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("mels", "mels_teacher"), (plan.audio.n_mels, n_frames)),
-        **dict.fromkeys(("attentions", PRIORS), (n_frames, len(item.tokens))),
-        **dict.fromkeys((FRAME_PITCH, "pitch_mel" + HERTZ), (n_frames,)),
-        **dict.fromkeys(("durations", "pitch_char" + HERTZ), (n_symbols,)),
-        "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
-    }
-    wanted = folders if plan.options.resume else ()
-    found = {folder: read_complete(plan.path(folder, item.utterance.name), shapes[folder]) for folder in wanted}
-    return {folder: tensor for folder, tensor in found.items() if tensor is not None}
+    return estimate_pitch(wave.numpy(), plan.audio, n_frames=n_frames, method=plan.options.pitch_method, part=part)
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:

@@ -15,15 +15,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import ConcatDataset, DataLoader
+from torch.utils.data import ConcatDataset
 
 from common.audio import MelExtractor, check_wav
 from common.audio.options import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, from_plain, to_plain
-from common.data import ErrorsAsItems, feature_name, leave_to_the_parent, loader_processes
+from common.data import feature_name
 from common.errors import InputError
-from common.extraction.batches import check_trained
+from common.extraction.batches import check_trained, read_in_batches
 from common.extraction.corpus import Report
 from common.extraction.features import read_complete, write_feature
 from common.extraction.folders import check_settings
@@ -148,14 +148,10 @@ def _make_mels(
     lengths = [length for dataset in datasets for length in dataset.lengths]
     clips = sorted(clips, key=lambda clip: -lengths[clip.index])
     batches = [clips[start : start + options.batch_size] for start in range(0, len(clips), options.batch_size)]
-    loader: DataLoader = DataLoader(
-        ErrorsAsItems(ConcatDataset(datasets)),  # type: ignore[arg-type]  # no more than __len__ and __getitem__ is used
-        batch_sampler=[[clip.index for clip in batch] for batch in batches],
-        collate_fn=list,
-        **loader_processes(4 * options.computing.cuda if options.num_workers is None else options.num_workers),
-        worker_init_fn=leave_to_the_parent,
-    )
-    for batch, items in zip(batches, loader):
+    n_workers = 4 * options.computing.cuda if options.num_workers is None else options.num_workers
+    indices = [[clip.index for clip in batch] for batch in batches]
+    loaded = read_in_batches(ConcatDataset(datasets), indices, n_workers=n_workers)
+    for batch, items in zip(batches, loaded):
         report.refused += [(clip.where, str(item)) for clip, item in zip(batch, items) if isinstance(item, InputError)]
         good = [(clip, item) for clip, item in zip(batch, items) if not isinstance(item, InputError)]
         if good:

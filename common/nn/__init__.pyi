@@ -1,6 +1,6 @@
 """Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
 
-from .alignment_metrics import (
+from .alignment import (
     diagonality as diagonality,
     distance_from_diagonal as distance_from_diagonal,
     focus_rate as focus_rate,
@@ -15,16 +15,14 @@ from .discriminators import (
 from .layers import (
     ConvReLUNorm as ConvReLUNorm,
     Dropout as Dropout,
+    SeededNoise as SeededNoise,
     mask_from_lengths as mask_from_lengths,
     never_compiled as never_compiled,
     normalize_masked as normalize_masked,
 )
-from .noise import SeededNoise as SeededNoise
 from .weight_norm import (
-    SpectralNormConv1d as SpectralNormConv1d,
+    WeightNorm as WeightNorm,
     WeightNormConv1d as WeightNormConv1d,
-    WeightNormConv2d as WeightNormConv2d,
-    WeightNormConvTranspose1d as WeightNormConvTranspose1d,
     fold_weight_norm as fold_weight_norm,
     split_weights as split_weights,
 )

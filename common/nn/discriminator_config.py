@@ -10,12 +10,7 @@ N_SCALE_CONVOLUTIONS = 7
 
 @dataclass(frozen=True, kw_only=True)
 class DiscriminatorConfig:
-    """Architecture of both discriminators.
-
-    Raises:
-        InputError: a value is out of range.
-        OptionError: widths and groups of the multi-scale discriminator do not fit together.
-    """
+    """Architecture of both discriminators; OptionError where channels and groups do not fit together."""
 
     mpd_periods: tuple[int, ...] = option(
         (2, 3, 5, 7, 11), "periods of the multi-period discriminator, samples", least=1
@@ -30,13 +25,7 @@ class DiscriminatorConfig:
     def __post_init__(self) -> None:
         check_options(self)
         channels, groups = self.msd_channels, self.msd_groups
-        if {len(channels), len(groups)} != {N_SCALE_CONVOLUTIONS}:
-            raise OptionError(
-                f"--msd-channels has {len(channels)} values and --msd-groups {len(groups)}; "
-                f"expected {N_SCALE_CONVOLUTIONS}, one a convolution"
-            )
-        for before, width, n_groups in zip((1, *channels), channels, groups):
-            if before % n_groups or width % n_groups:
-                raise OptionError(
-                    f"--msd-groups: {n_groups} groups do not divide a convolution of {before} to {width} channels"
-                )
+        divided = all(a % n == b % n == 0 for a, b, n in zip((1, *channels), channels, groups))
+        if {len(channels), len(groups)} != {N_SCALE_CONVOLUTIONS} or not divided:
+            wanted = f"expected {N_SCALE_CONVOLUTIONS} values each, and groups that divide a convolution's channels"
+            raise OptionError(f"--msd-channels {channels}, --msd-groups {groups}: {wanted}")

@@ -54,13 +54,12 @@ class PeriodDiscriminator(_Discriminator):
     def __init__(self, period: int, channels: tuple[int, ...]) -> None:
         super().__init__()
         self.period = period
-        self.convs = nn.ModuleList()
-        n_channels = 1
-        for index, width in enumerate(channels):
-            stride = 3 if index + 1 < len(channels) else 1
-            self.convs.append(WeightNormConv2d(n_channels, width, (5, 1), (stride, 1), padding=(2, 0)))
-            n_channels = width
-        self.conv_post = WeightNormConv2d(n_channels, 1, (3, 1), padding=(1, 0))
+        strides = (*(3,) * (len(channels) - 1), 1)
+        self.convs = nn.ModuleList(
+            WeightNormConv2d(before, width, (5, 1), (stride, 1), padding=(2, 0))
+            for before, width, stride in zip((1, *channels), channels, strides)
+        )
+        self.conv_post = WeightNormConv2d(channels[-1], 1, (3, 1), padding=(1, 0))
 
     def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
@@ -85,12 +84,12 @@ class ScaleDiscriminator(_Discriminator):
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, norm: type[nn.Conv1d]) -> None:
         super().__init__()
-        self.convs = nn.ModuleList()
-        n_channels = 1
-        for width, n_groups, size, stride in zip(channels, groups, _SCALE_KERNEL_SIZES, _SCALE_STRIDES):
-            self.convs.append(norm(n_channels, width, size, stride, padding=size // 2, groups=n_groups))
-            n_channels = width
-        self.conv_post = norm(n_channels, 1, 3, padding=1)
+        shapes = zip((1, *channels), channels, groups, _SCALE_KERNEL_SIZES, _SCALE_STRIDES)
+        self.convs = nn.ModuleList(
+            norm(before, width, size, stride, padding=size // 2, groups=n_groups)
+            for before, width, n_groups, size, stride in shapes
+        )
+        self.conv_post = norm(channels[-1], 1, 3, padding=1)
 
 
 class MultiScaleDiscriminator(nn.Module):

@@ -1,4 +1,4 @@
-"""Layers and masks that more than one model is made of."""
+"""Layers, masks and seeded noise that more than one model is made of."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,6 +11,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
+_KEPT_SEEDS = 2
 
 
 def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
@@ -86,3 +89,30 @@ class ConvReLUNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (B, L, in_channels) -> (B, L, out_channels)."""
         return self.dropout(self.norm(F.relu(self.conv(x.transpose(1, 2))).transpose(1, 2)))
+
+
+class SeededNoise:
+    """Draws vocoders' Gaussian noise in blocks and keeps them: CUDA graphs find them at the same address again."""
+
+    def __init__(self, n_channels: int) -> None:
+        self._n_channels = n_channels
+        self._drawn: dict[tuple[int, str], tuple[torch.Generator, list[Tensor]]] = {}
+
+    def __deepcopy__(self, memo: dict) -> "SeededNoise":
+        return SeededNoise(self._n_channels)
+
+    @never_compiled
+    def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
+        """(1, n_channels, n_positions) float32, positions from ``first``; what a position gets depends on it alone."""
+        key = (seed, str(device))
+        if key not in self._drawn:
+            if len(self._drawn) == _KEPT_SEEDS:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[key] = (torch.Generator().manual_seed(seed), [])
+        generator, blocks = self._drawn[key]
+        skipped, start = divmod(first, NOISE_BLOCK)
+        needed = max(skipped + 1, -(-(first + n_positions) // NOISE_BLOCK))
+        while len(blocks) < needed:
+            # On the CPU, so that every device gets the same noise.
+            blocks.append(torch.randn(NOISE_BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
+        return torch.cat(blocks[skipped:needed], dim=1)[None, :, start : start + n_positions]

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 _EPSILON = 1e-12  # the smallest norm that power iterations divide by
 
 
-class _WeightNorm(nn.Module):
+class WeightNorm(nn.Module):
     """weight = weight_g * weight_v / ||weight_v||, normed over all dimensions but the first (arXiv:1602.07868).
 
-    The first is the output channel of a convolution and, as in published networks, the input channel of a transposed
-    one. Initial weights are those of the plain layer: weight_g starts as the norm of weight_v.
+    A subclass adds the layer behind this class. The first dimension is the output channel of a convolution and, as in
+    published networks, the input channel of a transposed one. Initial weights are those of the plain layer.
     """
 
     weight: Tensor
@@ -26,7 +26,7 @@ class _WeightNorm(nn.Module):
     weight_v: nn.Parameter
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)  # of the layer that a subclass puts behind this one
+        super().__init__(*args, **kwargs)
         weight_g, weight_v = split_weight(self.weight.detach())
         del self.weight
         self.weight_g = nn.Parameter(weight_g)
@@ -38,40 +38,17 @@ class _WeightNorm(nn.Module):
             return torch._weight_norm(self.weight_v, self.weight_g, 0)
         return self.weight
 
-    @torch.jit.unused
-    @torch.no_grad()
-    def fold(self) -> None:
-        """Keep ``weight`` in place of weight_g and weight_v; a second time does nothing."""
-        if hasattr(self, "weight_g"):
-            weight = nn.Parameter(self.normed_weight(), requires_grad=self.weight_v.requires_grad)
-            del self.weight_g, self.weight_v
-            self.weight = weight
-
-
-class _WeightNormConv(_WeightNorm):
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, ...) -> (B, out_channels, ...)."""
         return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
 
 
-class WeightNormConv1d(_WeightNormConv, nn.Conv1d):
+class WeightNormConv1d(WeightNorm, nn.Conv1d):
     """nn.Conv1d under weight norm."""
 
 
-class WeightNormConv2d(_WeightNormConv, nn.Conv2d):
+class WeightNormConv2d(WeightNorm, nn.Conv2d):
     """nn.Conv2d under weight norm."""
-
-
-class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
-    """nn.ConvTranspose1d under weight norm."""
-
-    padding: tuple[int, ...]  # never a word, which a transposed convolution does not take
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, T) -> (B, out_channels, T * stride, as the padding says)."""
-        stride, padding, extra = self.stride, self.padding, self.output_padding
-        weight = self.normed_weight()
-        return F.conv_transpose1d(x, weight, self.bias, stride, padding, extra, self.groups, self.dilation)
 
 
 def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,14 +71,17 @@ def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool])
     return split
 
 
+@torch.no_grad()
 def fold_weight_norm(network: nn.Module) -> None:
     """Give every layer under weight norm within ``network`` the plain weight that computes the same.
 
     The network is then faster and can be compiled, but no longer trains as published.
     """
     for module in network.modules():
-        if isinstance(module, _WeightNorm):
-            module.fold()
+        if isinstance(module, WeightNorm) and hasattr(module, "weight_g"):
+            weight = nn.Parameter(module.normed_weight(), requires_grad=module.weight_v.requires_grad)
+            del module.weight_g, module.weight_v
+            module.weight = weight
 
 
 class SpectralNormConv1d(nn.Conv1d):

@@ -32,20 +32,16 @@ def render_template(path: str | Template, **values: Any) -> str:
     return TEMPLATES.get_template(path).render(values)
 
 
-def render_page(path: str | Template, *, linked: bool = False, **values: Any) -> str:
+def render_page(path: str | Template, **values: Any) -> str:
     """The HTML of a page whose template extends ``pages/page.html`` and shows ``values``.
 
-    It loads nothing from elsewhere, and its policy forbids any script but ours. A ``linked`` page refers to sounds and
-    pictures in files beside it, others hold them.
+    It loads nothing but sounds and pictures beside it, and its policy forbids any script but ours.
     """
-    # A page that is opened from the disk has no origin: its neighbors are of "file:", not of 'self'.
-    sources = "data: 'self' file:" if linked else "data:"
     script = _read("sort.js")
     module = getattr(sys.modules["__main__"], "__spec__", None)
     start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
     return render_template(
         path,
-        sources=sources,
         script_digest=digest(script),
         style=Markup(stylesheet()),
         script=Markup(script),

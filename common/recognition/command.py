@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from common.precision import Precision
 from common.progress import print_line
 from common.recognition.options import TranscribingOptions
 from common.recognition.recognizer import Transcription, error_counts, load_recognizer
-from common.synthesis import MANY_BATCHES
+from common.synthesis.options import MANY_BATCHES
 
-NamedFiles = list[tuple[str, Path]]  # and what names them
 PERCENTILES = (90, 95, 99)
 
 
@@ -27,7 +27,7 @@ def transcribe(
     own: Any,
     *,
     precision: Precision,
-    files: tuple[NamedFiles, NamedFiles],
+    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
     parameters: Mapping[str, Any],
 ) -> int:
     """Transcribe recordings to stdout and into files, or only measure that; returns the exit status.
@@ -38,17 +38,13 @@ def transcribe(
         InputError: a recording cannot be read.
         OptionError: a file to write is one that is read.
     """
-    longest = options.max_duration or math.inf
-    recognizer = load_recognizer(
-        checkpoint,
-        options=own,
-        precision=precision,
+    recognizer = replace(
+        load_recognizer(checkpoint, options=own, precision=precision),
         batch_size=options.batch_size,
         padded_duration=(options.max_duration or 0.0) if options.pad_to_max_duration else 0.0,
     )
-    items = recognizer.open(options.input, folder=options.dataset_path, max_duration=longest)
-    read = [("--input", path / "metadata.csv") for path in options.input]  # that of a folder
-    check_apart(files[0], [*files[1], *read, *(("a recording of --input", Path(one.name)) for one in items)])
+    items = recognizer.open(options.input, folder=options.dataset_path, max_duration=options.max_duration or math.inf)
+    check_apart(files[0], [*files[1], *(("a recording of --input", Path(one.name)) for one in items)])
     output, save_logits = options.transcripts, options.save_logits
     for path in filter(None, (output, save_logits)):
         check_output_file(path)
@@ -75,8 +71,7 @@ def transcribe(
                 print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
     if save_logits is not None and transcripts:
         write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
-    for line in summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES):
-        print_line(line)
+    print_summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES)
     return 0
 
 
@@ -102,33 +97,27 @@ def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
     return {"wer": counts.wer, "cer": counts.cer, **sizes}
 
 
-def summary(rates: dict[str, float], times: dict[str, float], *, with_latency: bool) -> list[str]:
-    """Lines of the run's figures for stdout; ``avg_RTF`` of the log is the inverse of what the field calls RTF."""
-    lines = []
+def print_summary(rates: dict[str, float], times: dict[str, float], *, with_latency: bool) -> None:
+    """Print the run's figures; ``avg_RTF`` of the log is the inverse of what the field calls RTF."""
     if rates:
-        lines.append(
-            f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({rates['references']} utterances, "
-            f"{rates['words']} words, {rates['characters']} characters)"
-        )
+        sizes = f"{rates['references']} utterances, {rates['words']} words, {rates['characters']} characters"
+        print_line(f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({sizes})")
     if with_latency:
         percentiles = ", ".join(f"{one} % {1000 * times[f'{one}%_latency']:.2f}" for one in PERCENTILES)
-        lines.append(f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles})")
-    lines.append(
-        f"{times['avg_sequences/s']:.2f} sequences/s, RTF {1 / times['avg_RTF']:.4f} (work / speech), "
-        f"{times['avg_RTF']:.2f} x real time"
-    )
-    return lines
+        print_line(f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles})")
+    rtf = f"RTF {1 / times['avg_RTF']:.4f} (work / speech), {times['avg_RTF']:.2f} x real time"
+    print_line(f"{times['avg_sequences/s']:.2f} sequences/s, {rtf}")
 
 
 def save_transcripts(path: Path, transcripts: Sequence[Transcription]) -> None:
     """Write transcripts as JSON (with the figures of all), as a table with tabs, or (.txt) alone, one a line."""
-    if path.suffix == ".txt":
-        write_text(path, "".join(f"{one.text}\n" for one in transcripts))
-        return
     names = ("wav", "text", "reference", "duration", "wer", "cer")
     rows = [{name: getattr(one, name, getattr(one.errors, name, None)) for name in names} for one in transcripts]
     if path.suffix == ".json":
         write_json(path, {"figures": error_rates(transcripts), "utterances": rows})
         return
-    lines = ["\t".join("" if value is None else str(value) for value in row.values()) for row in rows]
-    write_text(path, "\n".join(["\t".join(names), *lines]) + "\n")
+    lines = [one.text for one in transcripts]
+    if path.suffix == ".tsv":
+        columns = (["" if value is None else str(value) for value in row.values()] for row in rows)
+        lines = ["\t".join(row) for row in (names, *columns)]
+    write_text(path, "".join(f"{line}\n" for line in lines))

@@ -7,9 +7,8 @@ from pathlib import Path
 from common.checkpoints.options import EmaOptions
 from common.errors import OptionError
 from common.options import option
+from common.synthesis.options import LOG, MEASURING
 
-MEASURING = "computing and measuring"  # title in --help
-LOG = "nvlog_infer.json"  # in a folder
 _measuring = partial(option, section=MEASURING)
 _SUFFIXES = (".json", ".tsv", ".txt")
 
@@ -86,12 +85,13 @@ class TranscribingOptions(EmaOptions):
             raise OptionError(f"--output {self.transcripts}: {wanted}")
 
 
-_TORCHSCRIPT = "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint"
 # Options of the originals that no longer exist, and what to do.
 REMOVED = {
     "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",
     "--dali-device": "recordings are read without DALI; leave it out",
-    "--torchscript": _TORCHSCRIPT,
-    "--torchscript-export": _TORCHSCRIPT,
+    **dict.fromkeys(
+        ("--torchscript", "--torchscript-export"),
+        "TorchScript files are written by scripts/export_model.sh, not read; give the checkpoint",
+    ),
 }

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -51,18 +50,15 @@ def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorC
     import jiwer  # here, as only measuring needs it
 
     whole = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
-    words = jiwer.process_words(_single_spaces(references), _single_spaces(hypotheses))
-    characters = jiwer.process_characters(list(references), list(hypotheses), whole, whole)
-    return ErrorCounts(*_errors_and_length(words), *_errors_and_length(characters))
-
-
-def _single_spaces(texts: Sequence[str]) -> list[str]:
-    return [" ".join(text.split()) for text in texts]
-
-
-def _errors_and_length(output: Any) -> tuple[int, int]:
-    changed = output.substitutions + output.deletions
-    return changed + output.insertions, changed + output.hits
+    reference, hypothesis = ([" ".join(text.split()) for text in texts] for texts in (references, hypotheses))
+    counts = []
+    for found in (
+        jiwer.process_words(reference, hypothesis),
+        jiwer.process_characters(list(references), list(hypotheses), whole, whole),
+    ):
+        changed = found.substitutions + found.deletions
+        counts += [changed + found.insertions, changed + found.hits]
+    return ErrorCounts(*counts)
 
 
 @dataclass(frozen=True)
@@ -122,12 +118,9 @@ class Recognizer:
         )
 
     def transcribe(
-        self,
-        speech: str | Path | Tensor | Sequence[str | Path | Tensor | SpeechItem],
-        *,
-        sampling_rate: int | None = None,
+        self, speech: str | Path | Tensor | Sequence[str | Path | Tensor], *, sampling_rate: int | None = None
     ) -> list[Transcription]:
-        """Transcribe a recording, folder or list by its path, several of them, waves (T,), or what `open` gave.
+        """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
 
         Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's.
 
@@ -147,31 +140,22 @@ class Recognizer:
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:
-                texts, log_probs, seconds = self._run([items[index] for index in indices])
+                results, seconds = self._run([items[index] for index in indices], with_log_probs=with_log_probs)
                 times.append(seconds)
-                for index, text, values in zip(indices, texts, log_probs):
-                    item, kept = items[index], values.cpu().clone() if with_log_probs else None  # no view
-                    found[index] = Transcription(item.name, text, item.reference, item.duration, kept)
+                found |= zip(indices, results)
             yield from (found[index] for index in sorted(found))
 
     def measure(
         self, items: Sequence[SpeechItem], *, iterations: int, warmup_steps: int
     ) -> tuple[list[float], list[SpeechItem]]:
         """Seconds of each of ``iterations`` batches after ``warmup_steps`` that do not count, and their utterances."""
-        plan = [indices for window in self._windows(items) for indices in window]
-        times, measured = [], []
-        for step in range(-warmup_steps, iterations):
-            batch = [items[index] for index in plan[step % len(plan)]]
-            *_, seconds = self._run(batch)
-            if step >= 0:
-                times.append(seconds)
-                measured += batch
-        return times, measured
+        plan = [[items[index] for index in indices] for window in self._windows(items) for indices in window]
+        batches = [plan[step % len(plan)] for step in range(-warmup_steps, iterations)]
+        times = [self._run(batch)[1] for batch in batches]
+        return times[warmup_steps:], [item for batch in batches[warmup_steps:] for item in batch]
 
     def _items(self, speech: Any, sampling_rate: int | None) -> list[SpeechItem]:
         parts: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
-        if all(isinstance(part, SpeechItem) for part in parts):
-            return parts
         if not all(isinstance(part, Tensor) for part in parts):
             return self.open([Path(path) for path in parts])
         rate = sampling_rate or self.sampling_rate
@@ -192,20 +176,22 @@ class Recognizer:
             window = sorted(indices, key=lambda index: items[index].duration)
             yield [window[start : start + self.batch_size] for start in range(0, len(window), self.batch_size)]
 
-    def _run(self, items: Sequence[SpeechItem]) -> tuple[list[str], list[Tensor], float]:
-        """Texts of a batch, their log-probabilities, and the seconds from samples in host memory to text."""
-        rows = [item.load() for item in items]
-        waves = pad_sequence(rows, batch_first=True)
-        min_length = math.ceil(self.padded_duration * self.sampling_rate)
-        waves = F.pad(waves, (0, max(min_length - waves.size(1), 0)))
-        lengths = torch.tensor([len(row) for row in rows])
+    def _run(self, items: Sequence[SpeechItem], *, with_log_probs: bool = False) -> tuple[list[Transcription], float]:
+        """Transcribe a batch; and the seconds from samples in host memory to text."""
         device = self.precision.device
+        rows = [item.load() for item in items]
+        longest = torch.zeros(math.ceil(self.padded_duration * self.sampling_rate))
+        waves, lengths = pad_sequence([*rows, longest], batch_first=True)[:-1], torch.tensor([len(row) for row in rows])
         watch = Stopwatch(device)
         with watch.running(), self.precision.autocast():
             texts, log_probs = self.inference.transcribe(
                 self.network, waves.to(device), lengths.to(device), self.settings
             )
-        return texts, log_probs, watch.seconds
+        kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
+        found = zip(items, texts, kept)
+        return [
+            Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found
+        ], watch.seconds
 
 
 def load_recognizer(
@@ -214,8 +200,6 @@ def load_recognizer(
     device: str = "auto",
     options: Any = None,
     precision: Precision | None = None,
-    batch_size: int = 16,
-    padded_duration: float = 0.0,
 ) -> Recognizer:
     """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
 
@@ -238,6 +222,4 @@ def load_recognizer(
         sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
         settings=inference.settings(inference.options() if options is None else options, config),
         precision=precision,
-        batch_size=batch_size,
-        padded_duration=padded_duration,
     )

@@ -1,6 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
-from .acceleration import CudaGraphRecorder as CudaGraphRecorder
+from .acceleration import WarmGraphRecorder as WarmGraphRecorder
 from .copy_synthesis import load_mels_or_recordings as load_mels_or_recordings, with_frame_pitch as with_frame_pitch
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,

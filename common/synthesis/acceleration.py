@@ -14,6 +14,7 @@ from common.checkpoints import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
+from common.training.step_graphs import record
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
 
@@ -38,11 +39,6 @@ class PaddedShapes:
         return PaddedShapes(n_lengths, options.batch_size) if n_lengths else None
 
     @property
-    def symbol_step(self) -> int:
-        """Numbers of symbols are multiples of it."""
-        return -(-LONGEST_SYMBOLS // self.n_lengths)
-
-    @property
     def frame_step(self) -> int:
         """Numbers of mel frames are multiples of it."""
         return -(-LONGEST_FRAMES // self.n_lengths)
@@ -54,7 +50,8 @@ class PaddedShapes:
 
     def symbols(self, n_symbols: int) -> int:
         """What a batch of so many symbols is padded to."""
-        return -(-n_symbols // self.symbol_step) * self.symbol_step
+        step = -(-LONGEST_SYMBOLS // self.n_lengths)
+        return -(-n_symbols // step) * step
 
     def rows(self, n_utterances: int) -> int:
         """What a batch of so many utterances is filled up to."""
@@ -80,108 +77,96 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
     return padded
 
 
-# (work, without arguments) -> the recorded work, whose replay() queues it again, and the tensor that it writes
-Recorder = Callable[[Callable[[], Tensor]], tuple[Any, Tensor]]
+# (work, without arguments) -> what queues the recorded work again, and the tensor that it writes
+Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
 
 
-class CudaGraphRecorder:
-    """Records work as CUDA graphs that share their memory, since only one of them runs at a time."""
+class WarmGraphRecorder:
+    """Records work as CUDA graphs, which share their memory, after running it on a side stream."""
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, work: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        """Record ``work``, which must not wait for the device, after running it on a side stream."""
-        current = torch.cuda.current_stream()
+    def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+        """Record ``work``, which must not wait for the device; returns its replay, and what it writes."""
         side = torch.cuda.Stream()
-        side.wait_stream(current)
+        side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARMUP_RUNS):
                 work()
-        current.wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            output = work()
-        return graph, output
+        torch.cuda.current_stream().wait_stream(side)
+        return record(work, pool=self._pool)
 
 
 class RecordedInference:
     """Runs ``infer`` as recorded work for each shape of its mels, which are padded to few shapes (`padded_inference`).
 
     What is longer than ``LONGEST_FRAMES``, in a larger batch than ``LARGEST_BATCH``, or of a shape beyond the first
-    ``MAX_GRAPHS``, runs as it is; if recording fails, everything does from then on, after one warning.
+    ``MAX_GRAPHS``, runs as it is; if recording fails, everything does from then on. Each is said in one warning.
     """
 
     def __init__(self, infer: Infer, *, record: Recorder) -> None:
         self._infer = infer
         self._record: Recorder | None = record  # None: recording has failed
-        # By shapes, recorded work with the mel and lengths that it reads and the wave that it writes, or None
-        self._works: dict[torch.Size, tuple[Any, Tensor, Tensor, Tensor] | None] = {}
-        self._warned: set[str] = set()
+        # By shapes, what queues recorded work, with the mel and lengths that it reads and the wave that it writes
+        self._works: dict[torch.Size, tuple[Callable[[], object], Tensor, Tensor, Tensor]] = {}
+        self._warned = False
 
     def __call__(self, mel: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), which the next call leaves alone."""
-        if mel.shape not in self._works:
-            self._works[mel.shape] = self._recorded(mel.clone(), lengths.clone())
-        if (work := self._works[mel.shape]) is None:
+        if mel.shape not in self._works and not self._record_work(mel, lengths):
             return self._infer(mel, lengths)
-        graph, own_mel, own_lengths, wave = work
+        replay, own_mel, own_lengths, wave = self._works[mel.shape]
         own_mel.copy_(mel)
         own_lengths.copy_(lengths)
-        graph.replay()
+        replay()
         return wave.clone()
 
-    def _recorded(self, mel: Tensor, lengths: Tensor) -> tuple[Any, Tensor, Tensor, Tensor] | None:
-        """The recorded work for the shape of ``mel``, which is its own; None where there is to be none."""
-        if mel.size(2) > LONGEST_FRAMES or mel.size(0) > LARGEST_BATCH:
-            limits = f"batches of more than {LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames"
-            self._warn(f"{limits} run without graphs, which would not make them faster")
-        elif len([one for one in self._works.values() if one is not None]) == MAX_GRAPHS:
-            self._warn(f"{MAX_GRAPHS} sizes are recorded; other sizes run without graphs")
+    def _record_work(self, mel: Tensor, lengths: Tensor) -> bool:
+        """Record the work for the shape of ``mel`` where that is possible; whether it was."""
+        if mel.size(2) > LONGEST_FRAMES or mel.size(0) > LARGEST_BATCH or len(self._works) == MAX_GRAPHS:
+            if not self._warned:
+                limits = f"{LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames, or of more than {MAX_GRAPHS} sizes"
+                print(f"warning: --cuda-graphs: batches of more than {limits}, run without graphs", file=sys.stderr)
+            self._warned = True
         elif self._record is not None:
+            mel, lengths = mel.clone(), lengths.clone()
             try:
-                graph, wave = self._record(lambda: self._infer(mel, lengths))
-                return graph, mel, lengths, wave
+                replay, wave = self._record(lambda: self._infer(mel, lengths))
             except RuntimeError as error:
                 self._record = None
-                reason = str(error).strip().split("\n")[0]
-                self._warn(f"the work cannot be recorded and runs without graphs ({reason})")
-        return None
-
-    def _warn(self, line: str) -> None:
-        if line not in self._warned:
-            self._warned.add(line)
-            print(f"warning: --cuda-graphs: {line}", file=sys.stderr)
+                reason = f"the work cannot be recorded and runs without graphs ({str(error).strip().splitlines()[0]})"
+                print(f"warning: --cuda-graphs: {reason}", file=sys.stderr)
+            else:
+                self._works[mel.shape] = replay, mel, lengths, wave
+                return True
+        return False
 
 
-class CompiledNetwork:
-    """A network whose ``infer`` is compiled when it is first called: for any batch size and length, or for each shape.
+def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | None = None) -> Callable[..., Any]:
+    """``infer`` of the network ``name``, compiled when it is first called: for any shape, or for each of ``shapes``.
 
-    Where compiling fails (without a C++ compiler, for one) the network runs as it is, after one warning.
+    Where compiling fails (without a C++ compiler, for one) it runs as it is, after one warning.
     """
+    # The compiler warns where it splits the work, which is of no use to the user.
+    torch._logging.set_logs(dynamo=logging.ERROR)
+    if shapes is not None:
+        allow_compiled_shapes(shapes.n_shapes)
+    run = torch.compile(infer, dynamic=shapes is None)
 
-    def __init__(self, network: Any, *, name: str, shapes: PaddedShapes | None = None) -> None:
-        """``name`` stands in the warning; ``shapes`` are those that batches have."""
-        self._network = network
-        self._name = name
-        # The compiler warns where it splits the work, which is of no use to the user.
-        torch._logging.set_logs(dynamo=logging.ERROR)
-        if shapes is not None:
-            allow_compiled_shapes(shapes.n_shapes)
-        self._compiled: Callable[..., Any] | None = torch.compile(network.infer, dynamic=shapes is None)
+    def compiled_or_not(*args: Any, **kwargs: Any) -> Any:
+        from torch._dynamo.exc import TorchDynamoException  # here, as the compiler takes seconds to load
 
-    def infer(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the compiled ``infer``, or the network's own with one warning if it cannot be compiled."""
-        if self._compiled is not None:
-            from torch._dynamo.exc import TorchDynamoException  # here, as the compiler takes seconds to load
+        nonlocal run
+        try:
+            return run(*args, **kwargs)
+        except TorchDynamoException as error:
+            reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            print(f"warning: --compile: {name} runs uncompiled ({reason.strip()})", file=sys.stderr)
+            run = infer
+            return infer(*args, **kwargs)
 
-            try:
-                return self._compiled(*args, **kwargs)
-            except TorchDynamoException as error:
-                reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-                print(f"warning: --compile: {self._name} runs uncompiled ({reason.strip()})", file=sys.stderr)
-                self._compiled = None
-        return self._network.infer(*args, **kwargs)
+    return compiled_or_not
 
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
@@ -193,5 +178,5 @@ def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -
     if options.acceleration.torchscript and inference.to_torchscript is not None:
         return inference.to_torchscript(network)
     if options.acceleration.compile and inference.not_compilable is None:
-        return CompiledNetwork(network, name=spec.name, shapes=PaddedShapes.of(options))
+        network.infer = compiled(network.infer, name=spec.name, shapes=PaddedShapes.of(options))
     return network

@@ -2,10 +2,8 @@
 
 import itertools
 import os
-import signal
 import statistics
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,23 +15,22 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
-from common.errors import OutputError
-from common.files import check_apart, read_text
+from common.files import check_apart, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.synthesis.copy_synthesis import load_mels_or_recordings, with_frame_pitch
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
-from common.synthesis.options import MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, warn_unread
 from common.synthesis.speech import load_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
 from common.synthesis.utterances import SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
+from common.timing import take_turns
 
-LOG = "nvlog_infer.json"  # in a folder of --output
 NamedFiles = list[tuple[str, Path]]  # and what names them
 
 
@@ -70,6 +67,7 @@ def speak(
             items = _text_inputs(options, voice)
     if options.output == STANDARD:
         pieces = synthesizer.stream_inputs(items)
+        assert sys.__stdout__ is not None, "a command has standard output"
         write_stream(pieces, sys.__stdout__, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer)
@@ -139,9 +137,8 @@ def _check_files(
     written += [] if folder is None else folder.files(phrases)
     dataset = options.dataset_path
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
-    if folder is not None and not options.no_audio:
-        for phrase in phrases:
-            check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
+    for phrase in phrases if folder is not None and not options.no_audio else ():
+        check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
 
 
 def _speak_into_folder(
@@ -158,24 +155,24 @@ def _speak_into_folder(
     measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
     batches = plan_batches(items, options.batch_size)
-    warmup = itertools.islice(itertools.cycle(batches), options.n_warmup)
     # In a log file the lines of the files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
     bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
-            for number, batch in enumerate([*warmup, *batches * options.repeats], -options.n_warmup):
+            for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
+                list(synthesizer.synthesize(batch))
+            for number, batch in enumerate(batches * options.repeats):
                 for result in synthesizer.synthesize(batch):
-                    if folder is not None and 0 <= number < len(batches) and (line := folder.add(result)) is not None:
+                    if folder is not None and number < len(batches) and (line := folder.add(result)) is not None:
                         print_line(line)
-                    bar.update(number >= 0)
+                    bar.update()
                     if signals.received is not None:  # what was in work is finished
                         raise SystemExit(128 + signals.received)
-                if number >= 0:
-                    measurements.batches.append(synthesizer.times[-1])
-                    if options.repeats == 1:
-                        logger.log((), measurements.figures_of(synthesizer.times[-1:]))
+                measurements.batches.append(synthesizer.times[-1])
+                if options.repeats == 1:
+                    logger.log((), measurements.figures_of(synthesizer.times[-1:]))
         if options.benchmark and synthesizer.vocoder_name:
             longest = [max(items, key=lambda item: item.length)]
             stream = partial(synthesizer.stream_inputs, longest)
@@ -192,28 +189,20 @@ def _speak_into_folder(
     return 1 if len(synthesizer.failures) == n_phrases else 0
 
 
-def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:
+def write_stream(pieces: Iterator[Tensor], output: TextIO, *, sampling_rate: int, kind: str) -> None:
     """Write sound to standard output as it is made, as one of `STREAM_FORMATS`.
 
-    A reader that goes away ends it. The header of a WAV says that its length is unknown, as players expect of a pipe.
+    The header of a WAV says that its length is unknown, as players expect of a pipe.
 
     Raises:
-        SystemExit: nobody reads on, as the status of a command that is ended by it.
-        OutputError: the output cannot be written.
+        OutputError: the output cannot be written, as where nobody reads on.
     """
-    assert output is not None, "a command has standard output"
-    file = output.buffer
-    try:
+    with writing(Path("standard output")), os.fdopen(os.dup(output.fileno()), "wb") as file:
         if kind == "wav":
             file.write(wav_header(sampling_rate))
         for piece in pieces:
             file.write(pcm16(piece))
             file.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # or Python complains when it closes the file
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(128 + signal.SIGPIPE) from error
-        raise OutputError(f"standard output: cannot be written ({error.strerror})") from error
 
 
 # Half-widths of the normal distribution's central intervals, in standard deviations.
@@ -222,30 +211,20 @@ NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 
 _OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's published recipe; the JSON stream has both
 
 
-@dataclass(frozen=True)
-class FirstSound:
-    """How soon speech begins that is streamed; medians over turns."""
-
-    seconds: float  # until the first piece
-    share: float  # of the time for all of it at once, in the same turn: a load on the machine slows both
-    whole: float  # s, for all of it at once
-    streamed: float  # s, until the last piece
-
-
-def first_sound(stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3) -> FirstSound:
-    """Time ``stream()`` and ``speak()`` by turns, after one turn that does not count.
+def first_sound(
+    stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3
+) -> dict[str, float]:
+    """How soon speech begins that is streamed: the seconds until the first piece of ``stream()``, and their share of
+    those of ``speak()``, which makes all of it at once; medians over turns, after one that does not count.
 
     Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
     """
-    found = []
-    for _ in range(1 + turns):
-        started = time.perf_counter()
-        speak()
-        whole = time.perf_counter() - started
-        started = time.perf_counter()
-        times = [time.perf_counter() - started for _ in stream()]
-        found.append((times[0], times[0] / whole, whole, times[-1]))
-    return FirstSound(*map(statistics.median, zip(*found[1:])))
+    rows = take_turns([speak, lambda: next(stream())], 1 + turns)[1:]
+    shares = [first / whole for whole, first in rows]
+    return {
+        "first_sound": statistics.median(first for _, first in rows),
+        "first_sound_share": statistics.median(shares),
+    }
 
 
 @dataclass
@@ -259,7 +238,7 @@ class Measurements:
     batch_size: int
     vocoder_name: str
     batches: list[BatchTimes] = field(default_factory=list)
-    first_sound: FirstSound | None = None
+    first_sound: dict[str, float] = field(default_factory=dict)  # as `first_sound` measures it
 
     def figures_of(self, batches: Sequence[BatchTimes]) -> dict[str, float]:
         """Throughput and mean latency of each stage, and of both together."""
@@ -281,15 +260,12 @@ class Measurements:
             figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
             figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
             figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
-        if self.first_sound is not None:
-            figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
-        return figures
+        return figures | self.first_sound
 
     def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
         """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
-        tokens, frames, samples = (
-            sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames", "n_samples")
-        )
+        tokens, frames = (sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames"))
+        samples = sum(batch.n_samples for batch in batches)
         generator = [batch.generator for batch in batches if batch.generator is not None]
         vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
         name = f"{self.vocoder_name}_"
@@ -306,28 +282,16 @@ class Measurements:
         work = sum(batch.latency for batch in self.batches)  # s
         if not work:
             return ""
-        return (
-            f"{speech:.2f} s of speech in {work:.2f} s of work: RTF {work / speech:.4f} (work / speech), "
-            f"{speech / work:.2f} x real time"
-        )
+        rtf = f"RTF {work / speech:.4f} (work / speech), {speech / work:.2f} x real time"
+        return f"{speech:.2f} s of speech in {work:.2f} s of work: {rtf}"
 
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
             # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
             title = name.replace("_", " ").replace("RTF", "speed in real time")
-            form, unit = unit_of(name)
-            is_shown = not name.endswith(_OTHER_NAME)
+            is_time, is_ratio = name.endswith(("latency", "first_sound")), "RTF" in name or name.endswith("share")
+            unit = "s" if is_time else "x" if is_ratio else name.rpartition("_")[2]
+            form, is_shown = "{:>10.5f}" if is_time else "{:>10.2f}", not name.endswith(_OTHER_NAME)
             logger.metadata(name, name=f"{title: <26}", format=form, unit=unit, shown=is_shown)
             logger.log((), {name: value}, stdout=is_shown)
-
-
-def unit_of(figure: str) -> tuple[str, str]:
-    """How a figure is shown: its format and its unit, ``("{:>10.5f}", "s")`` for ``95%_latency``."""
-    if figure.endswith("latency") or figure == "first_sound":
-        return "{:>10.5f}", "s"
-    if figure.endswith("share"):
-        return "{:>10.4f}", ""
-    if "RTF" in figure:
-        return "{:>10.2f}", "x"
-    return "{:>10.2f}", figure.rpartition("_")[2]

@@ -5,15 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from common.audio import MelExtractor, check_wav, load_wav
+from common.audio import PITCH_LIMITS, MelExtractor, check_wav, load_wav
 from common.audio.options import features_config
-from common.config import AudioConfig, audio_preset, differences
-from common.data import load_fractions
+from common.config import AudioConfig, audio_preset
+from common.data import FilelistEntry
+from common.data.features import load_mel, recorded_samples
 from common.errors import InputError
-from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput, check_pitch, load_row
+from common.synthesis.utterances import SynthesisInput, load_row
 from common.synthesis.vocoder import AudioContract
 
 
@@ -29,16 +30,20 @@ def load_mels_or_recordings(
         InputError: the list has neither column; a mel or a recording is missing, broken, or not what the vocoder
             reads. Names the list's line.
     """
-    first = phrases[0]
-    if first.wav is not None:
-        return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
-    if first.mel is not None:
-        return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
-    voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
-    raise InputError(
-        f"{first.where}: no column mel or wav, and no voice for text ({voices}); a list of recordings: "
-        "bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
-    )
+    column = "mel" if phrases[0].wav is None else "wav"
+    if getattr(phrases[0], column) is None:
+        example = "scripts/copy_list.sh LJSpeech-1.1 copy.tsv makes a list of recordings"
+        raise InputError(f"{phrases[0].where}: expected a column mel or wav; {example}")
+    entries = [FilelistEntry({column: getattr(phrase, column)}, phrase.where) for phrase in phrases]
+    if column == "wav":
+        first = check_wav(dataset_path / entries[0].fields["wav"], sampling_rate=None, where=entries[0].where)
+        audio = contract.audio if contract else audio_preset(first.sampling_rate)
+        extractor = MelExtractor(audio)
+        mels = [_mel_of_recording(dataset_path, entry, extractor) for entry in entries]
+    else:
+        audio = _described(dataset_path, entries, contract) or (contract.audio if contract else AudioConfig())
+        mels = [load_mel(dataset_path, entry, n_mels=audio.n_mels) for entry in entries]
+    return [SynthesisInput(phrase, mel=mel) for phrase, mel in zip(phrases, mels)], audio
 
 
 def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:
@@ -53,53 +58,29 @@ def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> 
     for item in items:
         path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
         pitch = load_row(path, item.length, each="mel frame", where=where)
-        check_pitch(pitch, where=f"{path} ({where})")
+        low, high = PITCH_LIMITS
+        if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
+            raise InputError(f"{path} ({where}): pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
         rows.append(replace(item, frame_pitch=pitch))
     return rows
 
 
-def _load_mels(
-    phrases: Sequence[Phrase], paths: Sequence[Path], contract: AudioContract | None
-) -> tuple[list[SynthesisInput], AudioConfig]:
-    audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
-    utterances = []
-    for phrase, path in zip(phrases, paths):
-        mel = load_fractions(path, where=phrase.where)
-        if mel.dim() != 2 or mel.size(0) != audio.n_mels or mel.size(1) == 0:
-            raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
-        utterances.append(SynthesisInput(phrase, mel=mel))
-    return utterances, audio
-
-
-def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
+def _described(
+    dataset_path: Path, entries: Sequence[FilelistEntry], contract: AudioContract | None
+) -> AudioConfig | None:
     """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
-    found = [(str(folder), features_config(folder)) for folder in sorted({path.parent for path in paths})]
-    described = [(folder, audio) for folder, audio in found if audio is not None]
-    if not described:
-        return None
-    first, audio = described[0]
-    if contract is not None:
-        contract.check(audio, owner=first)
-    for folder, other in described[1:]:
-        if lines := differences(other, audio, names=(folder, first)):
-            raise InputError(f"{folder} and {first} are of different mel-spectrograms: {'; '.join(lines)}")
-    return audio
+    described = None
+    for folder in sorted({(dataset_path / entry.fields["mel"]).parent for entry in entries}):
+        if (audio := features_config(folder)) is not None:
+            contract = contract or AudioContract(audio, str(folder))
+            contract.check(audio, owner=str(folder))
+            described = described or audio
+    return described
 
 
-def _load_recordings(
-    phrases: Sequence[Phrase], paths: Sequence[Path], contract: AudioContract | None
-) -> tuple[list[SynthesisInput], AudioConfig]:
-    if contract is None:
-        audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
-    else:
-        audio = contract.audio
-    extractor = MelExtractor(audio)
-    shortest = max(extractor.min_samples, audio.hop_length)
-    utterances = []
-    for phrase, path in zip(phrases, paths):
-        wave = load_wav(path, sampling_rate=audio.sampling_rate, where=phrase.where)
-        if len(wave) < shortest:
-            raise InputError(f"{path}: {len(wave)} samples, expected at least {shortest} ({phrase.where})")
-        with torch.inference_mode():
-            utterances.append(SynthesisInput(phrase, mel=extractor(wave[None])[0]))
-    return utterances, audio
+@torch.inference_mode()
+def _mel_of_recording(dataset_path: Path, entry: FilelistEntry, extractor: MelExtractor) -> Tensor:
+    """mel (n_mels, F) of the recording that a line names."""
+    recorded_samples(dataset_path, entry, extractor)  # raises where it is too short
+    rate = extractor.config.sampling_rate
+    return extractor(load_wav(dataset_path / entry.fields["wav"], sampling_rate=rate, where=entry.where)[None])[0]

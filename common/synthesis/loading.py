@@ -24,11 +24,11 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.acceleration import CudaGraphRecorder, PaddedShapes, accelerated
+from common.synthesis.acceleration import PaddedShapes, WarmGraphRecorder, accelerated
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
-from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
 from common.text.options import TextOverrides, overridden
@@ -61,14 +61,12 @@ def load_voice(
             or the vocoder reads other mels than the voice makes, with each field that differs.
         OptionError: there is no such device.
     """
-    given = {"generator": checkpoint, "vocoder": vocoder}
     opened = {
         role: one if isinstance(one, LoadedCheckpoint) else open_checkpoint(Path(one), role=role, ema=True)
-        for role, one in given.items()
+        for role, one in (("generator", checkpoint), ("vocoder", vocoder))
         if one is not None
     }
-    voices = {role: one for role, one in opened.items() if role == "generator"}
-    opened = with_shipped(voices, with_vocoder=vocoder is None, announce=lambda line: None) | opened
+    opened = with_shipped(opened, announce=lambda line: None)
     if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     options = VoiceOptions(
@@ -96,8 +94,9 @@ def make_voice(
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
     generator = with_front_end(generator, options.front_end)
-    load, engine = partial(_load, options=options, precision=precision), options.acceleration.engine
-    plain = load(generator, vocoder)
+    load = partial(_load, options=options, precision=precision)
+    load_sound = partial(load_vocoder, options=options, audio=generator.checkpoint.audio, precision=precision)
+    plain, engine = load(generator, vocoder=load_sound(vocoder)), options.acceleration.engine
     if engine == "pytorch":
         return plain
     if precision.cuda or precision.amp_dtype is not None:
@@ -106,20 +105,28 @@ def make_voice(
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return plain
     items = typical_inputs(plain)
-    mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.generate(items)] if engine == "auto" else None
+    mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.generate(items)] if engine == "auto" else []
     with TemporaryDirectory(prefix="engine_") as folder:
-        forms = [_forms(one, Path(folder), mels) for one in (generator, vocoder) if one is not None]
-        voices = [plain]
-        for place in range(1, max(map(len, forms))):
-            one = [of_network[min(place, len(of_network) - 1)].loaded for of_network in forms]
-            voices.append(load(one[0], one[1] if vocoder is not None else None))
-        return voices[-1] if engine == "onnx" else _fastest(voices, forms, items)
+        forms = _forms(generator, Path(folder), mels)
+        voices = [plain, *(load(form.loaded, vocoder=plain.vocoder) for form in forms[1:])]
+        forms_of_sound = [] if vocoder is None else _forms(vocoder, Path(folder), mels)
+        sounds = [plain.vocoder, *(load_sound(form.loaded) for form in forms_of_sound[1:])]
+    if engine == "onnx":
+        return replace(voices[-1], vocoder=sounds[-1])
+    voice, line = _fastest(forms, voices, lambda voice: voice.generate(items[:1]))
+    sound = plain.vocoder
+    if forms_of_sound:
+        mel = mels[0][None]
+        sound, more = _fastest(forms_of_sound, sounds, lambda vocoder: vocoder.speak(mel, [mel.size(2)]))
+        line = f"{line}; {more}"
+    print(f"engine: {line}")
+    return replace(voice, vocoder=sound, failures={})  # which measuring may have left
 
 
 def _load(
-    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, options: VoiceOptions, precision: Precision
+    generator: LoadedCheckpoint, *, vocoder: Vocoder | None, options: VoiceOptions, precision: Precision
 ) -> Voice:
-    """The voice of checkpoints, whose text front end is known, as they are."""
+    """The voice of a checkpoint whose text front end is known."""
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
     assert isinstance(inference, GeneratorSpec) and stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
@@ -135,7 +142,7 @@ def _load(
         speaker=speaking.speaker,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
         precision=precision,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        vocoder=vocoder,
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
         path=generator.path,
@@ -163,7 +170,7 @@ def load_vocoder(
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
     network, config = load_for_inference(loaded, device=precision.device)
-    settings = NO_SETTINGS
+    settings = VocoderSettings()
     if inference.settings is not None:
         own = options.models.get("vocoder") or inference.options()
         settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
@@ -181,7 +188,7 @@ def load_vocoder(
         settings=settings,
         context=context,
         takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=CudaGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
+        graph_recorder=WarmGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
         shapes=PaddedShapes.of(options),
     )
 
@@ -220,20 +227,22 @@ def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> Loa
 
 
 def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool, announce: Callable[[str], object] = print
+    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, announce: Callable[[str], object] = print
 ) -> dict[str, LoadedCheckpoint]:
-    """``opened`` checkpoints by role with the shipped voice where nothing is given, and the shipped vocoder where it is
-    wanted and reads the voice's mels; a line says which.
+    """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
+    wanted, none is given, and it reads the voice's mels; a line says which.
     """
     found, path = dict(opened), VOICES / VOICE
-    if not opened and path.is_file():
+    if "generator" not in opened and path.is_file():
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
     if with_vocoder and "generator" in found and "vocoder" not in found:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
     if paths := [str(one.path) for role, one in found.items() if role not in opened]:
-        given = "vocoder checkpoint is given: the sound is made by " if opened else "checkpoint is given: "
+        given = (
+            "vocoder checkpoint is given: the sound is made by " if "generator" in opened else "checkpoint is given: "
+        )
         announce(f"no {given}{' speaks through '.join(paths)}")
     return found
 
@@ -253,69 +262,50 @@ class _Form:
     distance: float = 0.0  # of the mels that it speaks from PyTorch's
 
 
-def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor] | None = None) -> list[_Form]:
+def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> list[_Form]:
     """The forms of a network: that of the file, one in ONNX files in ``folder``, and, with ``mels`` that show a vocoder
     what it will speak, one of 8-bit integers.
     """
-    if loaded.exported is not None or loaded.spec.exports is None or loaded.spec.from_exported is None:
+    spec = loaded.spec
+    if loaded.exported is not None or spec.exports is None or spec.from_exported is None:
         return [_Form("the file's engine", loaded)]
     network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    exports = loaded.spec.exports(network, config, loaded.checkpoint.audio)
-    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, exports, folder, write_onnx))]
-    if mels is not None and all(part.quantization for part in exports.parts):
-        (folder / "int8").mkdir(exist_ok=True)
-        distances: list[float] = []
-
-        def write(*given: Any) -> None:
-            distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
-
-        made = _in_onnxruntime(loaded, exports, folder / "int8", write)
-        forms.append(_Form("int8", made, max(distances)))
+    exports = spec.exports(network, config, loaded.checkpoint.audio)
+    forms = [_Form("PyTorch", loaded), _exported("ONNX", loaded, exports, folder / f"{spec.option}.onnx", write_onnx)]
+    if mels and all(part.quantization for part in exports.parts):
+        write = partial(write_quantized, mels=mels, audio=loaded.checkpoint.audio)
+        forms.append(_exported("int8", loaded, exports, folder / f"{spec.option}_int8.onnx", write))
     return forms
 
 
-def _in_onnxruntime(
-    loaded: LoadedCheckpoint, exports: Exports, folder: Path, write: Callable[..., Any]
-) -> LoadedCheckpoint:
-    """Write a checkpoint's parts to ONNX files in ``folder``, and return the checkpoint with these for its network.
+def _exported(
+    engine: str, loaded: LoadedCheckpoint, exports: Exports, path: Path, write: Callable[..., float | None]
+) -> _Form:
+    """A checkpoint with its parts in ONNX files, ``path`` and beside it, for its network.
 
-    ``write(path, part, description)`` writes one file.
+    ``write(path, part, description)`` writes one file, and may return its mel distance.
     """
     description = describe(strip_checkpoint(loaded.checkpoint), context=None)
-    path = folder / f"{loaded.spec.option}.onnx"
-    for part in exports.parts:
-        write(part_path(path, part), part, description | describe_part(exports, part))
+    distances = [
+        write(part_path(path, part), part, description | describe_part(exports, part)) or 0.0 for part in exports.parts
+    ]
     exported, _ = open_exported(part_path(path, exports.parts[0]))
-    return replace(loaded, exported=exported)
+    return _Form(engine, replace(loaded, exported=exported), max(distances))
 
 
-def _fastest(voices: list[Voice], forms: Sequence[Sequence[_Form]], items: Sequence[SynthesisInput]) -> Voice:
-    """The networks of ``voices``, whose places are those of ``forms``, that speak ``items`` fastest, in one voice.
-
-    A line says which; 8 bits are taken only where the sound stays close.
-    """
-    mel = voices[0].generate(items[:1])[0].mel[None, :, :_CALIBRATION_FRAMES].to(voices[0].device)
-    jobs: list[list[Callable[[], object]]] = [[partial(voice.generate, items[:1]) for voice in voices]]
-    jobs.append([partial(voice.vocoder.speak, mel, [mel.size(2)]) for voice in voices if voice.vocoder])
-    chosen = [_choose(of_network, ways) for of_network, ways in zip(forms, jobs)]
-    print(f"engine: {'; '.join(said for _, said in chosen)}")
-    vocoder = voices[chosen[1][0] if len(chosen) > 1 else 0].vocoder
-    return replace(voices[chosen[0][0]], vocoder=vocoder, failures={})  # which measuring may have left
-
-
-def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tuple[int, str]:
-    """The place of the fastest form that is close enough, and what is said of all."""
+def _fastest(forms: Sequence[_Form], made: Sequence[Any], run: Callable[[Any], object]) -> tuple[Any, str]:
+    """What is ``made`` of the fastest of a network's ``forms`` that stay close, and a line about all of them."""
     name = forms[0].loaded.spec.name
     if len(forms) == 1:
-        return 0, f"{name} in {forms[0].engine}"
-    seconds = measure(jobs[: len(forms)])
+        return made[0], f"{name} in {forms[0].engine}"
+    seconds = measure([partial(run, one) for one in made])
     close = [index for index, form in enumerate(forms) if form.distance <= LARGEST_DISTANCE]
     fastest = min(close, key=lambda index: seconds[index])
     times = []
     for form, spent in zip(forms, seconds):
         cost = f" at mel distance {form.distance:.3f}" if form.engine == "int8" else ""
         times.append(f"{form.engine} {spent:.3f} s{cost}")
-    return fastest, f"{name} in {forms[fastest].engine} ({', '.join(times)})"
+    return made[fastest], f"{name} in {forms[fastest].engine} ({', '.join(times)})"
 
 
 def measure(ways: Sequence[Callable[[], object]]) -> list[float]:

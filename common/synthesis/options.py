@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from common import precision
 from common.checkpoints.options import EmaOptions
 from common.cli import ArgumentParser
 from common.errors import OptionError
@@ -15,6 +16,7 @@ from common.precision import ComputingOptions, Precision
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.text.options import TextOverrides
 
+LOG = "nvlog_infer.json"  # in a folder
 STANDARD = Path("-")  # standard input and output
 SEED = 1234
 FADE_OUT = 10  # frames
@@ -207,38 +209,22 @@ class VoiceOptions:
         return self.speaking.griffin_lim_iters is None and not self.acceleration.torchscript
 
 
-def _each(names: str, answer: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), answer)
-
-
-# Options of the originals that no longer exist, and what to do.
-REMOVED = {
-    "--affinity": "processes are not bound to cores here; leave it out, or start them under numactl",
-    "--l2-promote": "the GPU's L2 cache is left as it is; leave it out",
-    **_each(
-        "-sr --sampling-rate --hop-length --stft-hop-length --win-length",
-        "the checkpoint describes its mel-spectrograms; leave it out",
-    ),
-    "--max-wav-value": "recordings are scaled by their own bit depth; leave it out",
-    "--n-speakers": "the checkpoint describes how its text is read; leave it out",
-    **_each(
-        "--max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows --groups "
-        "--early-every --early-size",
-        "the checkpoint holds the architecture; leave it out",
-    ),
-    **_each("--segment-length --sigma", "it is an option of training; leave it out"),
-    "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
-    **_each(
-        "--torch-tensorrt --trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
-        "TensorRT is not supported; --compile or --cuda-graphs make inference faster",
-    ),
-    "--report-mel-loss": "scripts/evaluate_voice.sh compares speech with recordings; leave it out",
-    "--suffix": "the list names the files: lines of output.wav|text; leave it out",
-    **_each(
-        "-m --model-name --model --synth-data --bench-class",
-        "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark",
-    ),
+_ANSWERS = {
+    "the checkpoint says it; leave it out": "-sr --sampling-rate --hop-length --stft-hop-length --win-length "
+    "--n-speakers --max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows "
+    "--groups --early-every --early-size",
+    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
+    "it is an option of training; leave it out": "--segment-length --sigma",
+    "files are recognized by their content; leave it out, and --torchscript compiles": "--checkpoint-format",
+    "TensorRT is not supported; --compile or --cuda-graphs make inference faster": "--torch-tensorrt "
+    "--trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
+    "scripts/evaluate_voice.sh compares speech with recordings; leave it out": "--report-mel-loss",
+    "the list names the files: lines of output.wav|text; leave it out": "--suffix",
+    "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark": "-m --model-name --model "
+    "--synth-data --bench-class",
 }
+# Options of the originals that no longer exist, and what to do.
+REMOVED = precision.REMOVED | {name: answer for answer, names in _ANSWERS.items() for name in names.split()}
 
 
 def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, without: Collection[str] = ()) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import estimate_pitch, save_wav
@@ -122,10 +121,6 @@ def draw_speech(speech: Speech, path: Path) -> None:
         durations = torch.tensor([one.frames for one in rows])
         if all(one.pitch is not None for one in rows):
             pitch["model"] = torch.tensor([one.pitch for one in rows]).repeat_interleave(durations)
-        elif predicted := [(part, values) for part in speech.parts if (values := part.of_symbols("pitch")) is not None]:
-            around = [[int(n > 0) for n in silences(part.item, speech.audio)] for part, _ in predicted]
-            normalized = torch.cat([F.pad(values.float(), sides) for (_, values), sides in zip(predicted, around)])
-            curves["pitch (normalized)"] = {"model": normalized.repeat_interleave(durations)}
         if all(one.energy is not None for one in rows):
             curves["energy"] = {"model": torch.tensor([one.energy for one in rows]).repeat_interleave(durations)}
     figure = plot_utterance(

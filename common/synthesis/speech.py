@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from common.audio import SILENT_MEL, save_wav
-from common.config import AudioConfig, from_plain
+from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import read_json, write_text
 from common.synthesis.options import MAX_FRAMES
@@ -148,15 +151,15 @@ class Speech:
         """Utterances, words and symbols with ``start`` and ``end`` in s, symbols with ``pitch`` in Hz, for JSON."""
         utterances = []
         for spoken, row in zip(self.utterances, self.table.utterances):
-            times, words, index = spoken.times, [], 0
-            for word in (one for one in row.words if one.symbols):
-                symbols = []
-                for one in word.symbols:
-                    pitch = None if one.pitch is None else round(one.pitch, 2)
-                    symbols.append({"symbol": one.symbol, **_span(times[index], times[index + 1]), "pitch": pitch})
-                    index += 1
-                ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
-                words.append({"text": word.text, **ends, "symbols": symbols})
+            times, words = itertools.pairwise(spoken.times), []
+            for word in row.words:
+                symbols = [
+                    {"symbol": one.symbol, **_span(*next(times)), "pitch": one.pitch and round(one.pitch, 2)}
+                    for one in word.symbols
+                ]
+                if symbols:
+                    ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
+                    words.append({"text": word.text, **ends, "symbols": symbols})
             utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
         marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
         return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
@@ -193,11 +196,11 @@ def _lines(words: list[SpokenWord]) -> str:
     text = " ".join(word.text for word in words)
     if len(text) <= LONGEST_LINE:
         return text
-    spaces = [place for place, one in enumerate(text) if one == " "]
-    if not spaces:
-        return text
-    middle = min(spaces, key=lambda place: abs(place - len(text) / 2))
-    return f"{text[:middle]}\n{text[middle + 1 :]}"
+    halves = (
+        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        for width in range(len(text) // 2, len(text))
+    )
+    return "\n".join(next(lines for lines in halves if len(lines) <= 2))
 
 
 def _clock(seconds: float, comma: str) -> str:
@@ -207,8 +210,6 @@ def _clock(seconds: float, comma: str) -> str:
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}{comma}{milliseconds % 1000:03d}"
 
-
-_MAX_SYMBOLS = 2000  # of an utterance
 
 _Seconds = Annotated[float, Field(ge=0, le=600)]
 
@@ -260,20 +261,8 @@ class Prosody:
 
     def save(self, path: Path) -> None:
         """Write it as JSON, a line for each symbol."""
-        lines = []
-        for utterance in self.utterances:
-            words = []
-            for word in utterance.words:
-                rows = ",\n".join(f"     {_json(row)}}}" for row in word.symbols)
-                words.append(f'   {_json(word)}, "symbols": [\n{rows}]}}')
-            lines.append(f'  {_json(utterance)}, "words": [\n' + ",\n".join(words) + "]}")
-        write_text(path, f'{_json(self)}, "utterances": [\n' + ",\n".join(lines) + "]}\n")
-
-
-def _json(row: Any) -> str:
-    """A JSON object of the fields of ``row`` that hold no further rows, without its closing brace."""
-    values = {name: value for name, value in vars(row).items() if not isinstance(value, tuple)}
-    return json.dumps(values, ensure_ascii=False)[:-1]
+        text = json.dumps(to_plain(self), indent=1, ensure_ascii=False)
+        write_text(path, re.sub(r"\{[^{}]*\}", lambda symbol: re.sub(r"\n *", " ", symbol[0]), text) + "\n")
 
 
 def load_prosody(path: Path) -> Prosody:
@@ -289,26 +278,16 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
     """
     found: Prosody = from_plain(Prosody, content, where=f"{where}: no prosody table")
     for number, utterance in enumerate(found.utterances, 1):
-        symbols = list(utterance.symbols)
-        if not 0 < len(symbols) <= _MAX_SYMBOLS:
-            expected = f"expected 1 to {_MAX_SYMBOLS}"
-            raise InputError(f"{where}: utterance {number} has {len(symbols)} symbols, {expected}")
         for name in ("pitch", "energy"):
-            if len({getattr(one, name) is None for one in symbols}) > 1:
-                expected = "expected one for all of them or for none"
-                raise InputError(f"{where}: utterance {number}: {name} is given for some symbols, {expected}")
+            if len({getattr(one, name) is None for one in utterance.symbols}) != 1:
+                raise InputError(f"{where}: utterance {number}: expected symbols, and {name} of all or of none of them")
     return found
 
 
 def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProsody:
-    """What an utterance was said with; words with the text "" hold the symbols between words.
-
-    Raises:
-        InputError: its mel was given, not made of symbols.
-    """
+    """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
-    if item.tokens is None or frames is None:
-        raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
+    assert frames is not None, "a given mel has no symbols in time"
     pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
     if pitch is not None and not pitch.any():
         pitch = None
@@ -323,13 +302,11 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
         for place, name in enumerate(item.symbols)
     ]
     words, end = [], 0
-    for word in item.words:
-        if word.start > end:
-            words.append(WordProsody("", tuple(rows[end : word.start])))
+    for word in (*item.words, Word("", len(rows), len(rows), span=0)):
+        words += [WordProsody("", tuple(rows[end : word.start]))] * (word.start > end)
         words.append(WordProsody(word.text, tuple(rows[word.start : word.end])))
         end = word.end
-    if end < len(rows):
-        words.append(WordProsody("", tuple(rows[end:])))
+    words.pop()  # only what stands before it
     speaker = speakers[item.speaker] if item.speaker < len(speakers) else str(item.speaker)
     return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 

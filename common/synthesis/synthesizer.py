@@ -112,7 +112,7 @@ class Synthesizer:
         yield from self._silence(lead)
         for piece in self.vocoder.stream(result.mel.to(self.device), **self._pitch_of([result])):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.phrase, path=getattr(self.vocoder, "path", None))
+            _check_finite(piece, "sound", result.phrase, path=self.vocoder.path)
             yield piece if factors is None else piece * factors[start:end]
             start = end
         yield from self._silence(pause)
@@ -170,7 +170,7 @@ class Synthesizer:
             waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
-            _check_finite(wave, "sound", one.phrase, path=getattr(self.vocoder, "path", None))
+            _check_finite(wave, "sound", one.phrase, path=self.vocoder.path)
             wave = wave if factors is None else wave * factors
             yield replace(one, wave=F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)]))
 

@@ -1,5 +1,6 @@
 """What a text-to-mel model and a synthesizer are given and give: controls, symbols and prosody, mels and sound."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,13 +127,6 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     return values
 
 
-def check_pitch(pitch: Tensor, *, where: str) -> None:
-    """Refuse by InputError a pitch that vocoders cannot be told: in Hz, 0 or within `PITCH_LIMITS`."""
-    low, high = PITCH_LIMITS
-    if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
-        raise InputError(f"{where}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
-
-
 def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
     """What a vocoder is told of a list's pitch (B, F) in Hz, 0 where unvoiced: that and its voicing, or nothing."""
     return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}
@@ -195,13 +189,11 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
 
     Utterances with given prosody are not mixed with others.
     """
-    # Stable: equal lengths keep their order.
-    ordered = sorted(utterances, key=lambda utterance: (utterance.given, -utterance.length))
-    batches: list[list[SynthesisInput]] = []
-    for utterance in ordered:
-        if not batches or len(batches[-1]) == batch_size or batches[-1][0].given != utterance.given:
-            batches.append([])
-        batches[-1].append(utterance)
+    ordered = sorted(utterances, key=lambda one: (one.given, -one.length))  # equal lengths keep their order
+    batches = []
+    for _, group in itertools.groupby(ordered, key=lambda one: one.given):
+        alike = list(group)
+        batches += [alike[start : start + batch_size] for start in range(0, len(alike), batch_size)]
     return batches
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.audio import BIAS_FRAMES, Denoiser
-from common.audio.griffin_lim import griffin_lim
+from common.audio import BIAS_FRAMES, Denoiser, griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
@@ -28,39 +27,16 @@ GROWTH = 2  # of a piece over the one before, so that what is computed twice soo
 LONGEST_PIECE = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
-class Vocoder(Protocol):
-    """Turns batches of mels into waves; an utterance's wave does not depend on what else is in its batch."""
-
-    audio: AudioConfig  # the mels it reads
-
-    @property
-    def name(self) -> str:
-        """In the log's keys: ``<name>_samples/s``."""
-
-    @property
-    def max_batch(self) -> int | None:
-        """Utterances that are worth giving it at once; None: any number."""
-
-    @property
-    def takes_pitch(self) -> bool:
-        """Whether it can be told the ``pitch`` of frames (B, F) in Hz, and their ``voicing`` (B, F), 0 to 1."""
-
-    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
-        """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
-
-        Without ``voicing`` it is the mel's.
-        """
-
-    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
-        """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU as they are made: together, the wave of `speak`."""
-
-
 class GriffinLimVocoder:
-    """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with."""
+    """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with.
+
+    Attributes and methods are those of `NetworkVocoder`, which describes them.
+    """
 
     name = "griffin_lim"
     max_batch = 1
     takes_pitch = False
+    path = None
 
     def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int | None = None) -> None:
         self.audio = audio
@@ -68,7 +44,7 @@ class GriffinLimVocoder:
         self._n_iter = n_iter or GRIFFIN_LIM_ITERATIONS
 
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
-        """mel (B, n_mels, F), lengths B frames -> each utterance's wave (lengths[i] * hop,) float32."""
+        """mel (B, n_mels, F), lengths B frames -> each utterance's wave (lengths[i] * hop,) float32 on the CPU."""
         return [
             griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
             for one, length in zip(mel.float().cpu(), lengths)
@@ -79,18 +55,9 @@ class GriffinLimVocoder:
         yield from self.speak(mel[None], [mel.size(1)])
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Frames [start, end) of a mel-spectrogram whose sound is made, from frames [first, last) that are read for it."""
-
-    start: int
-    end: int
-    first: int
-    last: int
-
-
-def plan_pieces(n_frames: int, *, context: int) -> Iterator[Piece]:
-    """Pieces of a mel of ``n_frames`` in order, each read with ``context`` frames, or all that there are, on each side.
+def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
+    """Pieces, frames [start, end) of a mel of ``n_frames``, each read with ``context`` frames, or all that there are,
+    on each side.
 
     The first is small, and those after it grow; none of these is shorter than ``context``, so that at most two thirds
     of what a network reads is read for its neighbors' sake. What would be left for a shorter one at the end goes into
@@ -99,7 +66,7 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[Piece]:
     start, size = 0, FIRST_FRAMES
     while start < n_frames:
         end = start + size if n_frames - start - size > context else n_frames
-        yield Piece(start, end, first=max(start - context, 0), last=min(end + context, n_frames))
+        yield start, end
         start, size = end, max(min(size * GROWTH, LONGEST_PIECE), context)
 
 
@@ -117,9 +84,6 @@ class VocoderSettings:
     windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
 
 
-NO_SETTINGS = VocoderSettings()
-
-
 @dataclass(eq=False)
 class NetworkVocoder:
     """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
@@ -131,20 +95,24 @@ class NetworkVocoder:
     """
 
     network: Any  # as `VocoderSpec` says
-    audio: AudioConfig
-    name: str
+    audio: AudioConfig  # the mels it reads
+    name: str  # in the log's keys: ``<name>_samples/s``
     autocast: Autocast
     device: torch.device
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
-    settings: VocoderSettings = NO_SETTINGS
+    settings: VocoderSettings = VocoderSettings()
     context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
-    takes_pitch: bool = False
+    takes_pitch: bool = (
+        False  # it can be told the ``pitch`` of frames (B, F) in Hz, and their ``voicing`` (B, F), 0 to 1
+    )
     graph_recorder: Recorder | None = None  # records the work as CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
     def __post_init__(self) -> None:
-        self.max_batch = 1 if self.device.type == "cpu" else None
+        self.max_batch = (
+            1 if self.device.type == "cpu" else None
+        )  # utterances worth giving it at once; None: any number
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
@@ -162,7 +130,10 @@ class NetworkVocoder:
 
     @torch.inference_mode()
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
-        """mel (B, n_mels, F), lengths B frames, the longest F -> each wave (lengths[i] * hop,) float32."""
+        """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
+
+        An utterance's wave does not depend on what else is in its batch. Without ``voicing`` it is the mel's.
+        """
         is_padded = min(lengths) < mel.size(2)
         frames = torch.tensor(lengths, device=mel.device) if is_padded else None
         run = self._infer if pitch else self._run
@@ -173,7 +144,9 @@ class NetworkVocoder:
 
     @torch.inference_mode()
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
-        """mel (n_mels, F) -> pieces (T_i,) of the wave, each computed on demand in memory that its length bounds."""
+        """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU, together the wave of `speak`; each computed on demand in
+        memory that its length bounds.
+        """
         n_frames, hop = mel.size(1), self.audio.hop_length
         context = n_frames if self.context is None else self.context
         context += self.settings.windows * -(-self.audio.filter_length // hop)
@@ -182,22 +155,26 @@ class NetworkVocoder:
         whole = pitch
         if self.settings.tracked:
             whole = pitch | {"track": self.network.track(mel[None].to(self.device), **pitch)}
-        for piece in plan_pieces(n_frames, context=context):
-            read = mel[None, :, piece.first : piece.last].to(self.device).contiguous()
+        for start, end in plan_pieces(n_frames, context=context):
+            first, last = max(start - context, 0), end + context
+            read = mel[None, :, first:last].to(self.device).contiguous()
             # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They
             # are recorded with the noise of an utterance's beginning, so where that matters later pieces run without.
-            if whole or (self.settings.positional and piece.first > 0):
-                cut = {name: values[..., piece.first : piece.last] for name, values in whole.items()}
-                wave = self._infer(read, None, first_frame=piece.first, **cut)
+            if whole or (self.settings.positional and first > 0):
+                cut = {name: values[..., first:last] for name, values in whole.items()}
+                wave = self._infer(read, None, first_frame=first, **cut)
             else:
                 wave = self._run(read, None)
             if self._denoiser is not None:
                 wave = self._denoiser(wave)
-            yield wave[0, (piece.start - piece.first) * hop : (piece.end - piece.first) * hop].cpu()
+            yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **position: Any) -> Tensor:
         with self.autocast():
             return self.network.infer(mel, lengths, **self.settings.infer, **position).float()
+
+
+Vocoder = GriffinLimVocoder | NetworkVocoder
 
 
 @dataclass(frozen=True)
@@ -216,7 +193,7 @@ class AudioContract:
 
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
         """A line for each field in which mels of another description, the ``owner``'s, differ and may not."""
-        ignored = [*self.unrecorded(audio, assumed=assumed), *self.accepted]
+        ignored = (*self.assumed, *assumed, *self.accepted)
         expected = replace(self.audio, **{name: getattr(audio, name) for name in ignored})
         return differences(audio, expected, names=(owner, self.owner))
 
@@ -233,10 +210,8 @@ class AudioContract:
             refused = [line.partition(":")[0] for line in lines]
             if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
                 accepted = " ".join([*self.accepted, *refused])
-                message += (
-                    "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give --accept-audio-differences "
-                    f"{accepted}"
-                )
+                message += "; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give"
+                message += f" --accept-audio-differences {accepted}"
             raise InputError(message)
         if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")

@@ -13,11 +13,11 @@ from torch import Tensor
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.options import MAX_FRAMES, VOCODER_PITCHES
+from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
 from common.synthesis.synthesizer import Synthesizer, changes_prosody
-from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, check_pitch, load_row
+from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult, load_row
 from common.text import (
     LIMITS,
     NEUTRAL,
@@ -149,9 +149,6 @@ class Voice(Synthesizer):
             items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
             if not items:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
-        for item in items if self.vocoder_pitch == "voice" else ():
-            if item.pitch_hz is not None:
-                check_pitch(item.pitch_hz, where=phrase.where)
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
@@ -291,8 +288,4 @@ def _with_given(item: SynthesisInput, phrase: Phrase, dataset_path: Path) -> Syn
     def load(path: str | None) -> Tensor | None:
         return None if path is None else load_row(dataset_path / path, item.length, each="symbol", where=phrase.where)
 
-    pitch, durations = load(phrase.pitch), load(phrase.duration)
-    if durations is not None and not 0 <= durations.min() <= durations.max() <= MAX_FRAMES:
-        path, wrong = dataset_path / str(phrase.duration), f"{durations.min():g} to {durations.max():g} frames"
-        raise InputError(f"{path}: symbols of {wrong}, expected 0 to {MAX_FRAMES} ({phrase.where})")
-    return replace(item, pitch=pitch, durations=durations)
+    return replace(item, pitch=load(phrase.pitch), durations=load(phrase.duration))

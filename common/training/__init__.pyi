@@ -13,7 +13,6 @@ from .objective import (
     shown as shown,
 )
 from .optim import (
-    EpochPolicy as EpochPolicy,
     Optimization as Optimization,
     Schedule as Schedule,
     exponential_schedule as exponential_schedule,

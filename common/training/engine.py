@@ -16,21 +16,23 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, Precision, allow_compiled_shapes
-from common.training.ema import ExponentialMovingAverage
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import (
+    OPTIMIZERS,
+    ExponentialMovingAverage,
     Optimization,
-    build_optimizer,
     is_known,
     load_state_by_name,
     restore_unless,
-    schedule_over,
     state_by_name,
 )
 from common.training.options import RunOptions
 from common.training.step_graphs import Figures, RecordedUpdates, Weights
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
+
+# PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
+warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
 
 
 class StepResult:
@@ -57,7 +59,8 @@ class StepResult:
     def figures(self) -> dict[str, dict[str, float]]:
         """All figures as numbers, by kind and name; waits for them.
 
-        Those of the kind ``step`` are ``n_frames``, and how many processes ask that training ``stops`` or ``saves``.
+        ``term`` holds each term's mean, ``grad_norm`` phases' norms before clipping, and ``step`` the valid mel frames
+        (``n_frames``) and how many processes ask that training ``stops`` or ``saves``.
         """
         if self._arrived is not None:
             self._arrived.synchronize()
@@ -70,16 +73,6 @@ class StepResult:
     def terms(self) -> dict[str, float]:
         """Each term's mean."""
         return self.figures["term"]
-
-    @property
-    def grad_norms(self) -> dict[str, float]:
-        """Phase -> norm before clipping."""
-        return self.figures["grad_norm"]
-
-    @property
-    def n_frames(self) -> int:
-        """Valid mel frames."""
-        return int(self.figures["step"]["n_frames"])
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -113,18 +106,6 @@ class PhaseLoss(nn.Module):
         return loss, {name: numerator.detach() for name, numerator in numerators.items()}
 
 
-def exchanging_gradients(loss: PhaseLoss) -> DistributedDataParallel:
-    """``loss`` with a backward pass that averages gradients over processes.
-
-    The networks' buffers must be the same in all processes: without ``broadcast_buffers``, which would overwrite the
-    statistics of batches in each forward pass, `DistributedDataParallel` leaves out their first broadcast too.
-    """
-    with warnings.catch_warnings():
-        # PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
-        warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
-        return DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
-
-
 class Engine:
     """Trains networks for an objective, one global batch at a time.
 
@@ -154,7 +135,8 @@ class Engine:
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
-        self._schedule = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
+        self._schedule = optimization.schedule
+        self._steps_per_epoch = steps_per_epoch
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
@@ -184,17 +166,14 @@ class Engine:
                 if parameter.requires_grad
             }
             self._parameters[phase.name] = named
-            self.optimizers[phase.name] = build_optimizer(
-                run.optimizer,
-                named.values(),
-                learning_rate=rate,
-                weight_decay=run.weight_decay,
-                betas=optimization.betas,
-                eps=optimization.eps,
-            )
+            settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
+            self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
-            loss = PhaseLoss(phase, objective, networks, autocast=self._autocast)
-            self._losses[phase.name] = loss if ranks.world_size == 1 else exchanging_gradients(loss)
+            loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
+            if ranks.world_size > 1:
+                # Buffers are the same everywhere already, and would be overwritten in each forward pass.
+                loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
+            self._losses[phase.name] = loss
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
         self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
@@ -206,7 +185,7 @@ class Engine:
         device: give the result to `finish` after the next update has been launched.
         """
         self.iteration += 1
-        rate = self._schedule(self.iteration, epoch)
+        rate = self._schedule(self.iteration, epoch, self._steps_per_epoch)
         for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
             group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
         self._requests["stops"].fill_(stop)
@@ -217,11 +196,7 @@ class Engine:
         return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 
     def finish(self, result: StepResult) -> None:
-        """Count an update that was skipped; waits for its figures.
-
-        Raises:
-            InputError: too many in a row had a loss or gradient that is not finite; names the utterances.
-        """
+        """Count an update that was skipped; waits for its figures. InputError where too many in a row were."""
         if result.skipped:
             self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
@@ -324,14 +299,10 @@ class Engine:
                 for name, term in terms.items():
                     pair = torch.stack([term.total.double(), term.count.double()])
                     sums[name] = sums[name] + pair if name in sums else pair
-        # A process whose share is empty still takes part in the sum.
-        names = list(dict.fromkeys(name for own in self._ranks.gather(list(sums)) for name in own))
-        device = self._ranks.device
-        table = [sums.get(name, torch.zeros(2, dtype=torch.float64, device=device)) for name in names]
-        if not table:
-            return {}
-        totals = self._ranks.sum(torch.stack(table)).tolist()
-        return {name: total / count for name, (total, count) in zip(names, totals) if count > 0}
+        everywhere: dict[str, Any] = {}  # a process whose share is empty takes part too
+        for own in self._ranks.gather({name: pair.cpu() for name, pair in sums.items()}):
+            everywhere |= {name: everywhere.get(name, 0) + pair for name, pair in own.items()}
+        return {name: float(total / count) for name, (total, count) in everywhere.items() if count > 0}
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
@@ -349,10 +320,9 @@ class Engine:
         }
 
     def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
-        """Restore what `state` gave; the networks' weights are loaded apart. Returns lines on what begins anew.
+        """Restore what `state` gave, but for the weights; CheckpointError where it does not fit the optimizers.
 
-        Raises:
-            CheckpointError: it is of other phases, or does not fit the optimizers.
+        Returns lines on what begins anew.
         """
         phases, given = list(self.optimizers), state["optimizers"]
         if unknown := sorted(given.keys() - self.optimizers):

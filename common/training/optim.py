@@ -1,10 +1,11 @@
-"""Optimizers and learning-rate schedules, and their state by parameter name.
+"""Optimizers, EMA and learning-rate schedules, and the optimizers' state by parameter name.
 
 The device makes or leaves out an update by a flag of its own, ``applied`` (a float32 scalar, 1 or 0), which the host
 never waits for. What may hold NaN or infinity cannot be multiplied by 0; its bits read as integers can, and multiplied
 by 1 they stay what they are.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from common.checkpoints import Weights, load_weights
 from common.errors import CheckpointError
 
-Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
+Schedule = Callable[[int, int, int], float]  # iteration and epoch, both from 1, updates an epoch -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is resumed.
@@ -58,17 +60,10 @@ def _integer_views(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 @dataclass(frozen=True)
-class EpochPolicy:
-    """A schedule whose stages are counted in epochs."""
-
-    over: Callable[[int], Schedule]  # updates an epoch -> schedule
-
-
-@dataclass(frozen=True)
 class Optimization:
     """What a model's optimizers are given beyond the common options."""
 
-    schedule: Schedule | EpochPolicy
+    schedule: Schedule
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
 
@@ -228,17 +223,51 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
-def build_optimizer(
-    name: str,
-    parameters: Iterable[nn.Parameter],
-    *,
-    learning_rate: float | Tensor,
-    weight_decay: float,
-    betas: tuple[float, float] = (0.9, 0.98),
-    eps: float = 1e-9,
-) -> torch.optim.Optimizer:
-    """The optimizer of that name (see `OPTIMIZERS`)."""
-    return OPTIMIZERS[name](parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
+class ExponentialMovingAverage:
+    """Keeps decay * average + (1 - decay) * current for every floating tensor; integers are copied.
+
+    The average starts as a copy of the networks.
+    """
+
+    def __init__(self, networks: dict[str, nn.Module], *, decay: float) -> None:
+        self.decay = decay
+        self.networks = {name: copy.deepcopy(network) for name, network in networks.items()}  # with averaged weights
+        self.averages = {name: network.state_dict() for name, network in self.networks.items()}
+        self._current = {name: network.state_dict() for name, network in networks.items()}
+
+    @torch.no_grad()
+    def update(self, names: tuple[str, ...], *, applied: Tensor) -> None:
+        """Follow the networks of these names, as far as they are averaged, after their optimizer step.
+
+        ``applied`` (a float32 scalar on the device, 1 or 0) says whether there was such a step.
+        """
+        pairs = [
+            (average, self._current[name][key])
+            for name in names
+            for key, average in self.averages.get(name, {}).items()
+        ]
+        averages = [average for average, _ in pairs if average.is_floating_point()]
+        currents = [current for _, current in pairs if current.is_floating_point()]
+        if averages:
+            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
+            added = currents if is_known(applied) else list(torch._foreach_mul(currents, applied))
+            torch._foreach_add_(averages, added, alpha=1 - self.decay)
+        if integers := [average for average, _ in pairs if not average.is_floating_point()]:
+            # As they were if the update was left out: then buffers are restored.
+            torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
+
+
+def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
+    """Restore the EMA weights of a checkpoint, which ``where`` names; a line where the run or it has none.
+
+    CheckpointError where they do not fit the networks.
+    """
+    if ema is None:
+        return [f"the EMA weights of {where} are left out, as --ema-decay is 0"] if averages is not None else []
+    if averages is None:
+        return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
+    load_weights(ema.networks, averages, where=where, kind="EMA weights")
+    return []
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
@@ -247,7 +276,7 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
     Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
     """
 
-    def rate(iteration: int, epoch: int) -> float:
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         if warmup_steps == 0:
             return learning_rate
         if iteration > warmup_steps:
@@ -259,12 +288,11 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
 
 def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
     """learning_rate x decay^(epoch - 1): the first epoch has the full rate."""
-    return lambda iteration, epoch: learning_rate * decay ** (epoch - 1)
 
+    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
+        return learning_rate * decay ** (epoch - 1)
 
-def schedule_over(schedule: Schedule | EpochPolicy, *, steps_per_epoch: int) -> Schedule:
-    """The schedule of a run with so many updates an epoch."""
-    return schedule.over(steps_per_epoch) if isinstance(schedule, EpochPolicy) else schedule
+    return rate
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
@@ -283,8 +311,7 @@ def load_state_by_name(
 ) -> None:
     """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
 
-    Raises:
-        CheckpointError: it is of other parameters, or the settings are of another optimizer.
+    CheckpointError where it is of other parameters or of another optimizer.
     """
     own, states = optimizer.param_groups[0], saved["states"]
     settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}

@@ -104,12 +104,6 @@ class RunOptions:
         "elsewhere the same code runs without being recorded",
     )
     num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
-    max_parameters: int = _computing(
-        500_000_000,
-        "refuse networks with more parameters and buffers, before memory is taken for them",
-        least=1,
-        metavar="N",
-    )
     length_buckets: int = _computing(
         0,
         "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
@@ -206,35 +200,37 @@ class RunOptions:
     )
 
 
-_REMOVED = {
-    "both are read from a file: --pitch-mean-std-file FILE.json": "--pitch-mean --pitch-std",
-    "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a vocoder on; leave it "
-    "out": "--load-mel-from-disk",
-    "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
-    "--symbol-set decides it; leave it out": "--n-symbols --padding-idx",
-    "positions are computed for any length; leave it out": "--max-seq-len",
-    "the decoder makes one frame a step, as in all published models; leave it out": "--n-frames-per-step",
-    "loader processes stay alive between epochs; leave it out": "--trainloader-repeats",
-    "training is measured by scripts/train_benchmark.sh; leave it out": "--benchmark-epochs-num --bench-class",
-    "one checkpoint holds generator and discriminators: --checkpoint-path FILE": "--checkpoint-path-gen "
-    "--checkpoint-path-discrim",
-    "every update is logged; leave it out": "--step-logs-interval --log-frequency",
-    "mel-spectrograms are always computed in float32; leave it out": "--autocast-spectrogram",
-    "it is off unless --cudnn-benchmark is given; leave it out": "--disable-cudnn-benchmark",
-    "cuDNN is always used on a GPU; leave it out": "--cudnn-enabled",
-    "it is always dynamic with --amp --amp-dtype float16; leave it out": "--dynamic-loss-scaling",
-    "a resumed run takes the rate from --learning-rate and its schedule; leave it out": "--use-saved-learning-rate",
-    "options are given on the command line; leave it out": "--config-file",
-    "this model reads no text; leave it out": "--text-cleaners",
-    "it has no effect on this model; leave it out": "--anneal-steps --anneal-factor --warmup-steps "
-    "--disable-uniform-initialize-bn-weight",
-    "transcripts of some utterances are printed with each validation; leave it out": "--prediction-frequency",
-    "the best checkpoint is kept from the first epoch on; leave it out": "--save-best-from",
-    "memory is allocated as needed; leave it out, and limit recordings by --max-duration": "--pre-allocate-range",
-    "recordings are read by --num-workers processes, not by DALI; leave it out": "--dali-device",
+_LEFT_OUT = {
+    "--load-mel-from-disk": "the lists' columns say what is read, and --input-mels-dir names mels to fine-tune on",
+    "--max-wav-value": "recordings are scaled by their own bit depth",
+    "--n-symbols --padding-idx": "--symbol-set decides it",
+    "--max-seq-len": "positions are computed for any length",
+    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models",
+    "--trainloader-repeats": "loader processes stay alive between epochs",
+    "--benchmark-epochs-num --bench-class": "training is measured by scripts/train_benchmark.sh",
+    "--step-logs-interval --log-frequency": "every update is logged",
+    "--autocast-spectrogram": "mel-spectrograms are always computed in float32",
+    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given",
+    "--cudnn-enabled": "cuDNN is always used on a GPU",
+    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16",
+    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule",
+    "--config-file": "options are given on the command line",
+    "--text-cleaners": "this model reads no text",
+    "--anneal-steps --anneal-factor --warmup-steps": "it has no effect on this model",
+    "--disable-uniform-initialize-bn-weight": "it has no effect on this model",
+    "--prediction-frequency": "transcripts of some utterances are printed with each validation",
+    "--save-best-from": "the best checkpoint is kept from the first epoch on",
+    "--pre-allocate-range": "memory is allocated as needed, and --max-duration limits recordings",
+    "--dali-device": "recordings are read by --num-workers processes, not by DALI",
 }
+_ONE_FILE = "one checkpoint holds generator and discriminators: --checkpoint-path FILE"
 # Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {**precision.REMOVED, **{name: why for why, names in _REMOVED.items() for name in names.split()}}
+REMOVED = {
+    **precision.REMOVED,
+    **{name: f"{why}; leave it out" for names, why in _LEFT_OUT.items() for name in names.split()},
+    **dict.fromkeys(("--pitch-mean", "--pitch-std"), "both are read from a file: --pitch-mean-std-file FILE.json"),
+    **dict.fromkeys(("--checkpoint-path-gen", "--checkpoint-path-discrim"), _ONE_FILE),
+}
 
 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from common.audio.griffin_lim import griffin_lim
+from common.audio import griffin_lim
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OutputError
 from common.files import writing
@@ -95,10 +95,10 @@ class Reporter:
         """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
-        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
+        speed = {"frames/s": result.figures["step"]["n_frames"] / seconds, "took": seconds}
         figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
         self.log(step, "train", figures, stdout=not has_terminal())
-        norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.grad_norms.items()}
+        norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.figures["grad_norm"].items()}
         self._add_scalars("train", result.iteration, figures | norms)
         if result.skipped and self._is_main:
             phases_skipped = ", ".join(result.skipped)
@@ -155,12 +155,11 @@ class Reporter:
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
         """Add each utterance's picture and sound."""
         for example in examples:
-            for title, mel in example.mels.items():
-                if not torch.isfinite(mel).all():
-                    raise InputError(
-                        f"{subset} {example.name}: its {title} mel-spectrogram is not finite after update {iteration}; "
-                        "resume from an earlier --checkpoint-path with a lower --learning-rate"
-                    )
+            if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
+                raise InputError(
+                    f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}; "
+                    "resume from an earlier --checkpoint-path with a lower --learning-rate"
+                )
             name = example.name.rpartition(" (")[0] or example.name  # wavs/a b.wav (list.txt:7) -> wavs/a b.wav
             tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry over time
             picture = self._picture(example, title=": ".join(filter(None, [name, example.text])))

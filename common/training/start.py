@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.audio.options import AudioOptions, mel_lines
+from common.audio.options import AudioOptions, line_of_mels
 from common.checkpoints import (
     OWN_LAYOUT,
     Checkpoint,
@@ -22,7 +22,7 @@ from common.checkpoints import (
     saved_checkpoints,
 )
 from common.config import differences, from_plain, to_plain
-from common.data import Dataset, bucketed
+from common.data import Dataset, shapes_for
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
@@ -87,13 +87,9 @@ def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tu
         found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
     elif args.resume:
         found = load_last_checkpoint(args.output, args.model, warn=lambda line: warn(f"warning: {line}"))
-    path, checkpoint = found or (None, None)
-    if checkpoint is not None and checkpoint.layout == OWN_LAYOUT and (stripped := checkpoint.stripped) is not None:
-        weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
-        raise CheckpointError(
-            f"{path}: stripped for inference, it holds the {weights} of the {next(iter(checkpoint.networks))} alone "
-            "and nothing to resume from; give the checkpoint before stripping, or use --from-checkpoint"
-        )
+    if found is not None and found[1].layout == OWN_LAYOUT and found[1].stripped is not None:
+        wanted = "give the checkpoint before stripping, or use --from-checkpoint"
+        raise CheckpointError(f"{found[0]}: stripped for inference, it holds nothing to resume from; {wanted}")
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         raise OptionError(
             f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
@@ -115,20 +111,16 @@ def prepare_output(
 ) -> Path:
     """Make the output's folder; returns the log's file.
 
-    ``read`` are names and paths of the files that options name to be read.
-
     Raises:
-        OptionError: a file would be written that is read, or two results into one.
-        OutputError: the folder cannot be made.
+        OptionError: a file would be written that is one of ``read``, which options name, or of a dataset.
     """
-    output, log_file = run.output, run.log_file or run.output / "nvlog.json"
+    log_file = run.log_file or run.output / "nvlog.json"
     read = [pair for pair in read if pair[1] != run.checkpoint_path]  # which newer ones may replace
-    read += [pair for dataset in datasets.values() for pair in dataset.files()]
     written = [("--log-file", log_file)]
     if run.save_inference is not None:
-        written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
-    check_apart(written, read)
-    make_folder(output, "; choose another --output")
+        written += [("--save-inference:", path) for path in inference_paths(run.output, spec.name)]
+    check_apart(written, [*read, *(pair for dataset in datasets.values() for pair in dataset.files())])
+    make_folder(run.output, "; choose another --output")
     return log_file
 
 
@@ -165,25 +157,16 @@ def build_trainer(
     spec, request = command.spec, command.request
     training, run = spec.training, request.run
     options, audio, text = setup.options, setup.audio, setup.text
-    mels = mel_lines(audio, request.audio.of_corpus(run.dataset_path)) if spec.role != "recognizer" else []
+    mels = [line_of_mels(audio)] if spec.role != "recognizer" else []
     for line in [*mels, *setup.notes]:
         _print_once(line, ranks)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
     if run.length_buckets and (name := training.sees_padding(config)) is not None:
         raise OptionError(f"--length-buckets pads batches, which changes what is learned with {name}; leave one out")
-    if run.cuda_graphs and not setup.recordable:
-        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
-    if run.cuda_graphs and ranks.world_size > 1:
-        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
+    if run.cuda_graphs and not (setup.recordable and ranks.world_size == 1):
+        raise OptionError("--cuda-graphs: updates of this model or of several processes are not recorded; leave it out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    with torch.device("meta"):  # where they take no memory
-        made = spec.build_networks(config, audio, text).values()
-    most = run.max_parameters
-    if sum(tensor.numel() for one in made for tensor in (*one.parameters(), *one.buffers())) > most:
-        raise OptionError(
-            f"networks of more than {most} parameters; make them smaller, or raise --max-parameters {most}"
-        )
     networks = spec.build_networks(config, audio, text)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
@@ -210,11 +193,12 @@ def build_trainer(
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    padded, lines = bucketed(datasets, 0 if setup.same_shapes else run.length_buckets)
+    shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets)
     for line in lines:
         _print_once(line, ranks)
     logger = Logger(log_file, enabled=ranks.is_main)
-    return Trainer(engine, template=template, **padded, ranks=ranks, options=run, logger=logger), logger
+    trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
+    return trainer, logger
 
 
 def _print_once(line: str, ranks: Ranks) -> None:
@@ -275,11 +259,8 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
-        weights = "weights" if checkpoint.ema is None else "raw weights (not the EMA weights)"
-        if checkpoint.stripped is not None and checkpoint.stripped.ema:
-            weights = "EMA weights"
-        reason = ", which holds no training state" if checkpoint.stripped is None else ""
-        _print_once(f"starting a new training from the {weights} of {path}{reason}", ranks)
+        weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
+        _print_once(f"starting a new training from the {weights} of {path}", ranks)
         return
     for line in trainer.resume(checkpoint, where=path):
         _print_once(line, ranks)

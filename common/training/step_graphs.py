@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,25 +25,19 @@ Figures = dict[Figure, Tensor]  # float64 scalars on the device
 Weights = Mapping[str, Mapping[str, float]]  # of losses, by phase and term
 Update = Callable[[Sequence[Batch], Weights], Figures]
 Work = Callable[[], Figures]
-Recorder = Callable[[Work], tuple[Callable[[], object], Figures]]  # a work's replay, and the figures that it writes
+Recorded = tuple[Callable[[], object], Figures]  # a work's replay, and the figures that it writes
 
 
-class CudaGraphRecorder:
-    """Records work as CUDA graphs that share their memory, since only one of them runs at a time."""
-
-    def __init__(self) -> None:
-        self._pool = torch.cuda.graph_pool_handle()
-
-    def __call__(self, work: Work) -> tuple[Callable[[], object], Figures]:
-        """Record ``work``, which must not wait for the device, without doing it."""
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            figures = work()
-        return graph.replay, figures
+def record(work: Work, *, pool: Any) -> Recorded:
+    """Record ``work``, which must not wait for the device, as a CUDA graph with its memory in ``pool``; not run yet."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        figures = work()
+    return graph.replay, figures
 
 
-def repeat(work: Work) -> tuple[Callable[[], object], Figures]:
-    """Run work without recording it, for devices without CUDA graphs; stands in for a `Recorder`."""
+def repeat(work: Work) -> Recorded:
+    """Run work without recording it; stands in for `record` on devices without CUDA graphs."""
     figures: Figures = {}
     return lambda: figures.update(work()), figures
 
@@ -57,7 +52,9 @@ class RecordedUpdates:
     def __init__(self, update: Update, device: torch.device) -> None:
         self.recording = False  # whether work is being recorded now
         self._update = update
-        self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
+        self._record: Callable[[Work], Recorded] = repeat
+        if device.type == "cuda":  # graphs share their memory, since only one of them runs at a time
+            self._record = partial(record, pool=torch.cuda.graph_pool_handle())
         self._weights: Weights = {}
         self._seen: Counter[tuple] = Counter()
         self._replays: dict[tuple, Callable[[Sequence[Batch]], Figures]] = {}

@@ -5,14 +5,13 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 
 from common.checkpoints import (
     Checkpoint,
@@ -23,16 +22,16 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
+from common.data import Batch, Dataset, GlobalBatchSampler, Shape, build_loader, raise_errors, validation_batches
 from common.distributed import Ranks
-from common.errors import InputError, OutputError
+from common.errors import OutputError
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
-from common.training.ema import resume_average
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
+from common.training.optim import resume_average
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
 
@@ -54,7 +53,7 @@ class Position:
 
     def add(self, result: StepResult, loss: float, seconds: float) -> None:
         """Count one update of the epoch, whose total loss and time are given."""
-        self.frames += result.n_frames
+        self.frames += int(result.figures["step"]["n_frames"])
         self.seconds += seconds
         self.skipped += bool(result.skipped)
         if not result.skipped:
@@ -86,11 +85,12 @@ class Trainer:
         template: Checkpoint,
         training_set: Dataset,
         validation_set: Dataset,
+        shapes: Sequence[Shape],
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights: model name and configs."""
+        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any."""
         self.engine = engine
         self._template = template
         self._ranks = ranks
@@ -109,30 +109,25 @@ class Trainer:
             seed=options.seed,
             ranks=ranks,
         )
-        validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
-        self._training_loader = self._loader(training_set, self._sampler)
-        self._validation_loader = self._loader(validation_set, validation)
+        validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
+        load = partial(
+            build_loader,
+            n_workers=options.num_workers or 0,
+            pin_memory=ranks.device.type == "cuda",
+            seed=options.seed,
+            shapes=shapes,
+        )
+        self._training_loader = load(training_set, self._sampler)
+        self._validation_loader = load(validation_set, validation)
         self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
         self._reporter = Reporter(
             logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
         )
 
-    def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        return build_loader(
-            dataset,
-            sampler,
-            n_workers=self._options.num_workers or 0,
-            pin_memory=self._ranks.device.type == "cuda",
-            seed=self._options.seed,
-        )
-
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Continue where ``checkpoint``, which has a training state, was saved; the weights are loaded already.
 
-        Returns lines on what cannot go on as it was.
-
-        Raises:
-            CheckpointError: its state does not fit.
+        Returns lines on what cannot go on as it was. CheckpointError where the state does not fit.
         """
         state = checkpoint.training
         assert state is not None
@@ -175,12 +170,7 @@ class Trainer:
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch and stopped_by is None:
-                    try:
-                        self._train_epoch(bar, signals)
-                    except InputError:
-                        with suppress(InputError):
-                            self._report(bar)  # what was learned before
-                        raise
+                    self._train_epoch(bar, signals)
                     is_last = position.epoch == last_epoch
                     if is_finished := position.steps_done == self._sampler.steps_per_epoch:
                         self._finish_epoch(is_last=is_last)
@@ -193,15 +183,13 @@ class Trainer:
         finally:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
-            is_full = not isinstance(failure.__cause__, BrokenPipeError)  # whose reader has ended, as head does
-            raise OutputError(f"{failure}; {self._how_to_resume(is_full=is_full)}")
+            raise OutputError(f"{failure}; {self._how_to_resume()}")
         return stopped_by
 
-    def _how_to_resume(self, *, is_full: bool = True) -> str:
+    def _how_to_resume(self) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
         saved = saved_checkpoints(self._options.output, self._template.model)
-        resume = f"{'make room, and ' if is_full else ''}add --resume to continue from it"
-        return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
+        return f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "nothing is saved"
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""

@@ -1,6 +1,6 @@
 """Measures how many mel frames/s one training process is fed with: FastPitch 1.1's batches, from files to its memory.
 
-    bash scripts/benchmark.sh feed [--num-workers 8] [--utterances 2000] [--batch-size 32] [--cuda]
+    bash scripts/benchmark.sh feed [--utterances 2000] [--num-workers 8] [--cuda] [other options of train.py]
 
 Features of noise with lengths like LJSpeech's are written once, and then read from the page cache: mels, pitch, texts
 and the aligner's priors. What is measured is train.py's own loader and sampler; on a GPU batches are copied through
@@ -19,76 +19,70 @@ from pathlib import Path
 import torch
 
 from common.cli import ArgumentParser, run
+from common.config import AudioConfig
 from common.distributed import Ranks
 from common.options import add_options, option, read_options
-from common.precision import check_cuda
-from scripts.benchmarks.measuring import machine, markdown
-from scripts.benchmarks.random_models import make_corpus
-from scripts.benchmarks.train import BenchmarkOptions, build, draw_lengths
+from common.training.start import build_trainer, read_command
+from scripts.benchmarks.random_models import LIST, draw_lengths, make_corpus
+from scripts.benchmarks.table import machine, markdown
 
 
 @dataclass(frozen=True)
 class FeedOptions:
-    """What is fed, and how."""
+    """How much is fed."""
 
-    num_workers: int = option(8, "loader processes", least=1, most=1024)
     utterances: int = option(2000, "of the corpus", least=1)
-    batch_size: int = option(32, "utterances of one micro-batch", least=1, names=("-bs",))
-    accumulation: int = option(8, "micro-batches an update", least=1)
     epochs: int = option(3, "that are timed, after one that is not", least=1)
-    length_buckets: int = option(0, "as of train.py", least=0, metavar="N")
-    cuda: bool = option(False, "copy batches to the GPU")
-    seed: int = option(1234, "of corpus and draws", least=0)
 
 
-def measure(options: FeedOptions, folder: Path) -> dict[str, float]:
-    """Feed a training on noise, written into ``folder``, for ``options.epochs`` after one that fills caches.
+def measure(options: FeedOptions, words: Sequence[str], folder: Path) -> tuple[int, dict[str, float]]:
+    """Feed a training on noise, written into ``folder``, with options of train.py in ``words``.
 
-    Returns ``n_frames``, their ``seconds`` on the clock, and seconds of a core: of the ``training_process``, and of
-    ``loading`` in all processes together.
+    Returns the number of loader processes, and frames/s: on the clock (``fed``), of a core that does nothing but
+    ``loading``, and of the ``training_process``.
     """
-    training = BenchmarkOptions(
-        batch_size=options.batch_size, accumulation=options.accumulation, cuda=options.cuda, seed=options.seed
-    )
-    lengths, rate = draw_lengths(options.utterances, training, ())
-    make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=rate, seed=options.seed)
-    ranks = Ranks(device=torch.device("cuda" if options.cuda else "cpu"))
+    audio, files = AudioConfig(), str(folder / LIST)
+    lengths = draw_lengths("FastPitch", options.utterances, audio.sampling_rate)
+    make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=audio.sampling_rate)
+    required = ["--output", str(folder / "output"), "--dataset-path", str(folder), "--training-files", files]
+    required += ["--validation-files", files, "--learned-alignment", "--num-workers", "8", "--batch-size", "32"]
+    required += ["--gradient-accumulation-steps", "8"]
 
-    def feed(n_workers: int) -> tuple[int, float, float]:
-        further = ["--learned-alignment", "--num-workers", n_workers, "--length-buckets", options.length_buckets]
-        trainer = build("fp32", training, list(map(str, further)), folder, ranks)
+    def feed(*others: str) -> tuple[int, float, float]:
+        command = read_command([*required, *words, *others])
+        setup = command.spec.training.set_up(command.options, command.request)
+        precision = command.request.computing.precision()
+        trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
+        logger.close()
         n_frames, clock, processor = 0, 0.0, 0.0
         for epoch in range(1 + options.epochs):
             if epoch == 1:
                 n_frames, clock, processor = 0, time.perf_counter(), time.process_time()
             n_frames += sum(int(batch.n_frames) for update in trainer.updates() for batch in update)
-        return n_frames, time.perf_counter() - clock, time.process_time() - processor
+        spent = time.perf_counter() - clock, time.process_time() - processor
+        return command.request.run.num_workers or 0, n_frames / spent[0], n_frames / spent[1]
 
-    _, _, loading = feed(0)
-    n_frames, seconds, training_process = feed(options.num_workers)
-    return {"n_frames": n_frames, "seconds": seconds, "training_process": training_process, "loading": loading}
+    _, _, loading = feed("--num-workers", "0")
+    n_workers, fed, training_process = feed()
+    return n_workers, {"fed": fed, "loading": loading, "training_process": training_process}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the features, feed them, and print where the time goes."""
-    parser = ArgumentParser(prog="feed", description=(__doc__ or "").partition("\n")[0])
+    parser = ArgumentParser(prog="feed", description=f"{(__doc__ or '').splitlines()[0]} Other options go to train.py.")
     add_options(parser, FeedOptions)
-    options: FeedOptions = read_options(parser.parse_args(argv), FeedOptions)
-    if options.cuda:
-        check_cuda()
+    args, words = parser.parse_known_args(argv)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(options, Path(folder))
-    per_second = {name: found["n_frames"] / spent for name, spent in found.items() if name != "n_frames"}
-    on_cores = min(options.num_workers * per_second["loading"], per_second["training_process"])
-    rows = {
-        "fed, on this machine as it is now": per_second["seconds"],
-        "loaded by one core": per_second["loading"],
-        "taken by the training process": per_second["training_process"],
-        f"fed, with {options.num_workers + 1} cores": on_cores,
+        n_workers, found = measure(read_options(args, FeedOptions), words, Path(folder))
+    rates = {
+        "fed, on this machine as it is now": found["fed"],
+        "loaded by one core": found["loading"],
+        "taken by the training process": found["training_process"],
+        f"fed, with {n_workers + 1} cores": min(n_workers * found["loading"], found["training_process"]),
     }
-    print(f"{options.num_workers} loader processes on {machine(cuda=False)}, {os.cpu_count()} cores")
-    print(*markdown([{"what": what, "frames/s": f"{rate:,.0f}"} for what, rate in rows.items()]), sep="\n")
+    print(f"{n_workers} loader processes on {machine(cuda=False)}, {os.cpu_count()} cores")
+    print(*markdown([{"what": what, "frames/s": f"{rate:,.0f}"} for what, rate in rates.items()]), sep="\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The file is written anew after every step, so that a run that is cut off leaves 
 longer than it may, does not end the others; the exit status is then 1.
 """
 
-import shlex
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,18 +21,19 @@ from common.cli import ArgumentParser, run
 from common.files import write_text
 from common.options import add_options, option, read_options
 from common.pages.render import ROOT, commit
-from scripts.benchmarks.measuring import machine, markdown
+from scripts.benchmarks.table import machine, markdown
 
 GROUPS = ("tests", "training", "inference", "recognition", "extraction")
-TRAINING = {  # options of scripts.benchmarks.train
-    "FastPitch": "-bs 64 --steps 10",
-    "HiFi-GAN": "-bs 64 --steps 6",
-    "Tacotron2": "-bs 48 --steps 2",
-    "WaveGlow": "-bs 10 --steps 6",
-    "Harmonic": "-bs 8 --steps 6",
-    "Jasper": "-bs 64 --steps 4 --cudnn-benchmark",
+TRAINING = {  # variables of scripts/benchmark.sh train
+    "FastPitch": "BS=64 STEPS=10",
+    "HiFi-GAN": "BS=64 STEPS=6",
+    "Tacotron2": "BS=48 STEPS=2",
+    "WaveGlow": "BS=10 STEPS=6",
+    "Harmonic": "BS=8 STEPS=6",
+    "Jasper": "BS=64 STEPS=4",
 }
-DIGITS = "--model-config jasper/configs/jasper_digits.yaml"  # a small Jasper
+SMALL = "BS=1 STEPS=1 AMP=false"
+DIGITS = "MODEL_CONFIG=jasper/configs/jasper_digits.yaml"  # a small Jasper
 DONE, FAILED, TOO_LONG = "done", "failed", "took too long"
 
 
@@ -45,46 +46,40 @@ class GpuOptions:
 
 
 def steps_of(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
-    """Group and command of all steps: a module, or a script of the root folder. Files go into the folder ``work``."""
+    """Group and command of all steps, for Bash in the root folder. Files go into the folder ``work``."""
     # Files without tests for a GPU may import what such a machine lacks.
     tests = [path.name for path in sorted((ROOT / "tests").glob("test_*.py")) if "pytest.mark.gpu" in path.read_text()]
     flags = "-q -m gpu -p no:cacheprovider --continue-on-collection-errors -rfE"
-    yield "tests", f"pytest {flags} {' '.join(f'tests/{name}' for name in tests)}"
-    on = " --cuda" if cuda else ""
+    yield "tests", f"$PYTHON -m pytest {flags} {' '.join(f'tests/{name}' for name in tests)}"
     for model, size in TRAINING.items():
-        small = f"-bs 1 --steps 1 --max-duration 2 --settings fp32 {DIGITS * (model == 'Jasper')}"
-        yield "training", f"scripts.benchmarks.train --model {model} --accumulation 1 {size if cuda else small}{on}"
-    make, table = "scripts.benchmarks.random_models", "scripts.benchmarks.table"
-    size = "-i phrases/benchmark_8_128.tsv --cuda-graphs --repeats 10 --warmup-steps 16"
-    size = size if cuda else f"--text Two -o {work}/two.wav --repeats 1 --warmup-steps 0"
+        small = f"{SMALL}{f' {DIGITS} MAX_DURATION=2' * (model == 'Jasper')}"
+        command = f"OUTPUT_DIR={work}/training GRAD_ACCUMULATION=1 bash scripts/benchmark.sh train --model {model}"
+        yield "training", f"{size if cuda else small} {command}"
+    yield "inference", f"echo Two >{work}/two.txt"
+    size = "AMP=both REPEATS=10" if cuda else f"REPEATS=1 PHRASES={work}/two.txt"
+    measure = f"BATCH_SIZE=1 OUTPUT_DIR={work}/speaking {size} bash scripts/inference_benchmark.sh"
     for model in ("FastPitch", "Tacotron2"):
-        yield "inference", f"{make} {work} --model {model}"
-    runs = {"Tacotron2": f"--tacotron2 {work}/Tacotron2_random.pt --max-decoder-steps {400 if cuda else 4} --no-audio"}
-    for model, kind in {"HiFi-GAN": "v1", "WaveGlow": "256"}.items() if cuda else [("HiFi-GAN", "v3")]:
-        yield "inference", f"{make} {work} --model {model} --kind {kind} --count 1"
-        vocoder = f"--{model.lower().replace('-', '')} {work}/{model}_{kind}.pt"
-        runs[model] = f"--fastpitch {work}/FastPitch_random.pt {vocoder}"
-    logs = {f"{work}/log_{model}{amp}.json": f"{words}{amp}" for model, words in runs.items() for amp in (" --amp", "")}
-    for log, words in logs.items():
-        yield "inference", f"inference.py {words} --batch-size 1 --log-file '{log}'{on} {size}"
-    yield "inference", f"{table} inference {shlex.join(logs)}"
-    size = "--max-duration 7 --count 8" if cuda else f"--max-duration 1 --count 1 {DIGITS}"
-    yield "recognition", f"{make} {work}/noise --model Jasper {size}"
-    words = f"--jasper {work}/noise/Jasper_random.pt -i {work}/noise/list.txt --dataset-path {work}/noise"
-    words += f" --batch-size 1 --log-file {work}/log_jasper.json{on}{' --amp --repeats 10' if cuda else ''}"
-    yield "recognition", f"inference.py {words}"
-    yield "recognition", f"{table} recognition {work}/log_jasper.json"
-    words = f"-d {work}/noise --wav-text-filelist {work}/noise/list.txt --extract-mels{on} --sampling-rate"
-    yield "extraction", f"extract_mels.py {words} {16000 if cuda else '8000 --mel-fmax 4000'}"
+        yield "inference", f"$PYTHON -m scripts.benchmarks.random_models {work} --model {model}"
+    for vocoder in ("HIFIGAN=random-v1", "WAVEGLOW=random-256") if cuda else ("HIFIGAN=random-v3",):
+        yield "inference", f"FASTPITCH={work}/FastPitch_random.pt {vocoder} {measure} --cuda-graphs"
+    steps = 400 if cuda else 4
+    yield "inference", f"AUDIO=false TACOTRON2={work}/Tacotron2_random.pt {measure} --max-decoder-steps {steps}"
+    size = "MAX_DURATION_SEQ=7 ITERATIONS=10" if cuda else f"MAX_DURATION_SEQ=1 ITERATIONS=1 AMP=false {DIGITS}"
+    measure = f"BATCH_SIZE_SEQ=1 OUTPUT_DIR={work} {size} bash scripts/inference_benchmark_jasper.sh"
+    yield "recognition", measure
+    corpus, rate = (f"{work}/noise_7s", "16000") if cuda else (f"{work}/noise_1s", "8000 --mel-fmax 4000")
+    words = f"-d {corpus} --wav-text-filelist {corpus}/list.txt --extract-mels{' --cuda' * cuda} --sampling-rate {rate}"
+    yield "extraction", f"$PYTHON extract_mels.py {words}"
 
 
-def take(command: str, *, seconds: float) -> tuple[str, str]:
+def take(command: str, *, seconds: float, cuda: bool = False) -> tuple[str, str]:
     """Run a step for so many seconds at most; its status and what it printed."""
-    name, *words = shlex.split(command)
-    words = [sys.executable, *([str(ROOT / name)] if name.endswith(".py") else ["-m", name]), *words]
+    environ = os.environ | {"PYTHON": sys.executable, "NUM_GPUS": str(int(cuda))}
+    words = ["bash", "-c", command]
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
-            done = subprocess.run(words, cwd=ROOT, stdout=output, stderr=output, timeout=seconds, check=False)
+            printing = {"stdout": output, "stderr": output}
+            done = subprocess.run(words, cwd=ROOT, env=environ, timeout=seconds, check=False, **printing)
             status = FAILED if done.returncode else DONE
         except subprocess.TimeoutExpired:
             status = TOO_LONG
@@ -109,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.only and group not in options.only:
                 continue
             start = time.monotonic()
-            status, output = take(command, seconds=150 if group == "tests" or not cuda else 60)
+            status, output = take(command, seconds=150, cuda=cuda)
             took = f"{time.monotonic() - start:.0f}"
             rows.append({"step": group, "status": status, "seconds": took, "command": command})
             printed += ["", f"## {command}", "", "```", output, "```"]

@@ -2,13 +2,17 @@
 
     python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
     python -m scripts.benchmarks.random_models output/benchmark --model Jasper --count 64 --max-duration 16.7
+    python -m scripts.benchmarks.random_models output/benchmark --model WaveGlow --count 64 --no-checkpoint
 
-writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``random_mels.tsv``; for Jasper
-``Jasper_random.pt``, recordings ``wav/*.wav`` with made-up transcripts, and their list ``list.txt``; for FastPitch
-``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech, and for Tacotron 2
-``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``.
+writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``random_mels.tsv``; for FastPitch
+``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech; for Tacotron 2
+``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for Jasper ``Jasper_random.pt`` and a corpus.
+With ``--no-checkpoint`` it is a corpus alone, to train on: noise, and its lists ``list.txt``, which repeats recordings
+where it has more than 256 lines, and ``val.txt``. Lengths are LJSpeech's, uniform from 150 to 860 frames; of vocoders
+that cut segments out of recordings one second; of Jasper LibriSpeech's.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +28,7 @@ from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.files import write_json, write_text
 from common.options import add_options, option, read_options
-from common.registry import get_model
+from common.registry import available_models, get_model
 from common.torch_file import save_tensor
 from common.training.start import read_command
 
@@ -34,7 +38,12 @@ VOICES = {
     "FastPitch": {"duration_predictor.fc.weight": 0.0, "duration_predictor.fc.bias": math.log1p(6)},
     "Tacotron2": {"decoder.gate_layer.linear_layer.bias": -20.0},
 }
+# Columns of a model's training list; of vocoders "wav".
+COLUMNS = {"FastPitch": "mel durations pitch text", "Tacotron2": "mel text", "Jasper": "wav text"}
 LIST = "list.txt"
+MOST_RECORDINGS = 256  # of a corpus for training
+FRAMES = (150, 860)  # of an utterance, as LJSpeech's
+ONE_SECOND = (87, 87)  # frames; longer than any segment
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
 _SHORTEST = 1.4  # s, of LibriSpeech's utterances
@@ -45,13 +54,13 @@ _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of
 class RandomOptions:
     """What is made."""
 
-    model: str = option("HiFi-GAN", "what to make", choices=(*KINDS, *VOICES, "Jasper"))
+    model: str = option("HiFi-GAN", "what to make", choices=available_models())
     kind: str | None = option(None, "preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
-    count: int = option(8, "mels or recordings", least=1)
+    count: int = option(8, "mels, or recordings of the list", least=1)
     model_config: str | None = option(None, "YAML file of Jasper and its features; as published if not given")
-    max_duration: float = option(16.7, "s, of the longest recording", above=0)
+    max_duration: float = option(16.7, "s, of Jasper's longest recording", above=0)
     all_longest: bool = option(False, "give every recording that duration")
-    no_checkpoint: bool = option(False, "make the recordings alone")
+    no_checkpoint: bool = option(False, "make the corpus alone")
 
 
 def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
@@ -63,22 +72,29 @@ def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     return training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
-def durations(count: int, longest: float, random: np.random.Generator) -> list[float]:
-    """Seconds of ``count`` utterances, the first of them the longest.
+def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> list[int]:
+    """Samples of ``count`` utterances, always the same; of Jasper the first is the longest, of so many seconds.
 
-    They are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    Jasper's are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
     """
-    shortest = min(_SHORTEST, longest / 2)
-    drawn = random.triangular(shortest, shortest + 0.9 * (longest - shortest), longest, size=count - 1)
-    return [longest, *(float(value) for value in drawn)]
+    if model == "Jasper":
+        shortest = min(_SHORTEST, longest / 2)
+        most_frequent = shortest + 0.9 * (longest - shortest)
+        drawn = np.random.default_rng(0).triangular(shortest, most_frequent, longest, size=count - 1)
+        return [round(rate * seconds) for seconds in (longest, *drawn)]
+    least, most = ONE_SECOND if model in ("HiFi-GAN", "WaveGlow") else FRAMES
+    frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(0))
+    return (AudioConfig().hop_length * frames).tolist()
 
 
-def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> None:
-    """Write utterances of noise, of ``lengths`` samples, and their list with these columns.
+def make_corpus(
+    folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, count: int | None = None
+) -> None:
+    """Write utterances of noise, of ``lengths`` samples, and their lists with these columns.
 
-    Pitch is of letters, or where there are no durations of frames.
+    Pitch is of letters, or where there are no durations of frames. ``count`` are the lines of the list for training.
     """
-    generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
+    generator, audio, lines = torch.Generator().manual_seed(0), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
         letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
@@ -100,7 +116,8 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
         lines.append("|".join(fields.values()) + "\n")
     if "pitch" in columns:
         write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 150.0, "std": 30.0})
-    write_text(folder / LIST, "".join(lines))
+    write_text(folder / LIST, "".join(itertools.islice(itertools.cycle(lines), count or len(lines))))
+    write_text(folder / "val.txt", "".join(lines[:2]))
 
 
 def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
@@ -140,20 +157,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     options: RandomOptions = read_options(args, RandomOptions)
     folder, model, count = args.folder, options.model, options.count
+    words = [KINDS[model], options.kind] if options.kind else []
+    words += ["--model-config", options.model_config] if options.model_config else []
     if model in VOICES:
-        text = TextConfig(cleaners=("basic_cleaners",))
-        save_random(folder / f"{model}_random.pt", model, get_model(model).config(), AudioConfig(), text=text)
-    elif model in KINDS:
-        config, audio = configure(model, [KINDS[model], options.kind] if options.kind else [])
-        save_random(folder / f"{model}_{options.kind or 'random'}.pt", model, config, audio, assumed=_UNRECORDED)
-        make_mels(folder, audio, count)
+        config, audio = get_model(model).config(), AudioConfig()
     else:
-        config, audio = configure(model, ["--model-config", options.model_config] if options.model_config else [])
-        rate, longest = audio.sampling_rate, options.max_duration
-        seconds = [longest] * count if options.all_longest else durations(count, longest, np.random.default_rng(0))
-        make_corpus(folder, [round(rate * one) for one in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
-        if not options.no_checkpoint:
-            save_random(folder / f"{model}_random.pt", model, config, audio)
+        config, audio = configure(model, words)
+    if not options.no_checkpoint:
+        kind, text = options.kind or "random", TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
+        assumed = _UNRECORDED if model in KINDS else ()
+        save_random(folder / f"{model}_{kind}.pt", model, config, audio, text=text, assumed=assumed)
+    if model in KINDS and not options.no_checkpoint:
+        make_mels(folder, audio, count)
+    elif model == "Jasper" or options.no_checkpoint:
+        n_recordings, rate = min(count, MOST_RECORDINGS), audio.sampling_rate
+        lengths = draw_lengths(model, n_recordings, rate, options.max_duration)
+        lengths = lengths[:1] * n_recordings if options.all_longest else lengths
+        make_corpus(folder, lengths, COLUMNS.get(model, "wav").split(), sampling_rate=rate, count=count)
 
 
 if __name__ == "__main__":

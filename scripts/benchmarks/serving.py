@@ -24,7 +24,7 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.options import add_options, option, read_options
 from common.synthesis import read_phrases
-from scripts.benchmarks.measuring import Row, machine, markdown
+from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
 PERCENTILES = (50, 95, 99)
@@ -80,15 +80,13 @@ def ask_in_rounds(host: str, load: LoadOptions, texts: Sequence[str]) -> tuple[l
 
 def row_of(answers: Sequence[Answer], load: LoadOptions, *, seconds: float) -> Row:
     """The figures of answers that took ``seconds`` together."""
-    row = {"clients": str(load.clients), "requests": str(len(answers))}
-    row |= {
-        "requests/s": f"{len(answers) / seconds:.1f}",
-        "x real time": f"{sum(one.spoken for one in answers) / seconds:.1f}",
-    }
+    spoken = sum(one.spoken for one in answers)
+    row = {"clients": load.clients, "requests": len(answers), "requests/s": f"{len(answers) / seconds:.1f}"}
+    row["x real time"] = f"{spoken / seconds:.1f}"
     times = {"latency": [one.seconds for one in answers], "first byte": [one.first_byte for one in answers]}
     for what, values in times.items():
         row |= {f"{what} p{share} (s)": f"{np.percentile(values, share):.2f}" for share in PERCENTILES}
-    return row | {"lost": str(sum(one.status != 200 for one in answers))}
+    return {name: str(value) for name, value in row.items()} | {"lost": str(sum(one.status != 200 for one in answers))}
 
 
 @contextmanager

@@ -1,95 +1,93 @@
-"""Prints the figures of runs as one table in Markdown, a line for each run.
+"""The table that all benchmarks print: of what they measured themselves, or a line for each log that a run has left.
 
-    python -m scripts.benchmarks.table training 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
-    python -m scripts.benchmarks.table inference output/nvlog_infer_*.json
-    python -m scripts.benchmarks.table recognition output/nvlog_*.json
+    python -m scripts.benchmarks.table 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
+    python -m scripts.benchmarks.table output/nvlog_infer_*.json
 
-``training`` leaves out a run's first epoch where there are several: it holds the allocations and choices that are made
-once. It takes each run as its number of processes and its log; scaling is relative to the run with the fewest processes
-among those of the same batch size. Latency of ``inference`` is from the symbols to the sound; to the mels in a run that
-made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a batch, from samples in
-memory to text. Speed-up is that of mixed precision over the same run in full precision.
+A run of training is given as its number of processes and its log. Its first epoch is left out, or where there is no
+other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
+the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
+mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
+from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
 
+import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
 from common.recognition.command import PERCENTILES
-from scripts.benchmarks.measuring import Row, cell, markdown
 
+Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
-SPEED_UP = ("Speed-up with mixed precision", "speed_up", ".2f")
-# Title, name in a run and format of each column.
-COLUMNS = {
-    "training": (
-        ("Batch size / process", "batch_size", ""),
-        ("Grad accumulation", "gradient_accumulation_steps", ""),
-        ("Processes", "processes", ""),
-        ("Precision", "numbers", ""),
-        ("Frames/s", "speed", ",.0f"),
-        ("Sequences/s", "sequences", ",.2f"),
-        ("Seconds/epoch", "took", ".2f"),
-        SPEED_UP,
-        ("Scaling", "scaling", ".2f"),
-    ),
-    "inference": (
-        ("Batch size", "batch_size", ""),
-        ("Precision", "precision", ""),
-        ("Avg latency (s)", "avg_latency", ".3f"),
-        ("First sound (s)", "first_sound", ".3f"),
-        *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".3f") for percent in PERCENTILES),
-        ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
-        ("Throughput (samples/s)", "avg_samples/s", ",.0f"),
-        SPEED_UP,
-        ("x real time", "avg_RTF", ".2f"),
-        ("Vocoder's frames/s", "avg_vocoder_frames/s", ",.0f"),
-        ("Vocoder's latency (s)", "avg_vocoder_latency", ".3f"),
-        ("Vocoder x real time", "avg_vocoder_RTF", ".2f"),
-        ("Vocoder's speed-up", "vocoder_speed_up", ".2f"),
-    ),
-    "recognition": (
-        ("Batch size", "batch_size", ""),
-        ("Duration (s)", "max_duration", "g"),
-        ("Precision", "precision", ""),
-        *((f"Latency {percent}% (ms)", f"{percent}%_latency_ms", ".2f") for percent in PERCENTILES),
-        ("Avg latency (ms)", "avg_latency_ms", ".2f"),
-        ("Sequences/s", "avg_sequences/s", ".2f"),
-        ("x real time", "avg_RTF", ".1f"),
-        SPEED_UP,
-    ),
-}
+COLUMNS = (  # title, name in a run and format; those that no run has are left out
+    ("Batch size", "batch_size", ""),
+    ("Grad accumulation", "gradient_accumulation_steps", ""),
+    ("Processes", "processes", ""),
+    ("Duration (s)", "max_duration", "g"),
+    ("Precision", "precision", ""),
+    ("Avg latency (s)", "avg_latency", ".4f"),
+    ("First sound (s)", "first_sound", ".3f"),
+    *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".4f") for percent in PERCENTILES),
+    ("Frames/s", "train_frames/s", ",.0f"),
+    ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
+    ("Sequences/s", "avg_sequences/s", ",.2f"),
+    ("Seconds/update", "train_took", ".3f"),
+    ("Throughput (samples/s)", "avg_samples/s", ",.0f"),
+    ("Speed-up with mixed precision", "speed_up", ".2f"),
+    ("Scaling", "scaling", ".2f"),
+    ("x real time", "avg_RTF", ".2f"),
+    ("Vocoder's frames/s", "avg_vocoder_frames/s", ",.0f"),
+    ("Vocoder's latency (s)", "avg_vocoder_latency", ".4f"),
+    ("Vocoder x real time", "avg_vocoder_RTF", ".2f"),
+)
 _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration")  # in runs that speed-up compares
+
+
+def machine(*, cuda: bool) -> str:
+    """The name of the GPU, or of the processor with PyTorch's threads."""
+    if cuda:
+        return torch.cuda.get_device_name()
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.+)", info.read_text(encoding="utf-8") if info.is_file() else "", re.MULTILINE)
+    return f"{found[1] if found else platform.machine()}, {torch.get_num_threads()} threads"
+
+
+def markdown(rows: Sequence[Row]) -> list[str]:
+    """Lines of a table whose rows have the same columns."""
+    header = [[*rows[0]], ["---:"] * len(rows[0])] if rows else []
+    return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
 
 
 def read_training(path: Path, processes: int) -> Run:
     """The last run that a log holds; raises InputError if it was cut short."""
     options: dict[str, Any] = {}
-    epochs: list[dict[str, float]] = []
-    updates: list[tuple[int, float]] = []  # epoch and seconds
+    updates: list[tuple[int, dict[str, float]]] = []  # epoch and figures
     for record in read_log(path):
         data = record.get("data", {})
         if record.get("step") == "PARAMETER":
-            options, epochs, updates = data, [], []
-        elif "avg_train_frames/s" in data:
-            epochs.append(data)
+            options, updates = data, []
         elif "train_took" in data:
-            updates.append((record["step"][0], data["train_took"]))
-    if not epochs:
-        raise InputError(f"{path}: no finished epoch of training; was the run cut short?")
-    steady = [seconds for epoch, seconds in updates if epoch > 1 or len(epochs) == 1]
-    global_batch = processes * options["batch_size"] * options["gradient_accumulation_steps"]
+            updates.append((record["step"][0], data))
+    if not updates:
+        raise InputError(f"{path}: no update of training; was the run cut short?")
+    steady = [data for epoch, data in updates if epoch > 1] or [data for _, data in updates[1:] or updates]
+    took = fmean(data["train_took"] for data in steady)
+    speed = fmean(data["train_frames/s"] * data["train_took"] for data in steady) / took
+    full = "full" if options.get("cuda") and options["tf32"] else "fp32"
     return options | {
         "processes": processes,
-        "numbers": "mixed" if options["amp"] else "full",
-        "speed": fmean(epoch["avg_train_frames/s"] for epoch in epochs[1:] or epochs),
-        "sequences": global_batch / fmean(steady) if steady else None,
-        "took": fmean(epoch["avg_train_took"] for epoch in epochs[1:] or epochs),
+        "precision": options["amp_dtype"].replace("auto", "mixed") if options["amp"] else full,
+        "speed": speed,
+        "train_frames/s": speed,
+        "avg_sequences/s": processes * options["batch_size"] * options["gradient_accumulation_steps"] / took,
+        "train_took": took,
     }
 
 
@@ -104,39 +102,38 @@ def read_inference(path: Path) -> Run:
         figures = {name.replace(stage, ""): value for name, value in figures.items()} | figures
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    in_ms = {f"{name}_ms": 1000 * value for name, value in figures.items() if name.endswith("_latency")}
-    return options | figures | in_ms | {"speed": 1 / figures["avg_latency"]}
+    return options | figures | {"speed": 1 / figures["avg_latency"]}
 
 
-def rows(kind: str, logs: Sequence[str]) -> list[Row]:
-    """The rows of a table of one of the kinds of `COLUMNS`; logs of training are given as processes=log.
+def rows(logs: Sequence[str]) -> list[Row]:
+    """The rows of the table of these runs; logs of training are given as processes=log.
 
     Raises:
         InputError: a log cannot be read, or its run was cut short.
     """
-    if kind == "training":
-        parts = [log.partition("=") for log in logs]
-        runs = [read_training(Path(path), int(processes)) for processes, _, path in parts]
-    else:
-        runs = [read_inference(Path(log)) for log in logs]
+    runs = []
+    for log in logs:
+        training = re.fullmatch(r"(\d+)=(.+)", log)
+        runs.append(read_training(Path(training[2]), int(training[1])) if training else read_inference(Path(log)))
     for one in runs:
         full = [other for other in runs if not other["amp"] and all(other.get(n) == one.get(n) for n in _SAME)]
         if one["amp"] and full:
             one["speed_up"] = one["speed"] / full[-1]["speed"]
-            if "avg_vocoder_frames/s" in one:
-                one["vocoder_speed_up"] = one["avg_vocoder_frames/s"] / full[-1]["avg_vocoder_frames/s"]
-        alike = [other for other in runs if (other["amp"], other["batch_size"]) == (one["amp"], one["batch_size"])]
-        one["scaling"] = one["speed"] / min(alike, key=lambda other: other.get("processes", 1))["speed"]
-    return [{title: cell(one.get(name), form) for title, name, form in COLUMNS[kind]} for one in runs]
+        if "processes" in one:
+            alike = [other for other in runs if all(other.get(name) == one[name] for name in ("amp", "batch_size"))]
+            one["scaling"] = one["speed"] / min(alike, key=lambda other: other["processes"])["speed"]
+    columns = [column for column in COLUMNS if any(one.get(column[1]) is not None for one in runs)]
+    return [
+        {title: "-" if one.get(name) is None else format(one[name], form) for title, name, form in columns}
+        for one in runs
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table of the runs given."""
     parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
-    parser.add_argument("kind", choices=tuple(COLUMNS), help="what was measured")
     parser.add_argument("runs", nargs="+", help="logs that train.py or inference.py wrote; of training processes=log")
-    args = parser.parse_args(argv)
-    print(*markdown(rows(args.kind, args.runs)), sep="\n")
+    print(*markdown(rows(parser.parse_args(argv).runs)), sep="\n")
 
 
 if __name__ == "__main__":

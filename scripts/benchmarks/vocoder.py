@@ -26,8 +26,8 @@ from common.options import add_options, option, read_options
 from common.precision import ComputingOptions, Precision
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
-from scripts.benchmarks.measuring import Row, machine, markdown
 from scripts.benchmarks.random_models import N_FRAMES, configure, save_random
+from scripts.benchmarks.table import Row, machine, markdown
 
 BASELINE = "the original's layers"
 _WARMUP = 2  # turns that are not counted

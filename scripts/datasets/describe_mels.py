@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from common.audio import MelExtractor, check_wav
-from common.audio.options import AudioOptions
+from common.audio.options import AudioOptions, read_audio_config
 from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
-from common.config import AudioConfig, audio_preset, from_plain, to_plain
+from common.config import audio_preset, to_plain
 from common.errors import AudioError, InputError
 from common.extraction.arguments import add_mel_options
-from common.files import read_json, write_json, writing
+from common.files import write_json, writing
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
 
@@ -29,19 +29,15 @@ def usual_rate(folder: Path) -> int:
     Raises:
         InputError: there are no recordings, or none can be read.
     """
-    examples: dict[int, str] = {}
     rates: Counter[int] = Counter()
     for path in find_recordings(folder).values():
         with suppress(AudioError):  # what reads the recording later names it with its line
-            rate = check_wav(folder / path, sampling_rate=None).sampling_rate
-            examples.setdefault(rate, path)
-            rates[rate] += 1
+            rates[check_wav(folder / path, sampling_rate=None).sampling_rate] += 1
     if not rates:
         raise InputError(f"{folder / 'wavs'}: no recording can be read")
     (usual, _), *others = rates.most_common()
     for rate, count in others:
-        note = f"{count} of {rates.total()} recordings have {rate} Hz, not {usual}: {folder / examples[rate]}"
-        print(f"note: {note}; resample them")
+        print(f"note: {count} of {rates.total()} recordings have {rate} Hz, not {usual}; resample them")
     return usual
 
 
@@ -61,13 +57,11 @@ def main() -> int:
         base = audio_preset(options.values.get("sampling_rate") or usual_rate(args.dataset_path))
     audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
-    if args.output.exists():  # another file is not lost by a slip
-        from_plain(AudioConfig, read_json(args.output), where=str(args.output))
+    if args.output.exists():
+        read_audio_config(args.output)  # another file is not lost by a slip
     with writing(args.output, "; set AUDIO_CONFIG to another file"):
         write_json(args.output, to_plain(audio))
-    print(
-        f"{args.output}: mel-spectrograms of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}"
-    )
+    print(f"{args.output}: mels of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}")
     return 0
 
 

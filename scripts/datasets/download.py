@@ -18,7 +18,7 @@ from pathlib import Path
 
 from common import files
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OutputError
+from common.errors import InputError
 from common.files import check_file, check_output_file, make_folder, writing
 from common.progress import progress
 
@@ -33,19 +33,15 @@ def fetch(url: str, target: Path) -> None:
     Raises InputError if it cannot be downloaded, and OutputError if it cannot be written; the next call resumes.
     """
     check_output_file(target)
-    done, total = target.stat().st_size if target.exists() else 0, None
+    done, size = target.stat().st_size if target.exists() else 0, 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
             if response.status != http.client.PARTIAL_CONTENT:  # the server sends the complete file
                 done = 0
-            size = response.headers.get("Content-Length")
-            total = done + int(size) if size else None
-            blocks = None if total is None else -(-total // BLOCK)
-            with (
-                target.open("ab" if done else "wb") as file,
-                progress(total=blocks, desc=target.name, unit="MiB") as bar,
-            ):
+            size = done + int(response.headers.get("Content-Length", 0))
+            with target.open("ab" if done else "wb") as file, progress(desc=target.name, unit="MiB") as bar:
+                bar.total = -(-size // BLOCK) or None
                 bar.update(done // BLOCK)
                 while block := response.read(BLOCK):
                     with writing(target, "; make room and run again to resume"):
@@ -58,22 +54,16 @@ def fetch(url: str, target: Path) -> None:
         raise InputError(f"{url}: the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise InputError(
-            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to resume, or give the path "
-            "of a file that you have"
-        ) from error
-    if total is not None and target.stat().st_size < total:
-        raise InputError(
-            f"{url}: the connection broke at {target.stat().st_size} of {total} bytes; run again to resume"
-        )
+        hint = "is this machine offline? Run again to resume, or give the path of a file that you have"
+        raise InputError(f"{url}: cannot be downloaded ({reason}); {hint}") from error
+    if (found := target.stat().st_size) < size:
+        raise InputError(f"{url}: the connection broke at {found} of {size} bytes; run again to resume")
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip or a tar into ``folder``, outside of which nothing is written.
 
-    Raises:
-        InputError: the archive is broken, or a tar holds a path that leads out of the folder.
-        OutputError: the folder cannot be written.
+    Raises InputError where the archive is broken, or a tar holds a path that leads out of the folder.
     """
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
     is_tar = not archive.name.lower().endswith(".zip")
@@ -82,9 +72,7 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         shutil.unpack_archive(archive, folder, **options)  # by Python, as a fresh Debian has no bzip2
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # not of what is in the archive
-            raise OutputError(f"{folder}: {archive} cannot be unpacked there ({error.strerror})") from error
-        raise InputError(f"{archive}: cannot be unpacked ({error})") from error
+        raise InputError(f"{archive}: cannot be unpacked into {folder} ({error})") from error
 
 
 def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None, name: str = "") -> None:
@@ -93,7 +81,7 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None, 
     ``name`` is the file's where its address does not end in it. What has arrived is kept in ``parts`` until all has.
 
     Raises:
-        InputError: it cannot be read, or its checksum is not ``sha256`` (hexadecimal); and as `unpack`.
+        InputError: it cannot be read or unpacked, or its checksum is not ``sha256`` (hexadecimal).
     """
     path = Path(source.removeprefix("file://"))
     if path.is_dir():
@@ -133,7 +121,7 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
         shutil.rmtree(unpacked, ignore_errors=True)
 
 
-def main() -> int:
+def main() -> None:
     """Bring one archive."""
     parser = ArgumentParser(description="download and unpack an archive")
     parser.add_argument("source", help="URL or path of a tar or zip")
@@ -142,7 +130,6 @@ def main() -> int:
     parser.add_argument("--sha256", help="the archive's checksum, in hexadecimal")
     args = parser.parse_args()
     bring_member(args.source, args.output, member=args.member, sha256=args.sha256)
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ voices, each with its own pitch, read all sentences, and the lists have a column
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import tgt
@@ -18,34 +18,20 @@ from common.audio import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import read_lines, write_atomically, write_text
-from common.options import add_options, option
 from common.progress import progress
 from common.text import EspeakSpeech, Speaker, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
 READER = Speaker(pitch=95)
-PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
-TRAIN, VALIDATION, METADATA = "train.txt", "val.txt", "metadata.csv"
-
-
-def is_complete(folder: Path, sentences: list[str]) -> bool:
-    """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
-    try:
-        return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
-    except (OSError, UnicodeDecodeError):
-        return False
 
 
 def read_sentences(path: Path) -> list[str]:
     """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
 
-    Raises InputError for a missing or empty file, and for ``|``, which separates columns of a filelist.
+    Raises InputError for a missing or empty file.
     """
-    lines = [line.strip() for line in read_lines(path)]
-    if "|" in "".join(lines):
-        raise InputError(f"{path}: a sentence with |, which separates the columns of a filelist")
-    sentences = [line for line in lines if line and not line.startswith("#")]
+    sentences = [line.strip() for line in read_lines(path) if line.strip() and not line.startswith("#")]
     if not sentences:
         raise InputError(f"{path}: no sentences")
     return sentences
@@ -70,30 +56,19 @@ def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker]
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
     duration_s = 0.0
-    lines: dict[str, list[str]] = {TRAIN: [], VALIDATION: []}
-    (folder / METADATA).unlink(missing_ok=True)
+    files: dict[str, list[str]] = {"train.txt": [], "val.txt": [], "metadata.csv": []}
     readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
     for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = _name(number + 1, voice), normalize(sentences[number])
+        name, text = f"{voice and f'{voice}/'}EM-{number + 1:04d}", normalize(sentences[number])
         speech = speakers[voice].speak(text)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
-        column = f"|{voice}" if voice else ""
-        lines[VALIDATION if number in validation else TRAIN].append(f"wavs/{name}.wav|{text}{column}\n")
-    for name, rows in lines.items():
-        write_text(folder / name, "".join(rows))
-    write_text(folder / METADATA, "".join(_metadata(sentences, voice) for voice in speakers))
+        split = "val.txt" if number in validation else "train.txt"
+        files[split].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}")
+        files["metadata.csv"].append(f"{name}|{sentences[number]}|{text}")
+    for file, rows in files.items():
+        write_text(folder / file, "\n".join([*rows, ""]))
     print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
-
-
-def _name(number: int, voice: str) -> str:
-    return f"{voice}{'/' if voice else ''}{PREFIX}-{number:04d}"
-
-
-def _metadata(sentences: list[str], voice: str = "") -> str:
-    """LJSpeech's table: clip, transcript, normalized transcript."""
-    rows = enumerate(sentences, start=1)
-    return "".join(f"{_name(number, voice)}|{text}|{normalize(text)}\n" for number, text in rows)
 
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
@@ -115,29 +90,19 @@ def _named_pitch(text: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-@dataclass(frozen=True)
-class CorpusOptions:
-    """What is read, and by whom."""
-
-    output: Path | None = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
-    sentences: Path = option(SENTENCES, "sentences to read, one a line")
-    count: int | None = option(None, "how many of them, if not all", least=1)
-    n_validation: int = option(10, "sentences kept for validation", least=1)
-    voice: str = option(READER.voice, "language tag of eSpeak NG")
-    words_per_minute: int = option(READER.words_per_minute, "pace", least=1)
-    pitch: int = option(READER.pitch, "0 to 99; 50: as the voice is", least=0, most=99)
-    speakers: tuple[str, ...] = option(
-        (),
-        "several voices, each reading all sentences; --pitch is theirs then",
-        metavar="NAME=PITCH",
-        read=_named_pitch,
-    )
-
-
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
-    add_options(parser, CorpusOptions)
+    add = parser.add_argument
+    add("-o", "--output", type=Path, required=True, help="folder of the corpus")
+    add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
+    add("--count", type=int, help="how many of them, if not all")
+    add("--n-validation", type=int, default=10, help="sentences kept for validation")
+    add("--voice", default=READER.voice, help="language tag of eSpeak NG")
+    add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
+    add("--pitch", type=int, default=READER.pitch, help="0 to 99; 50: as the voice is")
+    text = "several voices, each reading all sentences; --pitch is theirs then"
+    add("--speakers", nargs="+", type=_named_pitch, default=[], metavar="NAME=PITCH", help=text)
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers} or {"": speaker}

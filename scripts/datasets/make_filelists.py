@@ -54,18 +54,13 @@ def find_recordings(folder: Path) -> dict[str, str]:
     return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
 
 
-def read_chosen(path: Path, clips: Collection[str], *, skip_missing: bool) -> list[str]:
-    """The clips that a file names, one on each line.
-
-    Each must be in the corpus; with ``skip_missing`` one that is not is left out, and a line on stdout counts them.
-    """
+def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
+    """The ``clips`` of a corpus that a file names, one a line; a line on stdout counts those that it does not have."""
     names = [line.strip() for line in read_lines(path) if line.strip()]
-    missing = [name for name in names if name not in clips]
-    if missing and not skip_missing:
-        raise InputError(f"{path}: {missing[0]} is not in the corpus")
-    if missing:
-        print(f"note: {path} names {len(names)} clips, and the corpus has {len(names) - len(missing)} of them")
-    return [name for name in names if name in clips]
+    found = [name for name in names if name in clips]
+    if len(found) < len(names):
+        print(f"note: {path} names {len(names)} clips, and the corpus has {len(found)} of them")
+    return found
 
 
 def split_clips(
@@ -73,20 +68,20 @@ def split_clips(
 ) -> dict[str, list[str]]:
     """The clips of each split, in order.
 
-    ``chosen`` holds the splits that are given; the others are drawn from the rest, the same ones each time for the
-    same clips and ``seed``, and training takes what is left.
+    Splits of which ``chosen`` names clips are these; the others are drawn from the rest, the same ones each time for
+    the same clips and ``seed``, and training takes what is left.
 
     Raises:
-        InputError: a clip is given twice, or none is left to train on.
+        InputError: a clip is named twice, or none is left to train on.
     """
-    taken = Counter(clip for names in chosen.values() for clip in names)
+    splits = {split: names for split, names in chosen.items() if names}
+    taken = Counter(clip for names in splits.values() for clip in names)
     if twice := [clip for clip, count in taken.items() if count > 1]:
         raise InputError(f"{twice[0]} is named twice in the files of clips")
     rest = sorted(set(clips) - set(taken))
     random.Random(seed).shuffle(rest)
-    splits = dict(chosen)
     for split, size in (("val", n_val), ("test", n_test)):
-        if split not in chosen:
+        if split not in splits:
             splits[split], rest = rest[:size], rest[size:]
     splits.setdefault("train", rest)
     if not splits["train"]:
@@ -94,22 +89,6 @@ def split_clips(
             f"no clips are left to train on: {len(splits['val'])} go to validation and {len(splits['test'])} to testing"
         )
     return {split: splits[split] for split in SPLITS}
-
-
-def chosen_of_part(chosen: dict[str, list[str]], *, n_val: int) -> dict[str, list[str]]:
-    """What is chosen of a part of a corpus: all that is, but something to validate on.
-
-    Where none of the clips to validate on is there, the last training clips take their place, ``n_val`` or a tenth of
-    them, whichever is less. Where none of the named clips is there, nothing is chosen.
-    """
-    if not any(chosen.values()):
-        return {}
-    training = chosen.get("train", [])
-    n_val = min(n_val, max(1, len(training) // 10))
-    if chosen.get("val") == [] and len(training) > 1 and n_val:
-        print(f"note: none of the clips to validate on is there; {n_val} of the training clips take their place")
-        return chosen | {"train": training[:-n_val], "val": training[-n_val:]}
-    return chosen
 
 
 def audio_list_name(name: str, split: str) -> str:
@@ -130,7 +109,6 @@ class ListOptions:
     train_ids: Path | None = option(None, "file with the train clips, one a line", variable="TRAIN_IDS")
     val_ids: Path | None = option(None, "file with the val clips, one a line", variable="VAL_IDS")
     test_ids: Path | None = option(None, "file with the test clips, one a line", variable="TEST_IDS")
-    skip_missing: bool = option(False, "leave out clips of these files that the corpus does not have")
     speaker: str | None = option(None, "name of the voice, for a last column of the lists of texts")
 
 
@@ -140,28 +118,24 @@ def main() -> int:
     add_options(parser, ListOptions)
     options: ListOptions = read_options(parser.parse_args(), ListOptions)
     assert options.dataset_path is not None  # it is required
-    metadata = options.dataset_path / "metadata.csv"
-    recordings = find_recordings(options.dataset_path)
+    recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
     if absent := next((clip for clip in clips if clip not in recordings), None):
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, but metadata.csv lists it")
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
-    chosen = {split: read_chosen(path, clips, skip_missing=options.skip_missing) for split, path in ids.items() if path}
-    if options.skip_missing:
-        chosen = chosen_of_part(chosen, n_val=options.n_val)
+    chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
-    lists: dict[str, list[str]] = {}
+    speaker = "" if options.speaker is None else f"|{options.speaker}"
     for split, names in splits.items():
-        lists[audio_list_name(options.name, split)] = [recordings[clip] for clip in names]
+        lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            column = "" if options.speaker is None else f"|{options.speaker}"
-            lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
+            lines = [f"{recordings[clip]}|{transcripts[clip]}{speaker}" for clip in names]
             lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
-    for name, lines in lists.items():
-        if lines:
-            write_text(options.output / name, "".join(line + "\n" for line in lines))
-            print(f"{options.output / name}: {len(lines)} clips")
+        for name, lines in lists.items():
+            if lines:
+                write_text(options.output / name, "".join(line + "\n" for line in lines))
+                print(f"{options.output / name}: {len(lines)} clips")
     return 0
 
 

@@ -19,11 +19,11 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.extraction import map_in_processes
 from common.files import read_lines, write_text
-from common.options import add_options, option
-from common.progress import progress
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed, resample
 from scripts.variables import LIBRISPEECH
+
+SAMPLING_RATE = 16000  # Hz
 
 
 @dataclass(frozen=True)
@@ -58,52 +58,43 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job
     return jobs
 
 
-def convert(job: Job, *, folder: Path, sampling_rate: int) -> dict[str, Any]:
+def convert(job: Job, *, folder: Path) -> dict[str, Any]:
     """Write what is missing of an utterance's wav files, each completely or not at all.
 
     Returns its entry of the manifest, whose paths are relative to ``folder``.
     """
     missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
     if missing:
-        own_rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
-        recorded = load_wav(job.source, sampling_rate=own_rate, where=job.where)
-        wave = resample(recorded, ratio=sampling_rate / own_rate)
+        rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
+        recorded = load_wav(job.source, sampling_rate=rate, where=job.where)
+        wave = resample(recorded, ratio=SAMPLING_RATE / rate)
         for speed, path in missing.items():
-            save_wav(path, change_speed(wave, speed), sampling_rate=sampling_rate, durable=False)
+            save_wav(path, change_speed(wave, speed), sampling_rate=SAMPLING_RATE, durable=False)
     files = []
     for speed, path in job.targets.items():
-        info = check_wav(path, sampling_rate=sampling_rate, where=job.where)
+        info = check_wav(path, sampling_rate=SAMPLING_RATE, where=job.where)
         file = {"fname": path.relative_to(folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
-        file |= {"sample_rate": info.sampling_rate, "num_samples": info.n_samples}
-        files.append(file | {"duration": info.n_samples / info.sampling_rate})
+        file |= {"sample_rate": SAMPLING_RATE, "num_samples": info.n_samples}
+        files.append(file | {"duration": info.n_samples / SAMPLING_RATE})
     sizes = {"original_duration": files[0]["duration"], "original_num_samples": files[0]["num_samples"]}
     return {"transcript": job.transcript, "files": files} | sizes
-
-
-@dataclass(frozen=True)
-class LibriSpeechOptions:
-    """What to make of LibriSpeech."""
-
-    subsets: tuple[str, ...] = option((), "folders to convert; if not given, those of LibriSpeech in it")
-    speeds: tuple[float, ...] = option((), "of copies: 1.1 is faster", above=0, most=10, empty=True, metavar="RATE")
-    sampling_rate: int = option(16000, "of the wav files, Hz", least=1)
-    n_workers: int = option(os.cpu_count(), "processes", least=1, most=1024)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert each subset and write its manifest."""
     parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
     parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
-    add_options(parser, LibriSpeechOptions)
+    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
+    parser.add_argument("--speeds", nargs="*", type=float, default=[], help="of copies: 1.1 is faster")
+    parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()]
     if not subsets:
         raise InputError(f"{args.folder}: holds none of {', '.join(LIBRISPEECH)}; scripts/download_librispeech.sh does")
     for subset in subsets:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
-        work = partial(convert, folder=args.folder, sampling_rate=args.sampling_rate)
-        done = map_in_processes(work, jobs, n_workers=min(args.n_workers, len(jobs)))
-        entries = list(progress(done, total=len(jobs), desc=subset))
+        work = partial(convert, folder=args.folder)
+        entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         write_text(manifest, manifest_bytes(entries).decode())
         hours = sum(entry["original_duration"] for entry in entries) / 3600

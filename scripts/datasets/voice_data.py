@@ -38,23 +38,19 @@ READERS = {
     "fem": (Speaker(pitch=70, words_per_minute=175), (1.17, 210.0)),
     "high": (Speaker(pitch=95, words_per_minute=150), None),
 }
-# Language, pitch, range of pitch, words per minute; each reads 20 sentences.
-VOCODER_READERS = [
-    Speaker(voice, pace, pitch, pitch_range)
-    for voice, pitch, pitch_range, pace in (
-        ("en-us", 30, 50, 150),
-        ("en-us", 50, 70, 170),
-        ("en-us", 75, 40, 150),
-        ("en-us", 95, 50, 150),
-        ("en-gb", 40, 60, 140),
-        ("en-gb", 65, 50, 170),
-        ("de", 50, 50, 150),
-        ("fr", 60, 60, 150),
-        ("it", 85, 70, 150),
-        ("pl", 20, 50, 150),
-    )
-]
-_READ_EACH = 20
+_READ_EACH = 20  # sentences
+VOCODER_READERS = (  # language, words per minute, pitch, range of pitch
+    Speaker("en-us", 150, 30, 50),
+    Speaker("en-us", 170, 50, 70),
+    Speaker("en-us", 150, 75, 40),
+    Speaker("en-us", 150, 95, 50),
+    Speaker("en-gb", 140, 40, 60),
+    Speaker("en-gb", 170, 65, 50),
+    Speaker("de", 150, 50, 50),
+    Speaker("fr", 150, 60, 60),
+    Speaker("it", 150, 85, 70),
+    Speaker("pl", 150, 20, 50),
+)
 # Formants times, semitones.
 _CHANGES = [(1.0, 4), (1.0, -4), (0.85, -6), (1.15, 3), (0.8, -9), (1.0, 7), (0.9, -4), (1.2, 5)]
 
@@ -89,8 +85,13 @@ def repeated(recordings: Sequence[str], *, share: float, others: Sequence[str]) 
     return [*others, *list(recordings) * max(1, round(share * len(others) / len(recordings)))]
 
 
-def vocoder_lists(folder: Path, training: Sequence[str], validation: Sequence[str]) -> dict[str, list[str]]:
-    """The vocoder's lists of recordings, of clips by name; makes their changed copies and its embedded speech."""
+def base_sentences() -> list[str]:
+    """The quickstart's sentences but those that voices are compared by."""
+    return [text for index, text in enumerate(read_sentences(SENTENCES)) if index % _LEFT_OUT]
+
+
+def vocoder_list(folder: Path, training: Sequence[str]) -> list[str]:
+    """The vocoder's training recordings, of clips by name; makes their changed copies and its embedded speech."""
     others = []
     for index, name in enumerate(progress(training[:_MOST_TRANSCRIPTS], desc="changed voices", unit="clip")):
         others.append(f"wavs/changed/{name}.wav")
@@ -99,26 +100,16 @@ def vocoder_lists(folder: Path, training: Sequence[str], validation: Sequence[st
             formants, semitones = _CHANGES[index % len(_CHANGES)]
             changed = change_voice(samples, sampling_rate=rate, formants=formants, semitones=semitones)
             save_wav(folder / others[-1], torch.from_numpy(changed), sampling_rate=rate, durable=False)
-    sentences = base_sentences(SENTENCES)
     for number, speaker in enumerate(VOCODER_READERS):
-        for index, text in enumerate(sentences[number * _READ_EACH : (number + 1) * _READ_EACH]):
+        for index, text in enumerate(base_sentences()[number * _READ_EACH : (number + 1) * _READ_EACH]):
             others.append(f"wavs/reader{number}/{index:04d}.wav")
             read_text(folder / others[-1], text, speaker)
-    recorded = [f"wavs/lj/{name}.wav" for name in training]
-    return {
-        "vocoder_train": repeated(recorded, share=0.5, others=others),
-        "vocoder_val": [f"wavs/lj/{name}.wav" for name in validation],
-    }
+    return repeated([f"wavs/lj/{name}.wav" for name in training], share=0.5, others=others)
 
 
-def base_sentences(path: Path) -> list[str]:
-    """Sentences of a file but those that voices are compared by."""
-    return [text for index, text in enumerate(read_sentences(path)) if index % _LEFT_OUT]
-
-
-def voice_lists(folder: Path, training: dict[str, str], validation: dict[str, str]) -> dict[str, list[str]]:
-    """Lists `wav|text|speaker` of the voice's base and of its fine-tuning; makes their embedded speech."""
-    texts = base_sentences(SENTENCES) + read_sentences(MORE_SENTENCES) + list(training.values())[:_MOST_TRANSCRIPTS]
+def spoken_list(folder: Path, transcripts: Sequence[str]) -> list[str]:
+    """Lines `wav|text|speaker` of what the voice's embedded speakers read, which is made."""
+    texts = base_sentences() + read_sentences(MORE_SENTENCES) + list(transcripts[:_MOST_TRANSCRIPTS])
     spoken = []
     for index, text in enumerate(progress(texts, desc="embedded speakers", unit="sentence")):
         for name, (speaker, change) in READERS.items():
@@ -127,9 +118,7 @@ def voice_lists(folder: Path, training: dict[str, str], validation: dict[str, st
             wav = f"wavs/{name}/{index:04d}.wav"
             read_text(folder / wav, text, speaker, change)
             spoken.append(f"{wav}|{text}|{name}")
-    lists = [[f"wavs/lj/{name}.wav|{text}|lj" for name, text in clips.items()] for clips in (training, validation)]
-    base = repeated(lists[0], share=0.14, others=spoken)
-    return {"base_train": base, "lj_train": lists[0], "lj_val": lists[1]}
+    return spoken
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -140,18 +129,24 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--recordings", type=Path, required=True, help="corpus in LJSpeech's layout: wavs/ and metadata.csv")
     add("--held-back", nargs="*", default=HELD_BACK, help="recordings for measuring (default: LJ001-0073 to 0080)")
     args = parser.parse_args(argv)
-    every = read_metadata(args.recordings / "metadata.csv")
-    clips = {name: text for name, text in every.items() if name not in args.held_back}
     link = args.output / "wavs" / "lj"
     with writing(link):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to((args.recordings / "wavs").resolve())
-    validation = {name: text for name, text in clips.items() if name in VALIDATION}
-    training = {name: text for name, text in clips.items() if name not in VALIDATION}
-    lists = voice_lists(args.output, training, validation)
-    lists["held_back"] = [f"wavs/lj/{name}.wav|{text}" for name, text in every.items() if name in args.held_back]
-    for name, rows in (lists | vocoder_lists(args.output, list(training), list(validation))).items():
+    every = read_metadata(args.recordings / "metadata.csv")
+    training = {name: text for name, text in every.items() if name not in (*args.held_back, *VALIDATION)}
+    validation = [name for name in every if name in VALIDATION and name not in args.held_back]
+    lj_train = [f"wavs/lj/{name}.wav|{text}|lj" for name, text in training.items()]
+    lists = {
+        "base_train": repeated(lj_train, share=0.14, others=spoken_list(args.output, list(training.values()))),
+        "lj_train": lj_train,
+        "lj_val": [f"wavs/lj/{name}.wav|{every[name]}|lj" for name in validation],
+        "held_back": [f"wavs/lj/{name}.wav|{text}" for name, text in every.items() if name in args.held_back],
+        "vocoder_val": [f"wavs/lj/{name}.wav" for name in validation],
+        "vocoder_train": vocoder_list(args.output, list(training)),  # made last: it shows that all is there
+    }
+    for name, rows in lists.items():
         write_text(args.output / f"{name}.txt", "".join(f"{row}\n" for row in rows))
 
 

@@ -26,9 +26,8 @@ class Network:
     """An exported network in onnxruntime, and what its file says of itself in ``about``."""
 
     def __init__(self, path: str) -> None:
-        self._session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        metadata = self._session.get_modelmeta().custom_metadata_map
-        self.about: dict[str, Any] = json.loads(metadata["speech_toolkit"])
+        self._session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        self.about = json.loads(self._session.get_modelmeta().custom_metadata_map["speech_toolkit"])
 
     def run(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by their names, of those of ``values`` that are inputs."""

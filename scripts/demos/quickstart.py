@@ -7,11 +7,8 @@ sentences that are not in the corpus. Run again after a stop, it resumes.
 """
 
 import resource
-import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +23,10 @@ from common.errors import InputError
 from common.evaluation.metrics import Figures, compare_speech
 from common.options import add_options, option, read_options
 from common.synthesis import AudioContract, Phrase, read_phrases
-from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
 from scripts.launch import ROOT, given, run_or_print
 
+_STARTED = time.monotonic()
 AUDIO = AudioConfig()
 
 EPOCHS = 20  # of 66 steps
@@ -66,7 +64,6 @@ class QuickstartOptions:
     output: Path = option(Path("output/quickstart"), "folder for everything", names=("-o",), writes=True)
     epochs: int = option(EPOCHS, "rounds of the corpus to train for", least=1)
     seed: int = option(1234, "of the weights and of the data's order", least=0, most=2**63 - 1)
-    fresh: bool = option(False, "start anew instead of resuming an earlier run")
     max_distortion: float = option(MAX_DISTORTION_DB, "dB; fail when the mean is above it", above=0)
     sentences: Path = option(SENTENCES, "what the corpus says, one sentence a line")
     phrases: Path = option(ROOT / "phrases" / "devset10.tsv", "what to speak then")
@@ -75,19 +72,11 @@ class QuickstartOptions:
     )
 
 
-@contextmanager
-def stage(title: str) -> Iterator[None]:
-    """Announce a part of the work, and say how long it took: on the clock, and of processor time."""
-    print(f"\n== {title}", flush=True)
-    clock, cpu = time.monotonic(), cpu_seconds()
-    yield
-    print(f"took {time.monotonic() - clock:.0f} s ({cpu_seconds() - cpu:.0f} s of processor time)", flush=True)
-
-
-def cpu_seconds() -> float:
-    """Processor time of this process and of its children that have ended, s."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+def seconds_used() -> str:
+    """Time since the start, on the clock and of processors, of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processors = sum(usage.ru_utime + usage.ru_stime for usage in used)
+    return f"{time.monotonic() - _STARTED:.0f} s ({processors:.0f} s of processor time)"
 
 
 def call(script: str, *words: object, **options: object) -> None:
@@ -102,7 +91,7 @@ def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
     rate, distances = AUDIO.sampling_rate, []
     for phrase in phrases:
         wave = load_wav(output / phrase.output, sampling_rate=rate).numpy()
-        reference = READER.speak(normalize(phrase.text)).samples / np.float32(32768)
+        reference = READER.speak(normalize(phrase.text)).wave
         save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
@@ -130,45 +119,34 @@ def main(argv: list[str] | None = None) -> int:
     if vocoder is not None:  # found out now, not after the training
         checkpoint = open_checkpoint(vocoder, model="HiFi-GAN", ema=True).checkpoint
         AudioContract(checkpoint.audio, str(vocoder), checkpoint.assumed).check(AUDIO, owner="the quickstart")
-    started = time.monotonic()
-    if options.fresh:
-        for folder in (corpus, voice, output / "reference"):
-            shutil.rmtree(folder, ignore_errors=True)
-    with stage("1/5 a corpus, spoken by the embedded speaker"):
-        if is_complete(corpus, sentences):
-            print(f"{corpus}: all {len(sentences)} clips are there")
-        else:
-            make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
-    with stage("2/5 mel-spectrograms, durations and pitch"):
-        features = [corpus / "train_features.txt", corpus / "val_features.txt"]
-        call(
-            "extract_mels.py",
-            *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
-            *("--output-meta-file", *features),
-            *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
-        )
-    with stage("3/5 training (the long part)"):
-        call(
-            "train.py",
-            *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias"),
-            training_files=features[0],
-            validation_files=features[1],
-            pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
-            seed=options.seed,
-            epochs=options.epochs,
-            **TEXT,
-            **ARCHITECTURE,
-            **OPTIMIZATION,
-        )
-    checkpoint = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
-    with stage("4/5 the new voice speaks"):
-        phrase_list = options.phrases.resolve()
-        models = {"fastpitch": checkpoint, "hifigan": vocoder}
-        call("inference.py", "--plots", input=phrase_list, output=output, **models)
-    with stage("5/5 the new voice against the embedded speaker's own"):
-        mean = report(phrases, compare(output, phrases))
-    print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
-    print(f"shape how it speaks, in a browser: FASTPITCH={checkpoint} bash scripts/serve.sh")
+    print("\n== 1/5 a corpus, spoken by the embedded speaker", flush=True)
+    make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
+    print(f"\n== 2/5 mel-spectrograms, durations and pitch, after {seconds_used()}", flush=True)
+    features = [corpus / "train_features.txt", corpus / "val_features.txt"]
+    lists = ["--wav-text-filelist", corpus / "train.txt", corpus / "val.txt", "--output-meta-file", *features]
+    made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
+    call("extract_mels.py", *lists, *made, "--resume", dataset_path=corpus)
+    print(f"\n== 3/5 training (the long part), after {seconds_used()}", flush=True)
+    call(
+        "train.py",
+        *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias"),
+        training_files=features[0],
+        validation_files=features[1],
+        pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
+        seed=options.seed,
+        epochs=options.epochs,
+        **TEXT,
+        **ARCHITECTURE,
+        **OPTIMIZATION,
+    )
+    print(f"\n== 4/5 the new voice speaks, after {seconds_used()}", flush=True)
+    fastpitch = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
+    names = {"input": options.phrases.resolve(), "output": output, "fastpitch": fastpitch, "hifigan": vocoder}
+    call("inference.py", "--plots", **names)
+    print(f"\n== 5/5 the new voice against the embedded speaker's own, after {seconds_used()}", flush=True)
+    mean = report(phrases, compare(output, phrases))
+    print(f"\nin all {seconds_used()}; listen to {output}/*.wav (compare: reference/*.wav)")
+    print(f"shape how it speaks, in a browser: FASTPITCH={fastpitch} bash scripts/serve.sh")
     if mean > options.max_distortion:
         raise InputError(
             f"the mean distortion, {mean:.2f} dB, is above {options.max_distortion:.2f} dB: the voice has not learned "

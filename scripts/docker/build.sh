@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Docker image speech-toolkit of this folder. Its arguments are those of docker build.
+# Builds the Docker image speech-toolkit of this folder. Arguments go to docker build.
 #   bash scripts/docker/build.sh
 #   bash scripts/docker/build.sh --build-arg FROM_IMAGE_NAME=nvcr.io/nvidia/pytorch:25.10-py3
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
-require_docker
 exec_or_print docker build . -t speech-toolkit "$@"

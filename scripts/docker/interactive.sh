@@ -5,12 +5,8 @@
 # PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-require_docker
 gpus=${NUM_GPUS:-auto}
-[[ "$gpus" =~ ^(auto|[0-9]{1,3})$ ]] || fail 2 "NUM_GPUS=$gpus: expected auto or a whole number from 0 to 999"
-if [ "$gpus" = auto ]; then
-    nvidia-smi -L 2>/dev/null | grep -q '^GPU ' && gpus=all || gpus=0
-fi
+[ "$gpus" != auto ] || gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
 command=(docker run --rm --ipc host -v "$ROOT:/workspace/speech-toolkit" -p "${PORT:-8888}:${PORT:-8888}")
 [ "$gpus" = 0 ] || command+=(--gpus "$gpus")
 [ ! -t 0 ] || command+=(-it)
