@@ -51,7 +51,7 @@ def measure(options: FeedOptions, words: Sequence[str], folder: Path) -> tuple[i
     def feed(*others: str) -> tuple[int, float, float]:
         command = read_command([*required, *words, *others])
         setup = command.spec.training.set_up(command.options, command.request)
-        precision = command.request.computing.precision()
+        precision = command.request.computing.prepare()
         trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         logger.close()
         n_frames, clock, processor = 0, 0.0, 0.0
