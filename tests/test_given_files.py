@@ -9,7 +9,6 @@ import pytest
 
 from common.audio import load_wav
 from common.checkpoints import open_checkpoint
-from common.config import TextConfig
 from common.data import read_filelist
 from common.errors import InputError
 from common.files import parse_yaml, read_json, read_text
@@ -17,6 +16,7 @@ from common.synthesis import read_phrases
 from common.synthesis.speech import load_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries

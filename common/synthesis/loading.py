@@ -20,7 +20,7 @@ from common.checkpoints import (
 )
 from common.checkpoints.exported import describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx, write_quantized
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
@@ -31,6 +31,7 @@ from common.synthesis.utterances import SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
+from common.text.config import TextConfig
 from common.text.options import TextOverrides, overridden
 from common.timing import take_turns
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from common.config import TextConfig
 from common.errors import InputError, check_choice, shown
 from common.files import check_file, read_text
+from common.text.config import TextConfig
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
