@@ -105,33 +105,28 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     ``| head``, the status is 141.
     """
     with stops_handled_by(raise_stop):
-        status = _status_of(main)
+        try:
+            try:
+                status = main() or 0
+                print_line("", end="")  # flush
+            finally:  # no signal raises from here on
+                for number in STOPS:
+                    signal.signal(number, signal.SIG_IGN)
+        except SystemExit as error:
+            status = int(error.code or 0)
+        except KeyboardInterrupt as stop:
+            line, status = ended_by(stop)
+            if os.environ.get("LOCAL_RANK", "0") == "0":  # others of torchrun are ended by the same signal
+                print(line, file=sys.stderr)
+        except Exception as error:
+            if isinstance(error.__cause__ or error, BrokenPipeError):
+                discard_output()
+                status = 128 + signal.SIGPIPE
+            else:
+                line, status = line_and_status(error)
+                print(f"error: {line}", file=sys.stderr)
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
         os._exit(status)
     sys.exit(status)
-
-
-def _status_of(main: Callable[[], int | None]) -> int:
-    """The exit status of ``main``, with a line on stderr for what ended it; no signal raises from then on."""
-    try:
-        try:
-            status = main() or 0
-            print_line("", end="")  # flush
-        finally:
-            for number in STOPS:
-                signal.signal(number, signal.SIG_IGN)
-    except SystemExit as error:
-        return int(error.code or 0)
-    except KeyboardInterrupt as stop:
-        line, status = ended_by(stop)
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # others of torchrun are ended by the same signal
-            print(line, file=sys.stderr)
-    except Exception as error:
-        if isinstance(error.__cause__ or error, BrokenPipeError):
-            discard_output()
-            return 128 + signal.SIGPIPE
-        line, status = line_and_status(error)
-        print(f"error: {line}", file=sys.stderr)
-    return status

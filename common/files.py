@@ -53,9 +53,7 @@ def write_atomically(
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
     checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
     lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
-
-    Raises:
-        OutputError: the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
+    Raises OutputError if the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
     """
     with writing(path):
         target = _target(path)
@@ -86,10 +84,7 @@ def _target(path: Path) -> Path:
 def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:
     """Refuse an output that is also an input or another output; folders may be shared.
 
-    ``written`` and ``read`` are pairs of a name for messages and a path.
-
-    Raises:
-        OptionError: names both.
+    ``written`` and ``read`` are pairs of a name for messages and a path. Raises an OptionError that names both.
     """
     names = {os.path.realpath(path): name for name, path in read}
     for name, path in written:
@@ -117,11 +112,6 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
 
 
-def read_yaml(path: Path) -> Any:
-    """Read YAML of plain values; raises as `read_json`."""
-    return parse_yaml(read_text(path), where=str(path))
-
-
 def parse_yaml(text: str, *, where: str) -> Any:
     """The plain values of a YAML text, which ``where`` names; InputError where it is none, or names anything else."""
     import yaml  # here, as few commands need it
@@ -141,27 +131,18 @@ def parse_yaml(text: str, *, where: str) -> Any:
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
     """Refuse a path of no file of that ``kind``, but a folder, or a pipe, whose reader would wait for its writer.
 
-    Raises:
-        InputError: of the type ``error``, with ``where`` (``list.txt:7``).
+    Raises InputError of the type ``error``, with ``where`` (``list.txt:7``).
     """
     if not path.is_file():
         found = f"a folder, expected a {kind}" if path.is_dir() else f"no such {kind}"
         raise error(f"{path}: {found}{at(where)}")
 
 
-def read_bytes(path: Path, *, kind: str = "file") -> bytes:
-    """The bytes of a file; raises as `check_file`."""
-    check_file(path, kind=kind)
-    return path.read_bytes()
-
-
 def read_text(path: Path, *, kind: str = "file") -> str:
-    """The text of a file, or of standard input for ``-``, in UTF-8, or in UTF-16 with a byte order mark.
-
-    Raises:
-        InputError: it is none, with the line.
-    """
-    data = sys.stdin.buffer.read() if path == Path("-") else read_bytes(path, kind=kind)
+    """The text of a file, or of standard input for ``-``, in UTF-8 or marked UTF-16; InputError where it is none."""
+    if path != Path("-"):
+        check_file(path, kind=kind)
+    data = sys.stdin.buffer.read() if path == Path("-") else path.read_bytes()
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")

@@ -171,11 +171,7 @@ def _type_of(hint: Any) -> tuple[type, bool]:
 
 
 def read_word(text: str, kind: type, known: Option) -> Any:
-    """The value that a word of a command line or of a variable stands for.
-
-    Raises:
-        OptionError: it is none, or out of range.
-    """
+    """The value that a word of a command line or of a variable stands for; raises OptionError if it is none."""
     if text in known.words:
         return known.words[text]
     if known.read is not None:
@@ -195,11 +191,7 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 
 
 def read_value(value: Any, hint: Any, known: Option) -> Any:
-    """The value that an option of the type ``hint`` has in a JSON file, as the words of a command line would give it.
-
-    Raises:
-        OptionError: it is none, or out of range.
-    """
+    """The value of an option of the type ``hint`` that a JSON file gives; raises as `read_word`."""
     kind, several = _type_of(hint)
     if value is None:
         return None
@@ -259,10 +251,8 @@ def read_variables(kind: type, environ: Mapping[str, str], *, without: Collectio
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Variables that are empty are not set.
-
-    Raises:
-        OptionError: names the variable whose value is none of its option, or another name of it that says otherwise.
+    Variables that are empty are not set. Raises an OptionError that names one whose value its option cannot have, or
+    which another name of it contradicts.
     """
     words = []
     for action in parser._actions:
@@ -297,11 +287,7 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
 
 
 def check_options(values: Any) -> None:
-    """Check the values of a dataclass's options, whatever they come from.
-
-    Raises:
-        InputError: one is out of range; names its field.
-    """
+    """Raise an InputError that names the field if a value of a dataclass's options is out of range."""
     for one in fields(values):
         known, value = declared(one), getattr(values, one.name)
         for item in value if isinstance(value, tuple) else (value,):

@@ -37,10 +37,7 @@ class ComputingOptions:
     def prepare(self) -> "Precision":
         """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
 
-        Returns the device and the precision.
-
-        Raises:
-            OptionError: there is no usable GPU for ``--cuda``.
+        Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
         """
         import torch
 
@@ -51,19 +48,15 @@ class ComputingOptions:
             torch.backends.cudnn.allow_tf32 = self.tf32
         else:
             keep_freed_memory()
-        return Precision(self.cuda, self._autocast_dtype() if self.amp else None)
-
-    def _autocast_dtype(self) -> "torch.dtype | None":
-        """What ``--amp`` computes in; a line on stderr says where that is float32."""
-        import torch
-
+        if not self.amp:
+            return Precision(self.cuda)
         if self.amp_dtype != "auto":
-            return torch.bfloat16 if self.amp_dtype == "bfloat16" else torch.float16
+            return Precision(self.cuda, torch.bfloat16 if self.amp_dtype == "bfloat16" else torch.float16)
         if has_bfloat16(cuda=self.cuda):
-            return torch.bfloat16
+            return Precision(self.cuda, torch.bfloat16)
         if not self.cuda and os.environ.get("RANK", "0") == "0":
             print("note: --amp: this processor has no bfloat16 instructions; computing in float32", file=sys.stderr)
-        return torch.float16 if self.cuda else None
+        return Precision(self.cuda, torch.float16 if self.cuda else None)
 
 
 # Options of the published toolkits that no longer exist, and why or what to do.
@@ -99,7 +92,10 @@ class Precision:
 
     def autocast(self) -> AbstractContextManager:
         """The context that networks run in."""
-        return autocast(self.device, self.amp_dtype)
+        import torch
+
+        is_mixed = self.amp_dtype is not None
+        return torch.autocast(self.device.type, dtype=self.amp_dtype or torch.bfloat16, enabled=is_mixed)
 
 
 def check_cuda() -> None:
@@ -111,11 +107,7 @@ def check_cuda() -> None:
 
 
 def precision_of_device(device: str) -> "Precision":
-    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one.
-
-    Raises:
-        OptionError: it is another word, or no GPU can be used.
-    """
+    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one; raises as `check_cuda`."""
     import torch
 
     check_choice("device", device, ("auto", "cpu", "cuda"))
@@ -141,13 +133,6 @@ def has_bfloat16(*, cuda: bool) -> bool:
     if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
         return False
     return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-
-
-def autocast(device: "torch.device", dtype: "torch.dtype | None") -> AbstractContextManager:
-    """Mixed precision in ``dtype`` on ``device``; None: float32 throughout."""
-    import torch
-
-    return torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
 
 def allow_compiled_shapes(n_shapes: int) -> None:

@@ -56,11 +56,7 @@ class _Lines(Progress):
 
 
 def print_line(text: str, *, end: str = "\n") -> None:
-    """Print a line on stdout, above any bar that stands on the terminal.
-
-    Raises:
-        OutputError: it cannot be written; what is printed later is lost.
-    """
+    """Print a line on stdout, above any bar that stands on the terminal; OutputError if it cannot be written."""
     try:
         with Progress.external_write_mode(file=sys.stdout) if sys.stderr.isatty() else nullcontext():
             print(text, end=end, flush=True)

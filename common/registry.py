@@ -15,11 +15,12 @@ if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms 
     from torch import Tensor, nn
 
     from common.checkpoints import Checkpoint, Exports
-    from common.config import AudioConfig, TextConfig
+    from common.config import AudioConfig
     from common.data import Dataset
     from common.distributed import Gather
     from common.recognition import SpeechItem
     from common.synthesis import Controls, MelOutput, VocoderSettings
+    from common.text.config import TextConfig
     from common.training.objective import Objective
     from common.training.options import RunOptions
     from common.training.settings import TrainingRequest, TrainingSetup

@@ -30,10 +30,8 @@ def read_torch_file(
     """The tensors, numbers, text and plain containers of a file of torch.save, on the CPU.
 
     Networks that are pickled whole become `StoredObject`. ``mapped`` maps the tensors of an archive, so that they are
-    read from the disk when they are used. ``wanted`` says what file is expected, ``where`` who names it.
-
-    Raises:
-        InputError: the file is damaged, or names anything else; of the type ``error``.
+    read from the disk when they are used. ``wanted`` says what file is expected, ``where`` who names it. Raises
+    InputError, of the type ``error``, if the file is damaged or names anything else.
     """
     try:
         load = partial(torch.load, path, map_location="cpu", mmap=mapped and zipfile.is_zipfile(path))

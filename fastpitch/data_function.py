@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
 from common.audio.pitch import statistics
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import (
     ErrorsAsItems,
     FilelistEntry,
@@ -30,6 +30,7 @@ from common.data import (
 from common.distributed import Gather, Ranks
 from common.errors import InputError
 from common.nn.alignment import interpolated_prior
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
 from fastpitch.config import ModelConfig

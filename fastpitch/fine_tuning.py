@@ -8,9 +8,10 @@ from torch import Tensor
 
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
-from common.config import TextConfig, from_plain
+from common.config import from_plain
 from common.errors import CheckpointError, InputError, shown
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 from fastpitch.options import InitialVoice, TrainingOptions

@@ -11,12 +11,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import TextMelBatch
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
+from common.text.config import TextConfig
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import (

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.audio.pitch import METHODS
-from common.config import TextConfig
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
+from common.text.config import TextConfig
 from common.text.options import TextOptions
 from common.text.prosody import LIMITS
 from common.training.options import RunOptions

@@ -7,10 +7,11 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import AudioConfig, TextConfig, from_plain
+from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.text import CHARACTER_SETS, get_symbol_table
 from common.text.cleaners import cleaners_of_1_1
+from common.text.config import TextConfig
 from common.text.symbols import EXPANDED_1_1
 from fastpitch.config import ModelConfig
 

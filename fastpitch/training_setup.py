@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints import Checkpoint
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.text.options import options_of_text, text_config, written_options
 from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule

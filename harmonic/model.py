@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.audio import MelExtractor, full_precision_products, overlap_add
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from common.synthesis import VocoderSettings
+from common.text.config import TextConfig
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.options import InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames

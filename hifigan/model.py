@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import WeightNorm, build_discriminators, fold_weight_norm, mask_from_lengths
+from common.text.config import TextConfig
 from hifigan.config import ModelConfig
 from hifigan.options import TrainingOptions
 

@@ -8,8 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.nn import Dropout, mask_from_lengths, normalize_masked
+from common.text.config import TextConfig
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.text import Labels, normalize_transcript

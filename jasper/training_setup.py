@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
+from common.text.config import TextConfig
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
 from jasper.options import TrainingOptions

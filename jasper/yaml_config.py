@@ -9,7 +9,7 @@ from typing import Any
 
 from common.config import from_plain, naming_errors
 from common.errors import InputError, OptionError, shown
-from common.files import parse_yaml, read_yaml
+from common.files import parse_yaml, read_text
 from common.options import option
 from jasper.augmentation import Augmentation, Checked
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
@@ -169,7 +169,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
             names the file and the key.
     """
     path = _find(path)
-    sections = _plain(read_yaml(path))
+    sections = _plain(parse_yaml(read_text(path), where=str(path)))
     for override in overrides:
         _override(sections, override)
     with naming_errors(str(path), error=OptionError if overrides else InputError):

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import FilelistEntry, Filelists, TextMelBatch, TextMelDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
+from common.text.config import TextConfig
 from tacotron2.options import TrainingOptions
 
 

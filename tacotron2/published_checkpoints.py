@@ -8,9 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, training_state
-from common.config import AudioConfig, TextConfig, from_plain
+from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.text.cleaners import TACOTRON2
+from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 
 _N_SYMBOLS = 148  # of the original's only symbol set

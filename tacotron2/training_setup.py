@@ -8,9 +8,10 @@ from typing import Any
 from torch import nn
 
 from common.checkpoints import Checkpoint
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.text.options import options_of_text, text_config
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from common.training.settings import stored_mels

@@ -15,8 +15,9 @@ from tiny_checkpoint import build
 from tiny_voice import MODEL as VOICE, new_voice
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.nn import fold_weight_norm
+from common.text.config import TextConfig
 from hifigan.config import AUDIO_KEYS
 
 State = dict[str, Tensor]

@@ -7,7 +7,7 @@ import torch
 from test_fastpitch_1_1 import recordings, small
 from test_fastpitch_1_1_loss import objective
 
-from common.precision import autocast
+from common.precision import Precision
 from fastpitch.alignment_search import find_path
 
 pytestmark = [
@@ -58,7 +58,7 @@ def test_losses_and_gradients_are_the_cpus():
 def test_mixed_precision_gives_finite_float32_losses_near_those_in_full(dtype: torch.dtype):
     network, batch = {"fastpitch": small().to(CUDA)}, recordings((9, 23), (40, 90)).to(CUDA)
     in_full = objective().numerators("fastpitch", network, batch)
-    with autocast(CUDA, dtype):
+    with Precision(True, dtype).autocast():
         mixed = objective().numerators("fastpitch", network, batch)
     for name in ("attn_loss", "energy_loss", "mel_loss"):
         assert mixed[name].dtype == torch.float32

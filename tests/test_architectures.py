@@ -7,9 +7,10 @@ import pytest
 import tiny_tacotron2
 import tiny_waveglow
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError
 from common.registry import get_model
+from common.text.config import TextConfig
 from fastpitch.config import ModelConfig as FastPitchConfig
 from hifigan.config import ModelConfig as HifiganConfig
 from jasper.config import BlockConfig, FeatureConfig

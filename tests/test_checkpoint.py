@@ -21,8 +21,9 @@ from common.checkpoints import (
     save_checkpoint,
     saved_checkpoints,
 )
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import CheckpointError
+from common.text.config import TextConfig
 
 
 def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:

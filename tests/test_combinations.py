@@ -17,11 +17,12 @@ import inference
 from common import plots
 from common.audio import BIAS_FRAMES, Denoiser, griffin_lim, load_wav
 from common.checkpoints import load_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.files import write_json
 from common.synthesis import Controls
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan

@@ -19,8 +19,9 @@ from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
+from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from scripts.datasets.download import bring, bring_member, fetch
 from scripts.download_models import PUBLISHED, main as download_models

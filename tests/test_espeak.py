@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from common.config import TextConfig
 from common.errors import InputError
 from common.text import Span, TextFrontEnd, espeak
+from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"

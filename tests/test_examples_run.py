@@ -25,7 +25,7 @@ from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_re
 from tiny_harmonic import save_harmonic
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from common.config import TextConfig
+from common.text.config import TextConfig
 from scripts.training import list_digits
 
 NOT_RUN = {  # words of examples -> why

@@ -16,11 +16,11 @@ import inference
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.checkpoints.exported import OnnxRunner
 from common.checkpoints.exporting import write_onnx
-from common.config import TextConfig
 from common.errors import CheckpointError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from scripts import export_model
 from tacotron2 import MODEL
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, PrenetMasks

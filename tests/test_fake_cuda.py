@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from common.config import AudioConfig
 from common.data import Batch
 from common.nn import discriminators
-from common.precision import autocast
+from common.precision import Precision
 from common.training import Networks, Objective
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
@@ -204,7 +204,7 @@ def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype:
         objective.begin_step(networks)
         for phase in objective.phases:
             counts = objective.counts(phase.name, batch)
-            with autocast(DEVICE, dtype):
+            with Precision(DEVICE.type == "cuda", dtype).autocast():
                 numerators = objective.numerators(phase.name, networks, batch)
             assert set(numerators) <= set(counts)
             assert {(value.dtype, value.shape) for value in numerators.values()} == {(torch.float32, ())}

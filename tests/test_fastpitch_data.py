@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
+from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, compute_statistics

@@ -16,11 +16,12 @@ from tiny_voice import SMALL as TINY
 
 from common.audio import MelExtractor
 from common.audio.pitch import estimate_pitch, statistics
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import write_json, write_text
+from common.text.config import TextConfig
 from common.text.teacher import text_of_teacher
 from common.torch_file import save_tensor
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset

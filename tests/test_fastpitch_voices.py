@@ -14,10 +14,11 @@ from training_setup import set_up
 import inference
 import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.data import FilelistEntry
 from common.errors import InputError
 from common.text import Speaker, TextFrontEnd
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom

@@ -13,10 +13,11 @@ import torch
 from tiny import make_corpus
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import GlobalBatchSampler, build_loader, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list

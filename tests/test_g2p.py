@@ -2,9 +2,9 @@
 
 import pytest
 
-from common.config import TextConfig
 from common.errors import InputError
 from common.text import Speaker, TextFrontEnd
+from common.text.config import TextConfig
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 

@@ -9,14 +9,14 @@ import pytest
 
 from common.audio import load_wav
 from common.checkpoints import open_checkpoint
-from common.config import TextConfig
 from common.data import read_filelist
 from common.errors import InputError
-from common.files import read_json, read_text, read_yaml
+from common.files import parse_yaml, read_json, read_text
 from common.synthesis import read_phrases
 from common.synthesis.speech import parse_prosody
 from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
@@ -25,7 +25,7 @@ from scripts.datasets.download import bring
 READERS: dict[str, Callable[[Path], object]] = {
     "text": read_text,
     "JSON": read_json,
-    "YAML": read_yaml,
+    "YAML": lambda path: parse_yaml(read_text(path), where=str(path)),
     "tensor": load_tensor,
     "recording": lambda path: load_wav(path, sampling_rate=None),
     "checkpoint": open_checkpoint,

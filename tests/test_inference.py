@@ -17,12 +17,13 @@ from torch import Tensor
 import inference
 from common.audio import griffin_lim, load_wav
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import write_json
 from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import EncodedText, TextFrontEnd
+from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch

@@ -18,10 +18,11 @@ from tiny_voice import save_vocoder
 
 import inference
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
+from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch.model import build_networks
 

@@ -13,7 +13,7 @@ from common.audio.options import read_audio_config
 from common.config import from_plain, to_plain
 from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
-from common.files import read_json, read_yaml
+from common.files import parse_yaml, read_json, read_text
 from common.options import check_options, option
 from common.torch_file import load_tensor, read_plain_tensor, tensor_shape
 
@@ -50,13 +50,13 @@ def test_a_file_that_is_no_json_or_yaml_is_one_line(tmp_path: Path):
     assert refused(lambda: read_json(path)).startswith(f"{path}:2: not JSON (Expecting value)")
     for content in ("a: !!python/object/apply:os.system [x]", "a: 1\n- b"):
         path.write_text(content)
-        assert refused(lambda: read_yaml(path)).startswith(f"{path}: not YAML (")
+        assert refused(lambda: parse_yaml(read_text(path), where=str(path))).startswith(f"{path}: not YAML (")
 
 
 def test_aliases_and_merged_keys_of_yaml_are_read(tmp_path: Path):
     path = tmp_path / "a.yaml"
     path.write_text("a: &a {x: 1, y: 1e-5}\nb:\n  <<: *a\n  x: 2\nc: [*a, *a]\n")
-    value = read_yaml(path)
+    value = parse_yaml(read_text(path), where=str(path))
     assert value["b"] == {"x": 2, "y": 1e-5} and value["c"] == [{"x": 1, "y": 1e-5}] * 2
 
 

@@ -18,9 +18,10 @@ import extract_mels
 import train
 from common.audio.options import line_of_mels
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
-from common.config import AudioConfig, TextConfig, audio_preset, from_plain, to_plain
+from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json
+from common.text.config import TextConfig
 from hifigan.config import PUBLISHED_MELS
 from scripts.datasets import describe_mels
 from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH

@@ -13,9 +13,9 @@ from tiny_models import assert_same_state, without_samples
 import inference
 import train
 from common.checkpoints import load_checkpoint
-from common.config import TextConfig
 from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.text.phone_features import read_phone_features
 from common.text.symbols import SILENCES
 

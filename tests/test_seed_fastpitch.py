@@ -29,9 +29,10 @@ from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
 from training_setup import parsed
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import read_json
+from common.text.config import TextConfig
 from waveglow.model import ModelConfig as WaveGlowConfig, build_networks
 
 STATISTICS = "pitch_char_stats__{}.json"

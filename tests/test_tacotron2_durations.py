@@ -21,11 +21,12 @@ from common.audio import load_wav
 from common.audio.pitch import average_pitch, estimate_pitch
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import run
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.files import read_json
 from common.logger import read_log
 from common.synthesis import MelOutput
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset
 from tacotron2.model import Tacotron2

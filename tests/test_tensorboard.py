@@ -11,8 +11,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from toy import ToyObjective
 
 from common import plots
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.logger import Logger
+from common.text.config import TextConfig
 from common.training import Example
 from common.training.reporter import Reporter
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from golden_files import read_golden
 
-from common.config import TextConfig
 from common.errors import InputError
 from common.text import TextFrontEnd, get_cleaner, get_symbol_table
 from common.text.arpabet import dictionary_of_file
+from common.text.config import TextConfig
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
 
 

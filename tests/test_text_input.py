@@ -2,9 +2,9 @@
 
 import pytest
 
-from common.config import TextConfig
 from common.errors import InputError
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {

@@ -11,12 +11,12 @@ from training_setup import set_up
 import inference
 import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
-from common.config import TextConfig
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
 from common.synthesis import load_voice
 from common.text import Speaker, TextFrontEnd
+from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from scripts.datasets.make_corpus import make_corpus, normalize
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from common.config import TextConfig
 from common.errors import InputError
 from common.text import EncodedText, TextFrontEnd, utterance_draws
+from common.text.config import TextConfig
 from common.text.ssml import Span
 from common.text.words import align
 

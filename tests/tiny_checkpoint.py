@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from common.checkpoints import Checkpoint, save_checkpoint
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.registry import get_model
+from common.text.config import TextConfig
 from common.training import Networks
 
 

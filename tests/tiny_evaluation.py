@@ -14,8 +14,9 @@ from tiny_tacotron2 import TINY as TINY_TACOTRON2
 from tiny_voice import save_vocoder
 from tiny_waveglow import SMALL
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig as JasperConfig
 
 AUDIO = AudioConfig()

@@ -13,9 +13,9 @@ import tiny_voice
 from limits import HANG_LIMIT
 from tiny_checkpoint import save_networks
 
-from common.config import TextConfig
 from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import load_models
+from common.text.config import TextConfig
 
 AUDIO = tiny_vocoder.ALIGNED
 TEXT = TextConfig(cleaners=("basic_cleaners",), speakers=("ann", "bob"))

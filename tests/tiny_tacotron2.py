@@ -10,9 +10,10 @@ from golden_files import group, listed, read_case
 from tiny_checkpoint import save_networks
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig, from_plain
+from common.config import AudioConfig, from_plain
 from common.nn import Dropout
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 from tacotron2.loss_function import Tacotron2Objective

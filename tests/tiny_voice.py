@@ -7,8 +7,9 @@ import torch
 from tiny_checkpoint import build, save_networks
 from tiny_vocoder import TINY as VOCODER
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 

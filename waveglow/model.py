@@ -7,10 +7,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
 from common.synthesis import VocoderSettings
+from common.text.config import TextConfig
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
 from waveglow.options import InferenceOptions
 

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from common.checkpoints.layout import as_float32
-from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, shown
 from common.files import write_atomically
 from common.registry import available_models, get_model
+from common.text.config import TextConfig
 
 Weights = dict[str, dict[str, Tensor]]  # network -> name -> tensor
 FORMAT_VERSION = 1

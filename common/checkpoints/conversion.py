@@ -12,7 +12,7 @@ from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
 from common.checkpoints.reading import read_payload, read_published
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import read_json, read_yaml
+from common.files import parse_yaml, read_text
 
 _SEED = 1234  # of weights that a partial file lacks
 
@@ -73,7 +73,7 @@ def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Pa
     if config is not None:
         if payload.get("config"):
             raise OptionError(f"--config {config}: {path} holds a configuration; leave the option out")
-        given["config"] = read_yaml(config) if config.suffix in (".yaml", ".yml") else read_json(config)
+        given["config"] = parse_yaml(read_text(config), where=str(config))  # JSON is YAML too
     if discriminators is not None:
         other = read_payload(discriminators)
         if not {"mpd", "msd"} <= other.keys() or "mpd" in payload:

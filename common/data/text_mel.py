@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor, load_wav
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data.batch import Batch, join_batches
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text import RandomNumbers, TextFrontEnd, utterance_draws
+from common.text.config import TextConfig
 
 T = TypeVar("T", bound="TextMelBatch")
 

@@ -12,10 +12,11 @@ from scipy.ndimage import binary_opening
 
 from common.audio import open_wav
 from common.audio.pitch import estimate_pitch
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
 from common.pages import read_measures
+from common.text.config import TextConfig
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
 PITCH_RATE = 50  # values of pitch a second

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.data_report.clip import MEASURES, Clip
 from common.data_report.findings import KINDS, REFUSED, SMALLEST_GROUP, Finding
 from common.data_report.options import Limits
+from common.text.config import TextConfig
 
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from

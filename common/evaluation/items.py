@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from common.audio import check_wav
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
 from common.synthesis import (
@@ -22,6 +22,7 @@ from common.synthesis import (
 from common.synthesis.phrases import warn_unread
 from common.text import Speaker, TextFrontEnd, plain_text
 from common.text.cleaners import ENGLISH_V3
+from common.text.config import TextConfig
 
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
 _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus

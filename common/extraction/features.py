@@ -11,7 +11,7 @@ from torch import Tensor
 
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
 from common.audio.pitch import TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
@@ -19,6 +19,7 @@ from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import writing
 from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for, strip_checkpoint
 from common.checkpoints.exported import Exports, describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx, write_quantized
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
@@ -23,6 +23,7 @@ from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
+from common.text.config import TextConfig
 from common.text.options import TextOverrides, overridden
 from common.timing import take_turns
 

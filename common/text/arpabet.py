@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from common.config import TextConfig
 from common.errors import InputError, check_choice, shown
-from common.files import read_bytes, read_text
+from common.files import check_file, read_text
+from common.text.config import TextConfig
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -75,7 +75,8 @@ def dictionary_of_file(path: Path) -> str:
 
     Letters that are not UTF-8, as CMUdict 0.7b has some, are replaced.
     """
-    text = read_bytes(path, kind="dictionary").decode("utf-8-sig", "replace")
+    check_file(path, kind="dictionary")
+    text = path.read_bytes().decode("utf-8-sig", "replace")
     found = read_dictionary(text, where=str(path))
     return "".join(f"{word}  {phones}\n" for word, ways in found.items() for phones in ways)
 

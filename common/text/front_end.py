@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
+from common.text.config import TextConfig
 from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon

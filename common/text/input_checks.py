@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 
-from common.config import TextConfig
 from common.errors import InputError, at
+from common.text.config import TextConfig
 from common.text.normalization.english.characters import script_of
 from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.config import TextConfig
 from common.errors import InputError, check_choice, shown
 from common.files import read_text
+from common.text.config import TextConfig
 from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
 from common.text.symbols import ARPABET
 from common.text.words import PUNCTUATION

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
 from common.errors import OptionError
 from common.options import option
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
 from common.text.cleaners import CLEANERS, ENGLISH_V3
+from common.text.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
 from common.text.phone_features import read_phone_features
 from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_SYMBOLS
 

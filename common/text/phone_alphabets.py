@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
-from common.config import TextConfig
 from common.errors import InputError, at, shown
+from common.text.config import TextConfig
 from common.text.espeak import unlinked
 from common.text.g2p import BETWEEN
 from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.config import TextConfig, from_plain
+from common.config import from_plain
 from common.files import read_json
 from common.text.cleaners import ENGLISH_V3
+from common.text.config import TextConfig
 
 TEACHER = "follower.json"  # beside features that a teacher made; else absent
 

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, allow_compiled_shapes, autocast
+from common.precision import Autocast, Precision, allow_compiled_shapes
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import (
     OPTIMIZERS,
@@ -138,7 +138,7 @@ class Engine:
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._skipped_in_a_row = 0
-        self._autocast = partial(autocast, device, amp_dtype)
+        self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
         # What this process asks of all, float64 scalars that graphs read.
         self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._recorded = RecordedUpdates(self._update, device) if run.cuda_graphs else None

@@ -24,9 +24,10 @@ import torch
 from common.audio import save_wav
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, run
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.files import write_json, write_text
 from common.registry import available_models, get_model
+from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from common.training.start import read_command
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, run
 from common.options import add_options, read_options
-from common.precision import ComputingOptions, autocast
+from common.precision import ComputingOptions
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
 from scripts.benchmarks.random_models import N_FRAMES, configure, save_random
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     mel = (torch.randn(1, audio.n_mels, N_FRAMES, generator=torch.Generator().manual_seed(0)) - 5).to(precision.device)
 
     def ours(dtype: torch.dtype | None) -> Tensor:
-        with autocast(precision.device, dtype):
+        with Precision(precision.cuda, dtype).autocast():
             return network.infer(mel).float()
 
     ways: dict[str, Callable[[], Tensor]] = {f"{BASELINE}, float32": lambda: paper_generator(mel, weights, config)}

@@ -6,8 +6,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.synthesis import VocoderSettings
+from common.text.config import TextConfig
 from toy_vocoder.options import InferenceOptions, TrainingOptions
 
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MelExtractor, load_wav
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data import Batch, Filelists, paths_of, read_filelist
 from common.data.text_mel import Transcripts
+from common.text.config import TextConfig
 from toy_voice.options import TrainingOptions
 
 

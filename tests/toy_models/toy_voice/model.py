@@ -5,10 +5,11 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from toy_voice.options import InferenceOptions, TrainingOptions
 
 
