@@ -22,7 +22,7 @@ from torch import Tensor
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, run
 from common.options import add_options, read_options
-from common.precision import ComputingOptions
+from common.precision import ComputingOptions, Precision
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
 from scripts.benchmarks.random_models import N_FRAMES, configure, save_random
