@@ -13,24 +13,8 @@ from common.cli import ArgumentParser
 from common.errors import OptionError
 from common.options import read_switch
 from common.precision import ComputingOptions
-from scripts import train
-from scripts.launch import (
-    GLOBAL_BATCHES,
-    GPU,
-    JASPER,
-    MODELS,
-    SPEAKING,
-    Script,
-    cuda,
-    dry_run,
-    exec_or_print,
-    given,
-    note,
-    number_of_gpus,
-    python,
-    require,
-    run_or_print,
-)
+from scripts import launch, train
+from scripts.launch import GPU, JASPER, MODELS, SPEAKING, given, python, script
 from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
 from scripts.variables import Variables
 
@@ -67,25 +51,43 @@ def _precisions(own: Variables) -> list[str]:
 
 
 def _make_random(folder: Path, model: str, *words: str | Path) -> None:
-    run_or_print([python(), "-m", "scripts.benchmarks.random_models", folder, "--model", model, *map(str, words)])
+    launch.run_or_print([python(), "-m", "scripts.benchmarks.random_models", folder, "--model", model, *words])
 
 
-def benchmark_inference(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script(
+    {
+        f"{GPU} amp output_dir batch_sizes": (),
+        ComputingOptions: (),
+        f"{VOICE} phrases audio torchscript": SPEAKING,
+        **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
+        "jasper model_config durations dataset_path manifest iterations": JASPER,
+        **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
+    },
+    models=MODELS,
+    defaults={
+        "": "AMP=false OUTPUT_DIR=output/benchmark_inference BS_SEQUENCE='1 4 8' REPEATS=100",
+        "Jasper": "AMP=both OUTPUT_DIR=output/benchmark_jasper BS_SEQUENCE='1 2 4 8 16' PAD_TO_MAX_DURATION=true "
+        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_speca.yaml",
+    },
+    removed="LOG_FILE SEED DATASET",
+    default_models={"BATCH_SIZE_SEQ": "Jasper"},
+)
+def inference_benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure latency and throughput of a model by batch size and precision."""
-    gpu = cuda(own)
+    gpu = launch.cuda(own)
     defaults = ["WARMUP=16", "CUDNN_BENCHMARK=true"] if gpu else ["WARMUP=2", "CUDNN_BENCHMARK="]
-    own, environ, words = SCRIPTS["inference_benchmark"].prepare(environ, [*defaults, *words])
+    own, environ, words = inference_benchmark.prepare(environ, [*defaults, *words])
     is_jasper, folder, logs = own.model == "Jasper", own.output_dir or Path(), []
     runs = _transcribing_runs(own, folder) if is_jasper else _speaking_runs(own, folder, words)
     for name, variables, options in runs:
         log = folder / name
-        if not dry_run():
+        if not launch.dry_run():
             log.unlink(missing_ok=True)  # figures of an earlier run
-        passed_on = SCRIPTS["inference_benchmark"].passed_on(environ | variables | {"BS": "", "LOG_FILE": str(log)})
-        run_or_print([python(), "inference.py", *options, *passed_on, *gpu, *words])
+        passed_on = inference_benchmark.passed_on(environ | variables | {"BS": "", "LOG_FILE": str(log)})
+        launch.run_or_print([python(), "inference.py", *options, *passed_on, *gpu, *words])
         logs.append(str(log))
-    if not dry_run():
-        run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    if not launch.dry_run():
+        launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 Runs = Iterator[tuple[str, dict[str, str], list[str | Path]]]  # log, variables and options of each
@@ -105,7 +107,7 @@ def _transcribing_runs(own: Variables, folder: Path) -> Runs:
                 corpus = folder / f"noise_{seconds:g}s"
                 manifest = corpus / "list.txt"
                 made = given(count=size, max_duration=seconds)
-                _make_random(corpus, "Jasper", "--no-checkpoint", "--all-longest", *made, *config)
+                _make_random(corpus, "Jasper", "--no-checkpoint", *made, *config)
             options = given(jasper=checkpoint, input=manifest, dataset_path=corpus)
             options += given(iterations=own.iterations, max_utterances=size * own.iterations)
             for mixed in _mixed(own):
@@ -137,7 +139,24 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
         yield name, {"AMP": str(mixed), "BATCH_SIZE": str(size)} | without_vocoder, options
 
 
-def benchmark_training(own: Variables, environ: dict[str, str], words: list[str], *, noise: bool = False) -> None:
+@script(
+    {
+        "gpu_numbers cpu cuda batch_sizes amp accumulation epochs output_dir dataset_path": (),
+        "largest_batch smallest max_batch_size wn_channels precisions steps sequences": (),
+        "train_filelist val_filelist": _TRAINED,
+        "model_config train_manifests val_manifest max_duration": JASPER,
+    },
+    models=(*_TRAINED, "Jasper"),
+    defaults={
+        "": "MINUTES_PER_CHECKPOINT=0 EPOCHS=10 OUTPUT_DIR=output/train_benchmark BS_SEQUENCE=16",
+        "Jasper": "EMA=0 EPOCHS=2 OUTPUT_DIR=output/train_benchmark_jasper BS_SEQUENCE=32 "
+        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml",
+    },
+    removed=f"{train.train.removed} LOG_FILE RESUME BMARK_EPOCHS_NUM",
+    default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
+    trains=train.train,
+)
+def train_benchmark(own: Variables, environ: dict[str, str], words: list[str], *, noise: bool = False) -> None:
     """Time training in each combination of batch size, GPUs and precision, or find the largest batch.
 
     The corpus is ``noise`` where that is asked for, or where there is no other.
@@ -145,17 +164,17 @@ def benchmark_training(own: Variables, environ: dict[str, str], words: list[str]
     if own.largest_batch:
         _find_largest_batch(own, environ, words)
         return
-    numbers = [number_of_gpus(replace(own, num_gpus=word)) for word in own.gpu_numbers.split()]
+    numbers = [launch.number_of_gpus(replace(own, num_gpus=word)) for word in own.gpu_numbers.split()]
     if own.gpu_numbers == "auto" and own.model == "Jasper":
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
-    least, most = GLOBAL_BATCHES[own.model]
+    least, most = launch.GLOBAL_BATCHES[own.model]
     logs = []
     for size, gpus in itertools.product(own.batch_sizes, numbers):
         accumulation = own.accumulation or max(1, (least if least == most else 1) // (size * max(gpus, 1)))
         corpus = _corpus(own, size * accumulation * max(gpus, 1), noise=noise)
         for precision in _precisions(own):
             logs.append(_train(own, environ | corpus, words, (gpus, size, accumulation, precision)))
-    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 def _train(
@@ -170,7 +189,7 @@ def _train(
     gpus, size, accumulation, precision = run
     amp, options = _SETTINGS[precision]
     output = (own.output_dir or Path()) / f"gpus{gpus}_bs{size}_acc{accumulation}_{precision}"
-    if not dry_run():
+    if not launch.dry_run():
         shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run
     if "OMP_NUM_THREADS" not in environ:  # that of an earlier run of several processes
         os.environ.pop("OMP_NUM_THREADS", None)
@@ -179,7 +198,7 @@ def _train(
     defaults += ["CUDNN_BENCHMARK=true"] * (own.model == "Jasper" and gpus > 0)
     settings = {"NUM_GPUS": str(gpus), "BS": str(size), "BATCH_SIZE": "", "GRAD_ACCUMULATION": str(accumulation)}
     settings |= {"AMP": amp, "OUTPUT_DIR": str(output)}
-    run_or_print(train.command(environ | settings, [*defaults, *options, *words]), messages=messages)
+    launch.run_or_print(train.command(environ | settings, [*defaults, *options, *words]), messages=messages)
     for checkpoint in output.glob("*.pt"):
         checkpoint.unlink()
     return f"{max(gpus, 1)}={output}/nvlog.json"
@@ -193,12 +212,12 @@ def _corpus(own: Variables, global_batch: int, *, noise: bool) -> dict[str, str]
         settings = {"DATASET_PATH": str(corpus)}
         if is_jasper and not own.train_manifests:
             manifest = train.librispeech_manifest(corpus, "train-clean-100")
-            require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
+            launch.require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
             settings["TRAIN_MANIFESTS"] = str(manifest)
         return settings
     count = own.sequences or (1 + own.steps) * global_batch
     if not noise:
-        note(f"{corpus} is not here: training on {count} recordings of noise")
+        launch.note(f"{corpus} is not here: training on {count} recordings of noise")
     corpus = (own.output_dir or Path()) / "noise"
     made = given(count=count, max_duration=own.max_duration, model_config=own.model_config)
     _make_random(corpus, own.model, "--no-checkpoint", *made)
@@ -209,7 +228,7 @@ def _corpus(own: Variables, global_batch: int, *, noise: bool) -> dict[str, str]
 
 def _find_largest_batch(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Search for the largest batch in each precision by training on noise, and print a table of those that fit."""
-    gpus = number_of_gpus(replace(own, num_gpus=own.gpu_numbers), 1)  # another GPU would hold as much
+    gpus = launch.number_of_gpus(replace(own, num_gpus=own.gpu_numbers), 1)  # another GPU would hold as much
     largest, logs, found = own.max_batch_size or (2**16 if gpus else 8), [], []
     words = [*map(str, given(wn_channels=own.wn_channels) if own.model == "WaveGlow" else []), *words]
     messages = (own.output_dir or Path()) / "messages.txt"
@@ -227,10 +246,10 @@ def _find_largest_batch(own: Variables, environ: dict[str, str], words: list[str
         return True
 
     for precision in _precisions(own):
-        size = search(fits, smallest=own.smallest, largest=own.smallest if dry_run() else largest)
+        size = search(fits, smallest=own.smallest, largest=own.smallest if launch.dry_run() else largest)
         found.append(f"{precision}: the largest batch up to {largest} that fits is {size}")
-    run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
-    if not dry_run():
+    launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    if not launch.dry_run():
         print(*found, sep="\n")
 
 
@@ -255,9 +274,10 @@ def _benchmark_training_on_noise(environ: dict[str, str], words: list[str]) -> N
     args, others = parser.parse_known_args(words)
     environ = environ | {"MODEL": "FastPitch"} | {name: " ".join(one) for name, one in vars(args).items() if one}
     defaults = ["EPOCHS=1", "OUTPUT_DIR=output/benchmark_train"]
-    benchmark_training(*SCRIPTS["train_benchmark"].prepare(environ, [*defaults, *others]), noise=True)
+    train_benchmark.run(*train_benchmark.prepare(environ, [*defaults, *others]), noise=True)
 
 
+@script({f"{GPU} bs accumulation": ()}, defaults={"": "BS=16 GRAD_ACCUMULATION=4"})
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
     subjects = ("train", "inference", "serving", "feed", "vocoder", "gpu")
@@ -267,48 +287,7 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
     if what == "train":
         _benchmark_training_on_noise(environ, words)
     elif what == "inference":
-        SCRIPTS["inference_benchmark"].start(dict(os.environ), words)
+        inference_benchmark.start(dict(os.environ), words)
     else:
-        exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *(cuda(own) if what != "gpu" else []), *words])
-
-
-SCRIPTS = {
-    "inference_benchmark": Script(
-        benchmark_inference,
-        {
-            f"{GPU} amp output_dir batch_sizes": (),
-            ComputingOptions: (),
-            f"{VOICE} phrases audio torchscript": SPEAKING,
-            **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
-            "jasper model_config durations dataset_path manifest iterations": JASPER,
-            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
-        },
-        models=MODELS,
-        defaults={
-            "": "AMP=false OUTPUT_DIR=output/benchmark_inference BS_SEQUENCE='1 4 8' REPEATS=100",
-            "Jasper": "AMP=both OUTPUT_DIR=output/benchmark_jasper BS_SEQUENCE='1 2 4 8 16' PAD_TO_MAX_DURATION=true "
-            "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_speca.yaml",
-        },
-        removed="LOG_FILE SEED DATASET",
-        default_models={"BATCH_SIZE_SEQ": "Jasper"},
-    ),
-    "train_benchmark": Script(
-        benchmark_training,
-        {
-            "gpu_numbers cpu cuda batch_sizes amp accumulation epochs output_dir dataset_path": (),
-            "largest_batch smallest max_batch_size wn_channels precisions steps sequences": (),
-            "train_filelist val_filelist": _TRAINED,
-            "model_config train_manifests val_manifest max_duration": JASPER,
-        },
-        models=(*_TRAINED, "Jasper"),
-        defaults={
-            "": "MINUTES_PER_CHECKPOINT=0 EPOCHS=10 OUTPUT_DIR=output/train_benchmark BS_SEQUENCE=16",
-            "Jasper": "EMA=0 EPOCHS=2 OUTPUT_DIR=output/train_benchmark_jasper BS_SEQUENCE=32 "
-            "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml",
-        },
-        removed=f"{train.SCRIPT.removed} LOG_FILE RESUME BMARK_EPOCHS_NUM",
-        default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
-        trains=train.SCRIPT,
-    ),
-    "benchmark": Script(benchmark, {f"{GPU} bs accumulation": ()}, defaults={"": "BS=16 GRAD_ACCUMULATION=4"}),
-}
+        gpu = launch.cuda(own) if what != "gpu" else []
+        launch.exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *gpu, *words])

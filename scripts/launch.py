@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -18,6 +18,7 @@ from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
 from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
 from common.signals import TerminatedError
+from common.training.options import RunOptions
 from scripts.variables import Variables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,15 +82,13 @@ class Script:
     ``trains`` is scripts/train.sh, where its variables apply too.
     """
 
-    run: Callable[[Variables, dict[str, str], list[str]], None]
+    run: Callable[..., None]  # takes what `prepare` returns
     variables: Mapping[type | str, Sequence[str]]
     models: Sequence[str] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     removed: str = ""
     trains: "Script | None" = None
-    of_model: Collection[str] = ()  # fields whose defaults the model decides
     default_models: Mapping[str, str] = field(default_factory=dict)
-    names_model: bool = False  # prints which model it is, also the default
 
     def defaults_of(self, model: str) -> dict[str, str]:
         """Values of variables that are not set, where they are not the declared ones."""
@@ -102,7 +101,7 @@ class Script:
             kind = Variables if isinstance(one, str) else one
             for name, _, known in options_of(kind):
                 if (kind is not Variables or name in str(one).split()) and known.variable not in self.removed.split():
-                    default = None if name in self.of_model else getattr(kind, name, None)
+                    default = None if kind is RunOptions else getattr(kind, name, None)  # the model decides
                     yield Declaration(kind, name, known, default, models)
 
     def passed_on(self, environ: Mapping[str, str]) -> list[str]:
@@ -167,7 +166,7 @@ class Script:
             default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
             having = (model for model in (default, *self.models) if all(model in models for models in is_set.values()))
             model = next(having, default)
-            if self.names_model or model != self.models[0]:
+            if len(self.models) > 1:
                 note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
         if model not in self.models:
             raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
@@ -176,6 +175,19 @@ class Script:
                 others = ", ".join(other for other in self.models if other in models)
                 raise OptionError(f"{name}={environ[name]}: not a variable of MODEL={model}, but of MODEL={others}")
         return model
+
+
+SCRIPTS: dict[str, Script] = {}  # those that `script` declares
+
+
+def script(variables: Mapping[type | str, Sequence[str]], **settings: Any) -> Callable[[Callable[..., None]], Script]:
+    """Make a function the script of its name, with ``settings`` that are fields of `Script`."""
+
+    def declare(run: Callable[..., None]) -> Script:
+        SCRIPTS[run.__name__] = Script(run, variables, **settings)
+        return SCRIPTS[run.__name__]
+
+    return declare
 
 
 def _is_off(environ: Mapping[str, str], name: str) -> bool:

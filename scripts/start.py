@@ -4,9 +4,9 @@ import os
 import sys
 
 from common.cli import run
-from scripts import benchmarking, corpora, speaking, train, training
+from scripts import benchmarking, corpora, launch, speaking, train, training  # noqa: F401 (they declare the scripts)
 
-SCRIPTS = train.SCRIPTS | speaking.SCRIPTS | benchmarking.SCRIPTS | training.SCRIPTS | corpora.SCRIPTS
+SCRIPTS = launch.SCRIPTS | speaking.SCRIPTS | corpora.SCRIPTS
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from common.audio.options import AudioOptions
@@ -11,20 +11,9 @@ from common.options import read_switch
 from common.precision import ComputingOptions
 from common.registry import get_model
 from common.training.options import RunOptions
+from scripts import launch
 from scripts.datasets.make_filelists import audio_list_name
-from scripts.launch import (
-    GLOBAL_BATCHES,
-    GPU,
-    JASPER,
-    MODELS,
-    SPEAKING,
-    Script,
-    exec_or_print,
-    given,
-    launcher,
-    note,
-    number_of_gpus,
-)
+from scripts.launch import GPU, JASPER, MODELS, SPEAKING, given, script
 from scripts.variables import Variables
 
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
@@ -38,8 +27,8 @@ def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str
     Raises:
         OptionError: a variable has a value that it cannot have.
     """
-    own, found, arguments = SCRIPT.prepare(environ, [str(word) for word in words])
-    n_gpus = number_of_gpus(own)
+    own, found, arguments = train.prepare(environ, [str(word) for word in words])
+    n_gpus = launch.number_of_gpus(own)
     if read_switch("AMP", found.get("AMP") or "false"):
         own = replace(own, bs=own.bs or _BATCHES_OF_AMP.get(own.model))
         found["GRAD_CLIP"] = found.get("GRAD_CLIP") or ("65504" if own.model == "WaveGlow" else "")
@@ -51,17 +40,17 @@ def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str
         if batch % accumulation:
             raise OptionError(f"BATCH_SIZE={batch}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
         batch //= accumulation
-    processes, n_processes = launcher(own, n_gpus)
+    processes, n_processes = launch.launcher(own, n_gpus)
     if own.num_gpus == "auto" and n_gpus == 0:
-        note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
+        launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     options = _lists_of_librispeech(own, found) if own.model == "Jasper" else _lists(own, found, arguments)
-    least, most = GLOBAL_BATCHES[own.model]
+    least, most = launch.GLOBAL_BATCHES[own.model]
     if "--from-checkpoint" not in arguments and not least <= n_processes * batch * accumulation <= most:
-        note(
+        launch.note(
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
         )
-    options += [*given(batch_size=own.bs and batch), *["--cuda"] * min(n_gpus, 1), *SCRIPT.passed_on(found)]
+    options += [*given(batch_size=own.bs and batch), *["--cuda"] * min(n_gpus, 1), *train.passed_on(found)]
     return [
         *processes,
         "train.py",
@@ -120,7 +109,7 @@ def find_ljspeech() -> Path:
     path, other = Path("LJSpeech-1.1"), Path("data/LJSpeech-1.1")
     if path.is_dir() or not other.is_dir():
         return path
-    note(f"note: DATASET_PATH={other}, as there is no {path}")
+    launch.note(f"note: DATASET_PATH={other}, as there is no {path}")
     return other
 
 
@@ -135,9 +124,9 @@ def _choose_version(own: Variables, environ: dict[str, str], arguments: Sequence
         reason = f"{path} gives no durations" if own.train_filelist else f"there is no list of durations ({path})"
         energy = environ.get("ENERGY") or "false"
         if learned:
-            note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {reason}")
+            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {reason}")
         else:
-            note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
+            launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
     environ["LEARNED_ALIGNMENT"] = str(learned).lower()
     return "audio_text" if learned else "mel_dur_pitch_text"
 
@@ -151,12 +140,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     return re.match(r"(?:[^|]*\.pt\s*\|){3}", first) is not None
 
 
-def _train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    exec_or_print(command(environ, words))
-
-
-SCRIPT = Script(
-    _train,
+@script(
     {
         f"{GPU} nnodes node_rank master_addr port run_id world_size output_dir bs name dataset_path accumulation": (),
         RunOptions: (),
@@ -176,12 +160,8 @@ SCRIPT = Script(
     },
     removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
     "SAMPLING_RATE",
-    of_model=[
-        one.name
-        for one in fields(RunOptions)
-        if any(getattr(get_model(model).training.recipe, one.name) != one.default for model in MODELS)
-    ],
     default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
-    names_model=True,
 )
-SCRIPTS = {"train": SCRIPT}
+def train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Train a model."""
+    launch.exec_or_print(command(environ, words))

@@ -1,10 +1,8 @@
 """Scripts that train in several steps or places: fine_tune, finetune_voice, train_digits, train_voices, slurm_train."""
 
 import re
-import resource
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,61 +11,69 @@ from common.checkpoints.options import EmaOptions
 from common.errors import InputError, OptionError
 from common.files import write_text
 from common.precision import ComputingOptions
-from scripts import train
+from scripts import launch, train
 from scripts.datasets.make_filelists import ListOptions
-from scripts.launch import (
-    GLOBAL_BATCHES,
-    GPU,
-    MODELS,
-    Script,
-    cuda,
-    dry_run,
-    exec_or_print,
-    given,
-    number_of_gpus,
-    print_next,
-    python,
-    require,
-    run_or_print,
-)
+from scripts.launch import GPU, MODELS, given, python, script
 from scripts.speaking import find_newest
 from scripts.variables import Variables
 
 
+@script(
+    {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
+    defaults={
+        "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
+        "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
+    },
+    trains=train.train,
+)
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Fine-tune a FastPitch to a new voice, on lists that are made unless they are there."""
     if len(words) < 2:
         raise OptionError("expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]")
-    checkpoint = require(Path(words[0]), "no such checkpoint")
-    corpus = require(Path(words[1]), "no such folder")
+    checkpoint = launch.require(Path(words[0]), "no such checkpoint")
+    corpus = launch.require(Path(words[1]), "no such folder")
     speaker = own.speaker or corpus.resolve().name
     output = own.output_dir or Path("output") / speaker
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
-        require(corpus / "metadata.csv", "no such file; it lists clip|transcript, or set TRAIN_FILELIST, VAL_FILELIST")
+        launch.require(corpus / "metadata.csv", "no such file; it lists clip|transcript, or set TRAIN_FILELIST")
         lists = output / "filelists"
         training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
         if not training.is_file():
             options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=speaker)
-            options += SCRIPTS["finetune_voice"].passed_on(environ)
-            run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
+            options += finetune_voice.passed_on(environ)
+            launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
     environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
     if own.num_gpus == "auto":
-        environ["NUM_GPUS"] = str(min(number_of_gpus(own), 1))
-    exec_or_print(train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]]))
+        environ["NUM_GPUS"] = str(min(launch.number_of_gpus(own), 1))
+    launch.exec_or_print(train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]]))
 
 
+@script(
+    {"hifigan name input_mels_dir output_dir": ()},
+    defaults={"": "OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"},
+    trains=train.train,
+)
 def fine_tune(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
     mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or Path()
-    require(mels, "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR")
+    launch.require(mels, "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR")
     initial = ["--resume"]
     if not [*output.glob("HiFi-GAN_checkpoint_*.pt")]:
         initial = given(checkpoint_path=own.hifigan or find_newest("HiFi-GAN"))
-    exec_or_print(train.command(environ | {"MODEL": "HiFi-GAN", "INPUT_MELS_DIR": str(mels)}, [*initial, *words]))
+    environ |= {"MODEL": "HiFi-GAN", "INPUT_MELS_DIR": str(mels)}
+    launch.exec_or_print(train.command(environ, [*initial, *words]))
 
 
+@script(
+    {
+        f"{GPU} fastpitch dataset_path name filelists train_filelist val_filelist output_dir batch_size": (),
+        ComputingOptions: (),
+        EmaOptions: (),
+    },
+    removed="LOAD_MEL_FROM_DISK LOAD_PITCH_FROM_DISK SAMPLING_RATE",
+)
 def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Make a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch")
@@ -77,29 +83,34 @@ def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[
     else:
         options += ["--lists", own.filelists / own.name]
     options += given(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    options += ["--resume", *SCRIPTS["extract_fine_tune_mels"].passed_on(environ), *cuda(own)]
-    exec_or_print([python(), "extract_mels.py", *options, *words])
+    options += ["--resume", *extract_fine_tune_mels.passed_on(environ), *launch.cuda(own)]
+    launch.exec_or_print([python(), "extract_mels.py", *options, *words])
 
 
+@script(
+    {f"{GPU} dataset output_dir epochs batch_size": (), ComputingOptions: ()},
+    defaults={
+        "": "OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
+        "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "
+        "EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5"
+    },
+    trains=train.train,
+)
 def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train a small Jasper on spoken digits, and print its word error rate."""
     folder, output = Path(own.dataset), own.output_dir or Path()
-    recordings = require(folder / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET")
+    recordings = launch.require(folder / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET")
     environ = environ | {"MODEL": "Jasper", "KEEP_MILESTONES": str(own.epochs), "SAMPLES_INTERVAL": str(own.epochs)}
     options = given(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size)
     options += given(training_files=output / "train.txt", validation_files=output / "test.txt")
-    options += [*train.SCRIPT.passed_on(environ), *cuda(own)]
-    if not dry_run():
+    options += [*train.train.passed_on(environ), *launch.cuda(own)]
+    if not launch.dry_run():
         list_digits(recordings, output)
-    start = time.monotonic()
-    run_or_print([python(), "train.py", *options, *words])
-    took, cpu = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    launch.run_or_print([python(), "train.py", *options, *words])
     options = given(jasper=output / f"Jasper_checkpoint_{own.epochs}.pt", dataset_path=recordings)
     options += given(input=output / "test.txt", output=output / "transcripts.tsv")
-    options += ["--ema", "--quiet", *SCRIPTS["train_digits"].passed_on(environ), *cuda(own)]
-    run_or_print([python(), "inference.py", *options])
-    if not dry_run():
-        print(f"training took {took:.3f} s, and {cpu:.3f} s of CPU time")
+    options += ["--ema", "--quiet", *train_digits.passed_on(environ), *launch.cuda(own)]
+    launch.run_or_print([python(), "inference.py", *options])
 
 
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -130,17 +141,21 @@ _NETWORK = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size
 _NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias"
 
 
+@script(
+    {f"{GPU} dataset_path held_back output_dir voices stages vocoder_epochs base_epochs voice_epochs": ()},
+    defaults={"": "OUTPUT_DIR=output/voices"},
+)
 def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train the voice and the vocoder that the project ships."""
     output = own.output_dir or Path()
     data, cache = output / "data", output / "pitch_cache"
-    own = replace(own, num_gpus=str(number_of_gpus(own, 1)))
+    own = replace(own, num_gpus=str(launch.number_of_gpus(own, 1)))
     if "data" in own.stages:
         corpus = own.dataset_path or train.find_ljspeech()
         if own.dataset_path:
-            require(corpus, "no such folder; it holds wavs/ and metadata.csv")
+            launch.require(corpus, "no such folder; it holds wavs/ and metadata.csv")
         elif not corpus.is_dir():
-            run_or_print(["bash", "scripts/download_dataset.sh"])
+            launch.run_or_print(["bash", "scripts/download_dataset.sh"])
         options = ["-o", data, "--recordings", corpus, "--held-back", *own.held_back]
         _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *options])
     if "vocoder" in own.stages:
@@ -163,22 +178,22 @@ def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> N
         voice = _train(own, "lj", settings, own.voice_epochs, *options, "--from-checkpoint", base)
         _strip("bfloat16", voice, own.voices / "lj-small.pt")
     measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
-    print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
+    launch.print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
 
 
 def _run_once(file: Path, command: Sequence[str | Path]) -> None:
     """Run a command unless the file that it makes is there."""
-    if file.is_file() and not dry_run():
+    if file.is_file() and not launch.dry_run():
         print(f"{file} is there", flush=True)
     else:
-        run_or_print(command)
+        launch.run_or_print(command)
 
 
 def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     """Write the weights that infer, anew."""
-    if not dry_run():
+    if not launch.dry_run():
         file.unlink(missing_ok=True)
-    run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
+    launch.run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
 
 
 def _train(own: Variables, name: str, settings: str, epochs: int, *options: str | Path) -> Path:
@@ -200,17 +215,20 @@ exec bash scripts/train.sh --resume "$@"
 """
 
 
-def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script(
+    {f"{GPU} accumulation bs port train_script": ()}, models=MODELS, defaults={"": "PORT=29500"}, trains=train.train
+)
+def slurm_train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
     named = re.search(r"^MODEL=(\S+) run_script train ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
     model = named[1] if named else own.model
     if own.num_gpus == "auto":
         own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))
-    gpus, accumulation = number_of_gpus(own), own.accumulation or 1
+    gpus, accumulation = launch.number_of_gpus(own), own.accumulation or 1
     tasks_per_node = max(gpus, 1)
     n_tasks = int(environ["SLURM_JOB_NUM_NODES"]) * tasks_per_node
     settings: dict[str, object] = {"MODEL": model, "NUM_GPUS": gpus, "GRAD_ACCUMULATION": accumulation}
-    least, most = GLOBAL_BATCHES[model]
+    least, most = launch.GLOBAL_BATCHES[model]
     if (least == most or model == "Jasper") and own.bs is None:
         settings["BS"] = max(1, least // (n_tasks * accumulation))
     listed = subprocess.run(
@@ -229,55 +247,3 @@ def train_under_slurm(own: Variables, environ: dict[str, str], words: list[str])
         # A preempted job is in the queue already.
         subprocess.run(["scontrol", "requeue", environ["SLURM_JOB_ID"]], check=False)
     raise SystemExit(status if status >= 0 else 128 - status)
-
-
-SCRIPTS = {
-    # A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
-    # transcripts with characters that the voice has no symbol for.
-    "finetune_voice": Script(
-        finetune_voice,
-        {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
-        defaults={
-            "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
-            "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
-        },
-        trains=train.SCRIPT,
-    ),
-    "fine_tune": Script(
-        fine_tune,
-        {"hifigan name input_mels_dir output_dir": ()},
-        defaults={"": "OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"},
-        trains=train.SCRIPT,
-    ),
-    "extract_fine_tune_mels": Script(
-        extract_fine_tune_mels,
-        {
-            f"{GPU} fastpitch dataset_path name filelists train_filelist val_filelist output_dir batch_size": (),
-            ComputingOptions: (),
-            EmaOptions: (),
-        },
-        removed="LOAD_MEL_FROM_DISK LOAD_PITCH_FROM_DISK SAMPLING_RATE",
-    ),
-    "train_digits": Script(
-        train_digits,
-        {f"{GPU} dataset output_dir epochs batch_size": (), ComputingOptions: ()},
-        defaults={
-            "": "OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
-            "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "
-            "EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5"
-        },
-        trains=train.SCRIPT,
-    ),
-    "train_voices": Script(
-        train_voices,
-        {f"{GPU} dataset_path held_back output_dir voices stages vocoder_epochs base_epochs voice_epochs": ()},
-        defaults={"": "OUTPUT_DIR=output/voices"},
-    ),
-    "slurm_train": Script(
-        train_under_slurm,
-        {f"{GPU} accumulation bs port train_script": ()},
-        models=MODELS,
-        defaults={"": "PORT=29500"},
-        trains=train.SCRIPT,
-    ),
-}

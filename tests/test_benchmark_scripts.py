@@ -9,7 +9,7 @@ import inference
 from common.errors import InputError
 from common.logger import Logger
 from common.registry import get_model
-from scripts import benchmarking
+from scripts import benchmarking, launch
 from scripts.benchmarks import random_models, table, vocoder
 
 
@@ -156,9 +156,9 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(tmp_path:
         elif "scripts.benchmarks.table" in words:
             table.main(words[3:])
 
-    monkeypatch.setattr(benchmarking, "run_or_print", run)
+    monkeypatch.setattr(launch, "run_or_print", run)
     variables = {"LARGEST_BATCH": "true", "MODEL": "WaveGlow", "NUM_GPUS": "0", "AMP": "false", "MAX_BATCH_SIZE": "8"}
-    benchmarking.SCRIPTS["train_benchmark"].start({**variables, "OUTPUT_DIR": str(tmp_path)}, [])
+    benchmarking.train_benchmark.start({**variables, "OUTPUT_DIR": str(tmp_path)}, [])
     lines = capsys.readouterr().out.splitlines()
     rows = [line.strip("|").split("|") for line in lines if line.startswith("|")][2:]
     assert [(row[0], row[4], row[5]) for row in rows] == [("1", "2,000", "4.00"), ("2", "2,000", "8.00")]

@@ -4,12 +4,10 @@
     python -m scripts.benchmarks.random_models output/benchmark --model Jasper --count 64 --max-duration 16.7
     python -m scripts.benchmarks.random_models output/benchmark --model WaveGlow --count 64 --no-checkpoint
 
-writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``random_mels.tsv``; for FastPitch
-``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech; for Tacotron 2
-``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for Jasper ``Jasper_random.pt`` and a corpus.
-With ``--no-checkpoint`` it is a corpus alone, to train on: noise, and its lists ``list.txt``, which repeats recordings
-where it has more than 256 lines, and ``val.txt``. Lengths are LJSpeech's, uniform from 150 to 860 frames; of vocoders
-that cut segments out of recordings one second; of Jasper LibriSpeech's.
+writes for a vocoder ``HiFi-GAN_v1.pt`` and mels, listed in ``random_mels.tsv``; for voices ``FastPitch_random.pt``,
+which speaks a letter for 6 frames, or ``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for
+Jasper ``Jasper_random.pt`` and a corpus. With ``--no-checkpoint`` it is a corpus alone, to train on: noise, and its
+lists ``list.txt``, which repeats recordings where it has more than 256 lines, and ``val.txt``.
 """
 
 import itertools
@@ -145,7 +143,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--count", type=int, default=8, help="mels, or recordings of the list")
     add("--model-config", help="YAML file of Jasper and its features; as published if not given")
     add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
-    add("--all-longest", action="store_true", help="give every recording that duration")
     add("--no-checkpoint", action="store_true", help="make the corpus alone")
     args = parser.parse_args(argv)
     folder, model, count = args.folder, args.model, args.count
@@ -164,7 +161,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     elif model == "Jasper" or args.no_checkpoint:
         n_recordings, rate = min(count, MOST_RECORDINGS), audio.sampling_rate
         lengths = draw_lengths(model, n_recordings, rate, args.max_duration)
-        lengths = lengths[:1] * n_recordings if args.all_longest else lengths
         make_corpus(folder, lengths, COLUMNS.get(model, "wav").split(), sampling_rate=rate, count=count)
 
 
