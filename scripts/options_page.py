@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -100,15 +101,16 @@ def table(titles: str, rows: Iterable[Iterable[str]]) -> str:
 
 def tables(options: Iterable[Option], *, level: int) -> str:
     """A table of options for each group, below a heading where the group has a title."""
-    groups: dict[str, list[tuple[str, str, str]]] = {}
-    for names, values, default, meaning, group in options:
-        shown = f"{', '.join(f'`{name}`' for name in names)}{values}"
-        groups.setdefault(group, []).append((shown, default, meaning))
-    return "".join(
-        (f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else "")
-        + table("option | default | meaning", rows)
-        for group, rows in groups.items()
-    )
+    text = ""
+    for group, members in groupby(options, key=lambda one: one.group):
+        rows = ((_code(one.names) + one.values, one.default, one.meaning) for one in members)
+        text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
+        text += table("option | default | meaning", rows)
+    return text
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def training_part(_: str) -> str:
@@ -166,25 +168,21 @@ def published_part(command: str) -> str:
     """A row for each option that another one replaces, and for each reason why some have gone."""
     by_replacement: dict[str, list[str]] = {}
     for name, replacement in published_options(command).items():
-        by_replacement.setdefault(replacement, []).append(f"`{name}`")
-    return table("published | here", ((", ".join(names), _replacement(here)) for here, names in by_replacement.items()))
+        by_replacement.setdefault(replacement, []).append(name)
+    return table("published | here", ((_code(names), _replacement(here)) for here, names in by_replacement.items()))
 
 
 def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
-    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}  # variable and replacement -> models by script
+    found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
     for script, one in sorted(SCRIPTS.items()):
-        for _, field, known, _, models in one.declarations():
-            for name in (name for name in known.published if name[0] != "-"):
-                found.setdefault((name, known.variable or option_of(field)), {})[script] = tuple(models)
-        for name in one.removed.split():
-            found.setdefault((name, REMOVED[name]), {})[script] = ()
-    rows = []
-    for (name, here), by_script in sorted(found.items()):
-        models = {model: None for models in by_script.values() for model in models}
-        scripts = ", ".join(f"`{script}.sh`" for script in by_script)
-        rows.append((f"`{name}`", scripts, ", ".join(models) if all(by_script.values()) else "all", _replacement(here)))
-    return table("published | scripts | models | here", rows)
+        here = {(name, REMOVED[name]) for name in one.removed.split()}
+        for _, field, known, *_ in one.declarations():
+            here |= {(name, known.variable or option_of(field)) for name in known.published if name[0] != "-"}
+        for pair in here:
+            found.setdefault(pair, {})[f"{script}.sh"] = None
+    rows = ((f"`{name}`", _code(scripts), _replacement(here)) for (name, here), scripts in sorted(found.items()))
+    return table("published | scripts | here", rows)
 
 
 def _replacement(text: str) -> str:

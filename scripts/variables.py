@@ -15,18 +15,23 @@ LIBRISPEECH = {  # subset -> SHA-256 of its archive
     "test-clean": "39fde525e59672dc6d1551919b1478f724438a95aa55f874b576be21967e6c23",
     "test-other": "d09c181bba5cf717b3dee7d4d592af11a3ee3a09e08ae025c5506f6ebe961c29",
 }
+_PRECISIONS = ("fp32", "tf32", "float16", "bfloat16")
 _STAGES = ("data", "vocoder", "voice")
 HELD_BACK = tuple(f"LJ001-{number:04}" for number in range(73, 81))  # clips of LJSpeech that no shipped voice knows
 
 
-def _variable(name: str, default: Any, help: str, **known: Any) -> Any:
-    """A field that is a variable of scripts; ``known`` are fields of `common.options.Option`."""
-    return option(default, help, variable=name, **known)
+def _variable(names: str, default: Any, help: str, **known: Any) -> Any:
+    """A field that is a variable of scripts, named as here and then as in the originals.
+
+    ``known`` are fields of `common.options.Option`.
+    """
+    name, *published = names.split()
+    return option(default, help, variable=name, published=tuple(published), **known)
 
 
-def _count(name: str, default: Any, help: str, **known: Any) -> Any:
+def _count(names: str, default: Any, help: str, **known: Any) -> Any:
     """A variable that is a positive number, or several."""
-    return _variable(name, default, help, **{"least": 1, "most": 99999} | known)
+    return _variable(names, default, help, **{"least": 1, "most": 99999} | known)
 
 
 @dataclass(frozen=True)
@@ -48,54 +53,36 @@ class Variables:
     train_script: str = _variable("TRAIN_SCRIPT", "scripts/train.sh", "script whose MODEL is trained, instead of MODEL")
 
     # Corpora and lists
-    dataset_path: Path | None = _variable(
-        "DATASET_PATH",
-        None,
-        "corpus; empty: LJSpeech-1.1, or LibriSpeech of Jasper",
-        published=("DATASET_DIR", "DATA_DIR"),
-    )
+    dataset_path: Path | None = _variable("DATASET_PATH DATASET_DIR DATA_DIR", None, "corpus; empty: the published one")
     dataset: str = _variable("DATASET", "fsdd", "folder of the Free Spoken Digit Dataset, or a subset of LibriSpeech")
-    datasets: tuple[str, ...] = _variable("DATASETS", (), "subsets of LibriSpeech", published=("DATASET",))
+    datasets: tuple[str, ...] = _variable("DATASETS DATASET", (), "subsets of LibriSpeech")
     name: str = _variable("NAME", "ljs", "first part of the lists' names; ljs: the customary split of LJSpeech-1.1")
     filelists: Path = _variable("FILELISTS", Path("filelists"), "folder of the lists")
     train_filelist: Path | None = _variable(
-        "TRAIN_FILELIST", None, "list to train on, instead of that of NAME", published=("DATASET_FILELIST",)
+        "TRAIN_FILELIST DATASET_FILELIST", None, "list to train on, not that of NAME"
     )
     val_filelist: Path | None = _variable("VAL_FILELIST", None, "list to validate on")
-    train_manifests: tuple[Path, ...] = _variable(
-        "TRAIN_MANIFESTS", (), "manifests, lists or folders to train on", published=("TRAIN_MANIFEST",)
-    )
-    val_manifest: tuple[Path, ...] = _variable(
-        "VAL_MANIFEST", (), "manifests, lists or folders to validate on", published=("VAL_MANIFESTS",)
-    )
+    train_manifests: tuple[Path, ...] = _variable("TRAIN_MANIFESTS TRAIN_MANIFEST", (), "lists or folders to train on")
+    val_manifest: tuple[Path, ...] = _variable("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders to validate on")
     manifest: Path | None = _variable("MANIFEST", None, "manifest or list to transcribe")
     manifests: tuple[Path, ...] = _variable("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
-    phrases: Path | None = _variable("PHRASES", None, "list to speak", published=("FILELIST",))
+    phrases: Path | None = _variable("PHRASES FILELIST", None, "list to speak")
     output_dir: Path | None = _variable("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
     features: str = _variable(
         "FEATURES",
         "auto",
-        "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first of these that can be made",
+        "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first that can be made",
         choices=("auto", "mels", "true", "false"),
     )
     audio_config: Path | None = _variable("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
     archive: str = _variable("DATASET_ARCHIVE", "", "URL or path")
     checksum: str | None = _variable("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")
-    source: str = _variable(
-        "LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of <subset>.tar.gz"
-    )
-    subsets: tuple[str, ...] = _variable(
-        "SUBSETS", (), "parts of LibriSpeech; empty: all that are there", choices=tuple(LIBRISPEECH)
-    )
+    source: str = _variable("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
+    subsets: tuple[str, ...] = _variable("SUBSETS", (), "of LibriSpeech; empty: all", choices=tuple(LIBRISPEECH))
     verify: bool = _variable("VERIFY", True, "false: checksums do not matter")
     speeds: tuple[float, ...] = _variable("SPEEDS", (), "of copies of the training subsets", above=0)
     n_workers: int | None = _count("N_WORKERS", None, "processes, by default one for each core")
-    sequences: int | None = _count(
-        "SEQUENCES",
-        None,
-        "recordings of noise where there is no corpus; empty: 1 + STEPS updates",
-        published=("CLIPS",),
-    )
+    sequences: int | None = _count("SEQUENCES CLIPS", None, "recordings of noise; empty: for 1 + STEPS updates")
     max_duration: float | None = _variable("MAX_DURATION", None, "s, of recordings; empty: as MODEL_CONFIG", above=0)
 
     # Checkpoints
@@ -104,29 +91,23 @@ class Variables:
     hifigan: str | None = _variable("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits, or the newest")
     waveglow: str | None = _variable("WAVEGLOW", None, "checkpoint of a vocoder, instead of HIFIGAN")
     harmonic: str | None = _variable("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
-    jasper: Path | None = _variable(
-        "JASPER", None, "checkpoint of a recognizer; empty: the newest, where one is needed", published=("CHECKPOINT",)
-    )
+    jasper: Path | None = _variable("JASPER CHECKPOINT", None, "recognizer; empty: the newest")
     tacotron2_checkpoint: Path | None = _variable(
-        "TACOTRON2_CHECKPOINT", None, "Tacotron 2 that gives durations; empty: a downloaded one", published=("TACO_CH",)
+        "TACOTRON2_CHECKPOINT TACO_CH", None, "gives durations; empty: a downloaded one"
     )
     model_config: Path | None = _variable("MODEL_CONFIG", None, "YAML file that configures Jasper")
     input_mels_dir: Path | None = _variable(
-        "INPUT_MELS_DIR", None, "the generator's mels; empty: data/mels-NAME", published=("FINE_TUNE_DIR",)
+        "INPUT_MELS_DIR FINE_TUNE_DIR", None, "folder of mels; empty: data/mels-NAME"
     )
 
     # Training
-    bs: int | None = _count(
-        "BS", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update", published=("BATCH_SIZE",)
-    )
-    accumulation: int | None = _count(
-        "GRAD_ACCUMULATION", None, "micro-batches in an update", published=("GRAD_ACCUMULATION_STEPS",)
-    )
+    bs: int | None = _count("BS BATCH_SIZE", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update")
+    accumulation: int | None = _count("GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update")
     epochs: int | None = _count("EPOCHS", None, "epochs in total")
     learned_alignment: str = _variable(
         "LEARNED_ALIGNMENT",
         "auto",
-        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 where the training list gives durations",
+        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 where the list gives durations",
         choices=("auto", "true", "false"),
     )
     speaker: str | None = _variable("SPEAKER", None, "the new voice's name; by default that of the folder")
@@ -138,30 +119,25 @@ class Variables:
     voice_epochs: int = _count("VOICE_EPOCHS", 200, "epochs of its fine-tuning")
 
     # Speaking, and measuring
-    batch_size: int = _count("BATCH_SIZE", 32, "utterances of a batch", published=("BS",))
+    batch_size: int = _count("BATCH_SIZE BS", 32, "utterances of a batch")
     api_key: str | None = _variable("SPEECH_API_KEY", None, "key that clients must send; empty: they need none")
     batch_sizes: tuple[int, ...] = _count(
-        "BS_SEQUENCE", (), "batch sizes, in training micro-batches'", published=("BS", "BATCH_SIZE", "BATCH_SIZE_SEQ")
+        "BS_SEQUENCE BS BATCH_SIZE BATCH_SIZE_SEQ", (), "batch sizes; of training: micro-batches"
     )
-    durations: tuple[float, ...] = _variable(
-        "MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of a batch's recordings", above=0
-    )
-    iterations: int = _count("ITERATIONS", 500, "batches that are measured, about", published=("NUM_STEPS",))
+    durations: tuple[float, ...] = _variable("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of recordings", above=0)
+    iterations: int = _count("ITERATIONS NUM_STEPS", 500, "batches that are measured, about")
     audio: bool = _variable("AUDIO", True, "false: measure the text-to-mel model only")
     torchscript: bool = _variable("TORCHSCRIPT", False, "compile the networks to TorchScript")
     gpu_numbers: str = _variable(
-        "NUM_GPUS",
+        "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
         "auto",
-        "GPUs, several numbers for several runs; auto: all there are, of Jasper 1, 4 and 8 of them; 0: the CPU",
-        published=("NUM_GPUS_SEQUENCE", "NUM_GPUS_SEQ"),
+        "GPUs, one number a run; auto: all there are, of Jasper 1, 4 and 8; 0: the CPU",
     )
     largest_batch: bool = _variable("LARGEST_BATCH", False, "search for the largest batch instead of training")
     smallest: int = _count("BATCH_SIZE", 1, "batch that the search begins with")
     max_batch_size: int | None = _count("MAX_BATCH_SIZE", None, "where it ends; empty: where memory does, on the CPU 8")
     wn_channels: int = _count("WN_CHANNELS", 512, "of WaveGlow, in the search")
-    precisions: tuple[str, ...] = _variable(
-        "PRECISIONS", (), "several instead of AMP", choices=("fp32", "tf32", "float16", "bfloat16")
-    )
+    precisions: tuple[str, ...] = _variable("PRECISIONS", (), "several instead of AMP", choices=_PRECISIONS)
     steps: int = _count("STEPS", 5, "updates of an epoch on noise after its first")
 
     @property
