@@ -2,9 +2,7 @@
 
 import itertools
 import os
-import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -177,14 +175,7 @@ def train_benchmark(own: Variables, environ: dict[str, str], words: list[str], *
     launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
-def _train(
-    own: Variables,
-    environ: dict[str, str],
-    words: Sequence[str],
-    run: tuple[int, int, int, str],
-    *,
-    messages: Path | None = None,
-) -> str:
+def _train(own: Variables, environ: dict[str, str], words: Sequence[str], run: tuple[int, int, int, str]) -> str:
     """Train with so many GPUs, utterances, micro-batches, and in a precision; returns processes=log for the table."""
     gpus, size, accumulation, precision = run
     amp, options = _SETTINGS[precision]
@@ -198,7 +189,7 @@ def _train(
     defaults += ["CUDNN_BENCHMARK=true"] * (own.model == "Jasper" and gpus > 0)
     settings = {"NUM_GPUS": str(gpus), "BS": str(size), "BATCH_SIZE": "", "GRAD_ACCUMULATION": str(accumulation)}
     settings |= {"AMP": amp, "OUTPUT_DIR": str(output)}
-    launch.run_or_print(train.command(environ | settings, [*defaults, *options, *words]), messages=messages)
+    launch.run_or_print(train.command(environ | settings, [*defaults, *options, *words]))
     for checkpoint in output.glob("*.pt"):
         checkpoint.unlink()
     return f"{max(gpus, 1)}={output}/nvlog.json"
@@ -231,16 +222,13 @@ def _find_largest_batch(own: Variables, environ: dict[str, str], words: list[str
     gpus = launch.number_of_gpus(replace(own, num_gpus=own.gpu_numbers), 1)  # another GPU would hold as much
     largest, logs, found = own.max_batch_size or (2**16 if gpus else 8), [], []
     words = [*map(str, given(wn_channels=own.wn_channels) if own.model == "WaveGlow" else []), *words]
-    messages = (own.output_dir or Path()) / "messages.txt"
 
     def fits(size: int) -> bool:
         corpus = _corpus(own, size, noise=True) | {"EPOCHS": "1"}
         try:
-            logs.append(_train(own, environ | corpus, words, (gpus, size, 1, precision), messages=messages))
-        except SystemExit:
-            text = messages.read_text(encoding="utf-8")
-            if not re.search("out of memory|allocate memory|MemoryError", text):
-                print(text, file=sys.stderr)
+            logs.append(_train(own, environ | corpus, words, (gpus, size, 1, precision)))
+        except SystemExit as error:
+            if error.code == 2:  # wrong options, whatever the size
                 raise
             return False
         return True

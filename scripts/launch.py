@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -290,15 +289,14 @@ def _end_with_script() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def run_or_print(command: Sequence[str | Path], *, messages: Path | None = None) -> None:
-    """Run a command, its ``messages`` into a file, or with DRY_RUN=1 print it; ends with its status where it fails."""
+def run_or_print(command: Sequence[str | Path]) -> None:
+    """Run a command, or with DRY_RUN=1 print it; ends with its status where it fails."""
     words = [str(word) for word in command]
     if dry_run():
         print(shlex.join(words), flush=True)
         return
     sys.stdout.flush()
-    with messages.open("w") if messages else nullcontext() as stderr:
-        child = subprocess.Popen(words, stderr=stderr, preexec_fn=_end_with_script)
+    child = subprocess.Popen(words, preexec_fn=_end_with_script)
     try:
         status = child.wait()
     except TerminatedError:

@@ -145,20 +145,11 @@ install_browser() {
         echo "note: Debian's chromium could not be installed; the studio's tests are skipped" >&2
 }
 
-# Runs a command, or with DRY_RUN=1 prints it.
-run_or_print() {
-    if [ "${DRY_RUN:-0}" = 1 ]; then
-        printf '%q ' "$@"
-        echo
-    else
-        "$@"
-    fi
-}
-
-# Runs or prints a command in this script's place, so that a signal to the script reaches it.
+# Runs a command in this script's place, so that a signal to the script reaches it, or with DRY_RUN=1 prints it.
 exec_or_print() {
     [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
-    run_or_print "$@"
+    printf '%q ' "$@"
+    echo
 }
 
 # run_python -m MODULE ARGUMENTS...: runs it in this script's place.

@@ -15,7 +15,7 @@ trap 'exit 130' INT # Ctrl-C ends pytest in good order, and then this script too
 failed=0
 check() {
     local result=passed
-    run_or_print "${@:2}" || result=failed
+    (exec_or_print "${@:2}") || result=failed
     [ "$result" = passed ] || failed=1
     [ "${DRY_RUN:-0}" = 1 ] || echo "$1: $result"
 }

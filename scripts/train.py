@@ -119,12 +119,11 @@ def _choose_version(own: Variables, environ: dict[str, str], arguments: Sequence
     learned = own.learned_alignment == "true"
     if own.learned_alignment == "auto":
         learned = not _gives_durations(path, named=own.train_filelist is not None)
-        if learned and not environ.get("ENERGY") and "--from-checkpoint" not in arguments:
-            environ["ENERGY"] = "true"  # of a voice to begin with, its network decides
-        reason = f"{path} gives no durations" if own.train_filelist else f"there is no list of durations ({path})"
-        energy = environ.get("ENERGY") or "false"
         if learned:
-            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {reason}")
+            network = "" if "--from-checkpoint" in arguments else "true"  # of a voice to begin with, its own decides
+            environ["ENERGY"] = environ.get("ENERGY") or network
+            energy = environ["ENERGY"] or "false"
+            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
         else:
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
     environ["LEARNED_ALIGNMENT"] = str(learned).lower()

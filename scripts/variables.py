@@ -58,9 +58,7 @@ class Variables:
     datasets: tuple[str, ...] = _variable("DATASETS DATASET", (), "subsets of LibriSpeech")
     name: str = _variable("NAME", "ljs", "first part of the lists' names; ljs: the customary split of LJSpeech-1.1")
     filelists: Path = _variable("FILELISTS", Path("filelists"), "folder of the lists")
-    train_filelist: Path | None = _variable(
-        "TRAIN_FILELIST DATASET_FILELIST", None, "list to train on, not that of NAME"
-    )
+    train_filelist: Path | None = _variable("TRAIN_FILELIST DATASET_FILELIST", None, "training list, instead of NAME's")
     val_filelist: Path | None = _variable("VAL_FILELIST", None, "list to validate on")
     train_manifests: tuple[Path, ...] = _variable("TRAIN_MANIFESTS TRAIN_MANIFEST", (), "lists or folders to train on")
     val_manifest: tuple[Path, ...] = _variable("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders to validate on")
@@ -93,12 +91,10 @@ class Variables:
     harmonic: str | None = _variable("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
     jasper: Path | None = _variable("JASPER CHECKPOINT", None, "recognizer; empty: the newest")
     tacotron2_checkpoint: Path | None = _variable(
-        "TACOTRON2_CHECKPOINT TACO_CH", None, "gives durations; empty: a downloaded one"
+        "TACOTRON2_CHECKPOINT TACO_CH", None, "makes durations; empty: downloaded"
     )
     model_config: Path | None = _variable("MODEL_CONFIG", None, "YAML file that configures Jasper")
-    input_mels_dir: Path | None = _variable(
-        "INPUT_MELS_DIR FINE_TUNE_DIR", None, "folder of mels; empty: data/mels-NAME"
-    )
+    input_mels_dir: Path | None = _variable("INPUT_MELS_DIR FINE_TUNE_DIR", None, "mels; empty: data/mels-NAME")
 
     # Training
     bs: int | None = _count("BS BATCH_SIZE", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update")
@@ -122,7 +118,7 @@ class Variables:
     batch_size: int = _count("BATCH_SIZE BS", 32, "utterances of a batch")
     api_key: str | None = _variable("SPEECH_API_KEY", None, "key that clients must send; empty: they need none")
     batch_sizes: tuple[int, ...] = _count(
-        "BS_SEQUENCE BS BATCH_SIZE BATCH_SIZE_SEQ", (), "batch sizes; of training: micro-batches"
+        "BS_SEQUENCE BS BATCH_SIZE BATCH_SIZE_SEQ", (), "batch sizes, or micro-batches'"
     )
     durations: tuple[float, ...] = _variable("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of recordings", above=0)
     iterations: int = _count("ITERATIONS NUM_STEPS", 500, "batches that are measured, about")

@@ -142,12 +142,10 @@ def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model:
 
 
 def test_waveglow_is_measured_by_batch_size_on_a_cpu_until_memory_ends(tmp_path: Path, monkeypatch, capsys):
-    def run(command: list[str | Path], *, messages: Path | None = None) -> None:
+    def run(command: list[str | Path]) -> None:
         """Measure one of the runs, another one that fails, and the table."""
         words = list(map(str, command))
         if "train.py" in words and training_options(words).batch_size > 2:
-            assert messages is not None
-            messages.write_text("torch.OutOfMemoryError: CUDA out of memory.\n")
             raise SystemExit(1)
         if "train.py" in words:
             args = training_options(words)

@@ -21,8 +21,8 @@ def test_the_quick_start_of_the_original_runs_through(tmp_path: Path):
     done = run_bash("-c", f"cd '{ROOT}' && {QUICKSTART} {' '.join(TINY_OPTIONS)}", **settings)
     assert done.returncode == 0, done.stderr
     assert f"next: DATASET_PATH={tmp_path}/corpus bash scripts/prepare_dataset.sh\n" in done.stdout
-    wanted = f"FastPitch 1.1, with learned alignment and ENERGY=true: there is no list of durations ({tmp_path}/lists/"
-    assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt)" in done.stderr
+    wanted = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/lists/"
+    assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt gives no durations" in done.stderr
     config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
     assert (config["learned_alignment"], config["energy_conditioning"]) == (True, True)
 

@@ -65,16 +65,10 @@ def steps_of(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
 def take(command: str, *, seconds: float, cuda: bool = False) -> tuple[str, str]:
     """Run a step for so many seconds at most; its status and what it printed."""
     environ = os.environ | {"PYTHON": sys.executable, "NUM_GPUS": str(int(cuda))}
-    words = ["bash", "-c", command]
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
-        try:
-            printing = {"stdout": output, "stderr": output}
-            done = subprocess.run(words, cwd=ROOT, env=environ, timeout=seconds, check=False, **printing)
-            status = FAILED if done.returncode else DONE
-        except subprocess.TimeoutExpired:
-            status = TOO_LONG
-        output.seek(0)
-        return status, output.read()
+    words = ["timeout", "--kill-after=5", str(seconds), "bash", "-c", command]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    done = subprocess.run(words, cwd=ROOT, env=environ, check=False, **output)
+    return {0: DONE, 124: TOO_LONG}.get(done.returncode, FAILED), done.stdout
 
 
 def main(argv: Sequence[str] | None = None) -> int:
