@@ -62,10 +62,10 @@ def _make_random(folder: Path, model: str, *words: str | Path) -> None:
         **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
     },
     models=MODELS,
-    defaults={
-        "": "AMP=false OUTPUT_DIR=output/benchmark_inference BS_SEQUENCE='1 4 8' REPEATS=100",
+    defaults="AMP=false OUTPUT_DIR=output/benchmark_inference BS_SEQUENCE='1 4 8' REPEATS=100",
+    defaults_by_model={
         "Jasper": "AMP=both OUTPUT_DIR=output/benchmark_jasper BS_SEQUENCE='1 2 4 8 16' PAD_TO_MAX_DURATION=true "
-        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_speca.yaml",
+        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_speca.yaml"
     },
     removed="LOG_FILE SEED DATASET",
     default_models={"BATCH_SIZE_SEQ": "Jasper"},
@@ -145,10 +145,10 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
         "model_config train_manifests val_manifest max_duration": JASPER,
     },
     models=(*_TRAINED, "Jasper"),
-    defaults={
-        "": "MINUTES_PER_CHECKPOINT=0 EPOCHS=10 OUTPUT_DIR=output/train_benchmark BS_SEQUENCE=16",
+    defaults="MINUTES_PER_CHECKPOINT=0 EPOCHS=10 OUTPUT_DIR=output/train_benchmark BS_SEQUENCE=16",
+    defaults_by_model={
         "Jasper": "EMA=0 EPOCHS=2 OUTPUT_DIR=output/train_benchmark_jasper BS_SEQUENCE=32 "
-        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml",
+        "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
     },
     removed=f"{train.train.removed} LOG_FILE RESUME BMARK_EPOCHS_NUM",
     default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
@@ -265,7 +265,7 @@ def _benchmark_training_on_noise(environ: dict[str, str], words: list[str]) -> N
     train_benchmark.run(*train_benchmark.prepare(environ, [*defaults, *others]), noise=True)
 
 
-@script({f"{GPU} bs accumulation": ()}, defaults={"": "BS=16 GRAD_ACCUMULATION=4"})
+@script({f"{GPU} bs accumulation": ()}, defaults="BS=16 GRAD_ACCUMULATION=4")
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
     subjects = ("train", "inference", "serving", "feed", "vocoder", "gpu")

@@ -9,22 +9,9 @@ from common.files import read_lines
 from common.registry import get_model
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
-from scripts import train
+from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import (
-    GPU,
-    Script,
-    count_gpus,
-    cuda,
-    dry_run,
-    exec_or_print,
-    given,
-    note,
-    print_next,
-    python,
-    require,
-    run_or_print,
-)
+from scripts.launch import GPU, cuda, dry_run, exec_or_print, given, note, python, require, run_or_print, script
 from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
@@ -34,6 +21,7 @@ _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de
 _FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
 
 
+@script({f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()})
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
@@ -92,7 +80,7 @@ def _make_lists(own: Variables, corpus: Path, environ: dict[str, str]) -> None:
     if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
         # Which clips published voices were trained on; a part of the corpus is split alike.
         environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-    options += SCRIPTS["prepare_dataset"].passed_on(environ)
+    options += prepare_dataset.passed_on(environ)
     run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
@@ -125,11 +113,11 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
     if training.is_file():  # a short list asks for smaller batches than training takes by default
         recipe = get_model(model).training.recipe
-        clips, gpus = len(read_lines(training)), max(count_gpus(), 1)
+        clips, gpus = len(read_lines(training)), max(launch.count_gpus(), 1)
         if clips < recipe.batch_size * recipe.gradient_accumulation_steps * gpus:
             words.append(f"BS={max(1, clips // gpus)}")
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
-    print_next(what, [*words, "bash", f"scripts/{script}.sh"])
+    launch.print_next(what, [*words, "bash", f"scripts/{script}.sh"])
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
@@ -144,10 +132,11 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
 
 
 def _print_script(name: str, value: Path, default: Path, script: str) -> None:
-    print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
+    launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
 
 
-def download_ljspeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script({"archive checksum dataset_path": ()}, defaults=f"DATASET_ARCHIVE={_LJSPEECH}")
+def download_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
@@ -155,6 +144,7 @@ def download_ljspeech(own: Variables, environ: dict[str, str], words: list[str])
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
 
 
+@script({"source subsets dataset_path verify": ()})
 def download_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download subsets of LibriSpeech."""
     corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
@@ -163,37 +153,23 @@ def download_librispeech(own: Variables, environ: dict[str, str], words: list[st
     _print_script("DATASET_PATH", corpus, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
-def download_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script({"archive checksum dataset": ()}, defaults=f"DATASET_ARCHIVE={_FSDD}")
+def download_fsdd(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download the Free Spoken Digit Dataset."""
     _download(own.archive, Path(own.dataset) / "recordings", "recordings", own.checksum)
     _print_script("DATASET", Path(own.dataset), Path("fsdd"), "train_digits")
 
 
-def check_dictionary(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script({}, removed="CMUDICT_DIR")
+def download_cmudict(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Say how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
+@script({"dataset_path subsets speeds n_workers": ()})
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Turn LibriSpeech into wav files and manifests."""
     options = [own.dataset_path or train.LIBRISPEECH_FOLDER, *given(n_workers=own.n_workers)]
     options += ["--subsets", *own.subsets] if own.subsets else []
     options += ["--speeds", *own.speeds] if own.speeds else []
     exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *options, *words])
-
-
-SCRIPTS = {
-    "prepare_dataset": Script(
-        prepare_dataset,
-        {f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()},
-    ),
-    "download_dataset": Script(
-        download_ljspeech, {"archive checksum dataset_path": ()}, defaults={"": f"DATASET_ARCHIVE={_LJSPEECH}"}
-    ),
-    "download_librispeech": Script(download_librispeech, {"source subsets dataset_path verify": ()}),
-    "download_fsdd": Script(
-        download_digits, {"archive checksum dataset": ()}, defaults={"": f"DATASET_ARCHIVE={_FSDD}"}
-    ),
-    "download_cmudict": Script(check_dictionary, {}, removed="CMUDICT_DIR"),
-    "preprocess_librispeech": Script(preprocess_librispeech, {"dataset_path subsets speeds n_workers": ()}),
-}

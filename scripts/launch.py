@@ -77,21 +77,22 @@ class Script:
 
     ``variables`` are dataclasses of options, or fields of `Variables`, with the models that have them (none: all).
     ``models`` are values of MODEL, the default first; ``default_models`` are those that variables choose. ``defaults``
-    are words NAME=value, of all models below "" and of each below its name. ``removed`` are names in `REMOVED`.
-    ``trains`` is scripts/train.sh, where its variables apply too.
+    are words NAME=value, which ``defaults_by_model`` replace. ``removed`` are names in `REMOVED`. ``trains`` is
+    scripts/train.sh, where its variables apply too.
     """
 
     run: Callable[..., None]  # takes what `prepare` returns
     variables: Mapping[type | str, Sequence[str]]
     models: Sequence[str] = ()
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    defaults: str = ""
+    defaults_by_model: Mapping[str, str] = field(default_factory=dict)
     removed: str = ""
     trains: "Script | None" = None
     default_models: Mapping[str, str] = field(default_factory=dict)
 
     def defaults_of(self, model: str) -> dict[str, str]:
         """Values of variables that are not set, where they are not the declared ones."""
-        words = [word for key in ("", model) for word in shlex.split(self.defaults.get(key, ""))]
+        words = shlex.split(f"{self.defaults} {self.defaults_by_model.get(model, '')}")
         return dict(word.split("=", 1) for word in words)
 
     def declarations(self) -> Iterator[Declaration]:

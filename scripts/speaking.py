@@ -18,21 +18,8 @@ from common.precision import ComputingOptions
 from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
-from scripts.launch import (
-    GPU,
-    JASPER,
-    MODELS,
-    SPEAKING,
-    Script,
-    cuda,
-    dry_run,
-    exec_or_print,
-    given,
-    note,
-    python,
-    require,
-    run_or_print,
-)
+from scripts import launch
+from scripts.launch import cuda, dry_run, exec_or_print, given, note, python, require, run_or_print, script
 from scripts.train import LIBRISPEECH_FOLDER, librispeech_manifest
 from scripts.variables import Variables
 
@@ -117,7 +104,20 @@ def downloaded(model: str) -> list[Path]:
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
-def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script(
+    {
+        f"{launch.GPU} output_dir dataset_path": (),
+        ComputingOptions: (),
+        f"{VOICE} phrases torchscript": launch.SPEAKING,
+        **dict.fromkeys(SPEAKING_OPTIONS, launch.SPEAKING),
+        "jasper dataset manifest": launch.JASPER,
+        **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),
+    },
+    models=launch.MODELS,
+    defaults="BATCH_SIZE=32 PHRASES=phrases/devset10.tsv DATASET=test-other",
+    removed="NUM_STEPS SEED MODEL_CONFIG",
+)
+def inference_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
         corpus = own.dataset_path or LIBRISPEECH_FOLDER
@@ -132,17 +132,31 @@ def run_example(own: Variables, environ: dict[str, str], words: list[str]) -> No
         numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
         output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
         options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]
-    options += [*SCRIPTS["inference_example"].passed_on(environ), *cuda(own)]
+    options += [*inference_example.passed_on(environ), *cuda(own)]
     exec_or_print([python(), "inference.py", *options, *words])
 
 
+@script(
+    {f"{launch.GPU} output_dir jasper": (), EvaluationOptions: (), ComputingOptions: (), EmaOptions: ()},
+    defaults="OUTPUT_DIR=output/evaluation",
+)
 def evaluate_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Evaluate a voice or a vocoder on a list."""
-    options = [*given(output=own.output_dir, jasper=own.jasper), *SCRIPTS["evaluate_voice"].passed_on(environ)]
+    options = [*given(output=own.output_dir, jasper=own.jasper), *evaluate_voice.passed_on(environ)]
     exec_or_print([python(), "-m", "scripts.evaluate_voice", *cuda(own), *options, *words])
 
 
-def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script(
+    {
+        f"{launch.GPU} output_dir jasper dataset_path datasets manifests": (),
+        ComputingOptions: (),
+        **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),
+    },
+    models=launch.JASPER,
+    defaults="OUTPUT_DIR=output/evaluation BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
+    removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
+)
+def evaluation(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path or LIBRISPEECH_FOLDER, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
@@ -153,47 +167,11 @@ def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
         print(manifest, flush=True)
         output = (own.output_dir or Path()) / f"{manifest.stem}.json"
         options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        run_or_print([python(), "inference.py", *options, *SCRIPTS["evaluation"].passed_on(environ), *words])
+        run_or_print([python(), "inference.py", *options, *evaluation.passed_on(environ), *words])
 
 
+@script({f"{VOICE} {launch.GPU} jasper api_key": (), ComputingOptions: (), EmaOptions: ()})
 def serve(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Serve a voice; serve.py reads the key itself."""
     options = [*voice_words(find_voice(own, words)), *given(jasper=own.jasper), *cuda(own)]
-    exec_or_print([python(), "serve.py", *options, *SCRIPTS["serve"].passed_on(environ), *words])
-
-
-SCRIPTS = {
-    "inference_example": Script(
-        run_example,
-        {
-            f"{GPU} output_dir dataset_path": (),
-            ComputingOptions: (),
-            f"{VOICE} phrases torchscript": SPEAKING,
-            **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
-            "jasper dataset manifest": JASPER,
-            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
-        },
-        models=MODELS,
-        defaults={"": "BATCH_SIZE=32 PHRASES=phrases/devset10.tsv DATASET=test-other"},
-        removed="NUM_STEPS SEED MODEL_CONFIG",
-    ),
-    "evaluation": Script(
-        evaluate,
-        {
-            f"{GPU} output_dir jasper dataset_path datasets manifests": (),
-            ComputingOptions: (),
-            **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
-        },
-        models=JASPER,
-        defaults={
-            "": "OUTPUT_DIR=output/evaluation BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'"
-        },
-        removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
-    ),
-    "evaluate_voice": Script(
-        evaluate_voice,
-        {f"{GPU} output_dir jasper": (), EvaluationOptions: (), ComputingOptions: (), EmaOptions: ()},
-        defaults={"": "OUTPUT_DIR=output/evaluation"},
-    ),
-    "serve": Script(serve, {f"{VOICE} {GPU} jasper api_key": (), ComputingOptions: (), EmaOptions: ()}),
-}
+    exec_or_print([python(), "serve.py", *options, *serve.passed_on(environ), *words])

@@ -4,9 +4,8 @@ import os
 import sys
 
 from common.cli import run
-from scripts import benchmarking, corpora, launch, speaking, train, training  # noqa: F401 (they declare the scripts)
-
-SCRIPTS = launch.SCRIPTS | speaking.SCRIPTS | corpora.SCRIPTS
+from scripts import benchmarking, corpora, speaking, train, training  # noqa: F401 (they declare the scripts)
+from scripts.launch import SCRIPTS
 
 
 def main() -> int:

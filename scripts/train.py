@@ -151,12 +151,8 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
         **{get_model(model).training.options: (model,) for model in MODELS},
     },
     models=MODELS,
-    defaults={
-        "": "OUTPUT_DIR=./output",
-        "FastPitch": "NUM_SPEAKERS=1",
-        "Tacotron2": "LOAD_MEL_FROM_DISK=true",
-        "Jasper": "SEED=0",
-    },
+    defaults="OUTPUT_DIR=./output",
+    defaults_by_model={"FastPitch": "NUM_SPEAKERS=1", "Tacotron2": "LOAD_MEL_FROM_DISK=true", "Jasper": "SEED=0"},
     removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
     "SAMPLING_RATE",
     default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS

@@ -20,10 +20,8 @@ from scripts.variables import Variables
 
 @script(
     {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
-    defaults={
-        "": "N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
-        "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20"
-    },
+    defaults="N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
+    "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20",
     trains=train.train,
 )
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -52,7 +50,7 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
 
 @script(
     {"hifigan name input_mels_dir output_dir": ()},
-    defaults={"": "OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"},
+    defaults="OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3",
     trains=train.train,
 )
 def fine_tune(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -89,11 +87,9 @@ def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[
 
 @script(
     {f"{GPU} dataset output_dir epochs batch_size": (), ComputingOptions: ()},
-    defaults={
-        "": "OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
-        "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "
-        "EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5"
-    },
+    defaults="OUTPUT_DIR=output/digits MODEL_CONFIG=jasper/configs/jasper_digits.yaml EPOCHS=28 WARMUP_EPOCHS=2 "
+    "HOLD_EPOCHS=8 LEARNING_RATE=0.02 LR_POLICY=polynomial BATCH_SIZE=8 GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 "
+    "EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5",
     trains=train.train,
 )
 def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -143,7 +139,7 @@ _NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-outp
 
 @script(
     {f"{GPU} dataset_path held_back output_dir voices stages vocoder_epochs base_epochs voice_epochs": ()},
-    defaults={"": "OUTPUT_DIR=output/voices"},
+    defaults="OUTPUT_DIR=output/voices",
 )
 def train_voices(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train the voice and the vocoder that the project ships."""
@@ -215,9 +211,7 @@ exec bash scripts/train.sh --resume "$@"
 """
 
 
-@script(
-    {f"{GPU} accumulation bs port train_script": ()}, models=MODELS, defaults={"": "PORT=29500"}, trains=train.train
-)
+@script({f"{GPU} accumulation bs port train_script": ()}, models=MODELS, defaults="PORT=29500", trains=train.train)
 def slurm_train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
     named = re.search(r"^MODEL=(\S+) run_script train ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
