@@ -89,6 +89,7 @@ class Script:
     removed: str = ""
     trains: "Script | None" = None
     default_models: Mapping[str, str] = field(default_factory=dict)
+    names_model: bool = False  # prints which model it is, also the default
 
     def defaults_of(self, model: str) -> dict[str, str]:
         """Values of variables that are not set, where they are not the declared ones."""
@@ -166,7 +167,7 @@ class Script:
             default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
             having = (model for model in (default, *self.models) if all(model in models for models in is_set.values()))
             model = next(having, default)
-            if len(self.models) > 1:
+            if self.names_model or model != self.models[0]:
                 note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
         if model not in self.models:
             raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")

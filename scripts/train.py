@@ -156,6 +156,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
     "SAMPLING_RATE",
     default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
+    names_model=True,
 )
 def train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Train a model."""
