@@ -254,17 +254,6 @@ def search(fits: Callable[[int], bool], *, smallest: int, largest: int) -> int:
     return fitting
 
 
-def _benchmark_training_on_noise(environ: dict[str, str], words: list[str]) -> None:
-    """Time training of a full-size model on noise, as the arguments of ``benchmark.sh train`` say."""
-    parser = ArgumentParser(add_help=False)
-    for name, options in _ARGUMENTS.items():
-        parser.add_argument(*options, dest=name, nargs="+")
-    args, others = parser.parse_known_args(words)
-    environ = environ | {"MODEL": "FastPitch"} | {name: " ".join(one) for name, one in vars(args).items() if one}
-    defaults = ["EPOCHS=1", "OUTPUT_DIR=output/benchmark_train"]
-    train_benchmark.run(*train_benchmark.prepare(environ, [*defaults, *others]), noise=True)
-
-
 @script({f"{GPU} bs accumulation": ()}, defaults="BS=16 GRAD_ACCUMULATION=4")
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
@@ -273,7 +262,13 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
     if what == "train":
-        _benchmark_training_on_noise(environ, words)
+        parser = ArgumentParser(add_help=False)
+        for name, options in _ARGUMENTS.items():
+            parser.add_argument(*options, dest=name, nargs="+")
+        args, others = parser.parse_known_args(["--model", "FastPitch", *words])
+        environ |= {name: " ".join(one) for name, one in vars(args).items() if one}
+        defaults = ["EPOCHS=1", "OUTPUT_DIR=output/benchmark_train"]
+        train_benchmark.run(*train_benchmark.prepare(environ, [*defaults, *others]), noise=True)
     elif what == "inference":
         inference_benchmark.start(dict(os.environ), words)
     else:

@@ -3,11 +3,6 @@
 #   bash scripts/benchmarks/gpu.sh OUT
 #   bash scripts/benchmarks/gpu.sh OUT --only training inference  # some of it, in less time
 #   bash scripts/benchmarks/gpu.sh OUT --cpu  # small work on the CPU, to see that all of it runs
-# A machine without .venv needs a python3 that has what requirements.txt lists. Arguments go to scripts/benchmarks/gpu.py.
+# PYTHON=python3 takes one that has what requirements.txt lists. Arguments go to scripts/benchmarks/gpu.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
-
-if [ -z "${PYTHON:-}" ] && [ ! -x "$VENV/bin/python" ] && python3 -c 'import torch' 2>/dev/null; then
-    PYTHON=python3
-fi
-use_python
-exec_or_print "$PYTHON" -m scripts.benchmarks.gpu "$@"
+run_python -m scripts.benchmarks.gpu "$@"
