@@ -12,7 +12,7 @@ from common.errors import OptionError
 from common.options import read_switch
 from common.precision import ComputingOptions
 from scripts import launch, train
-from scripts.launch import GPU, JASPER, MODELS, SPEAKING, given, python, script
+from scripts.launch import GPU, JASPER, MODELS, SPEAKING, cuda, given, python, script
 from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
 from scripts.variables import Variables
 
@@ -72,7 +72,7 @@ def _make_random(folder: Path, model: str, *words: str | Path) -> None:
 )
 def inference_benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure latency and throughput of a model by batch size and precision."""
-    gpu = launch.cuda(own)
+    gpu = cuda(own)
     defaults = ["WARMUP=16", "CUDNN_BENCHMARK=true"] if gpu else ["WARMUP=2", "CUDNN_BENCHMARK="]
     own, environ, words = inference_benchmark.prepare(environ, [*defaults, *words])
     is_jasper, folder, logs = own.model == "Jasper", own.output_dir or Path(), []
@@ -272,5 +272,5 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
     elif what == "inference":
         inference_benchmark.start(dict(os.environ), words)
     else:
-        gpu = launch.cuda(own) if what != "gpu" else []
+        gpu = cuda(own) if what != "gpu" else []
         launch.exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *gpu, *words])

@@ -13,7 +13,7 @@ from common.files import write_text
 from common.precision import ComputingOptions
 from scripts import launch, train
 from scripts.datasets.make_filelists import ListOptions
-from scripts.launch import GPU, MODELS, given, python, script
+from scripts.launch import GPU, MODELS, cuda, given, python, script
 from scripts.speaking import find_newest
 from scripts.variables import Variables
 
@@ -81,7 +81,7 @@ def extract_fine_tune_mels(own: Variables, environ: dict[str, str], words: list[
     else:
         options += ["--lists", own.filelists / own.name]
     options += given(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    options += ["--resume", *extract_fine_tune_mels.passed_on(environ), *launch.cuda(own)]
+    options += ["--resume", *extract_fine_tune_mels.passed_on(environ), *cuda(own)]
     launch.exec_or_print([python(), "extract_mels.py", *options, *words])
 
 
@@ -99,13 +99,13 @@ def train_digits(own: Variables, environ: dict[str, str], words: list[str]) -> N
     environ = environ | {"MODEL": "Jasper", "KEEP_MILESTONES": str(own.epochs), "SAMPLES_INTERVAL": str(own.epochs)}
     options = given(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size)
     options += given(training_files=output / "train.txt", validation_files=output / "test.txt")
-    options += [*train.train.passed_on(environ), *launch.cuda(own)]
+    options += [*train.train.passed_on(environ), *cuda(own)]
     if not launch.dry_run():
         list_digits(recordings, output)
     launch.run_or_print([python(), "train.py", *options, *words])
     options = given(jasper=output / f"Jasper_checkpoint_{own.epochs}.pt", dataset_path=recordings)
     options += given(input=output / "test.txt", output=output / "transcripts.tsv")
-    options += ["--ema", "--quiet", *train_digits.passed_on(environ), *launch.cuda(own)]
+    options += ["--ema", "--quiet", *train_digits.passed_on(environ), *cuda(own)]
     launch.run_or_print([python(), "inference.py", *options])
 
 

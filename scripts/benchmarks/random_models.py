@@ -135,17 +135,19 @@ def save_random(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what the options ask for."""
-    parser = ArgumentParser(prog="random_models", description="make a random model and noise; others go to train.py")
+    parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
     parser.add_argument("folder", type=Path, help="where all of it goes")
     add = parser.add_argument
     add("--model", choices=available_models(), default="HiFi-GAN", help="what to make")
     add("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
     add("--count", type=int, default=8, help="mels, or recordings of the list")
     add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
+    add("--model-config", help="YAML file of Jasper and its features; as published if not given")
     add("--no-checkpoint", action="store_true", help="make the corpus alone")
-    args, words = parser.parse_known_args(argv)
+    args = parser.parse_args(argv)
     folder, model, count = args.folder, args.model, args.count
-    words += [KINDS[model], args.kind] if args.kind else []
+    words = [KINDS[model], args.kind] if args.kind else []
+    words += ["--model-config", args.model_config] if args.model_config else []
     if model in VOICES:
         config, audio = get_model(model).config(), AudioConfig()
     else:
