@@ -137,8 +137,8 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
-    options = given(output=folder, member=member, sha256=checksum)
-    run_or_print([python(), "-m", "scripts.datasets.download", source, *options])
+    options = given(source=source, output=folder, member=member, sha256=checksum)
+    run_or_print([python(), "-m", "scripts.download_models", "corpus", *options])
     if not dry_run():
         print(f"{folder}: {sum(path.suffix in ('.wav', '.flac') for path in folder.rglob('*'))} recordings", flush=True)
 

@@ -27,7 +27,7 @@ PICTURE_BYTES = 150_000
 PROGRAMS = {  # that the documents name options of
     *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
     *(f"train -m {model}" for model in available_models()),
-    *("scripts.convert_checkpoint", "scripts.datasets.copy_list"),
+    *("scripts.convert_checkpoint", "scripts.datasets.make_filelists"),
     *("scripts.download_models", "scripts.evaluate_voice", "scripts.inspect_checkpoint"),
 }
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")

@@ -4,7 +4,8 @@
 
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. A folder of recordings without
-``metadata.csv`` gets the latter kind only.
+``metadata.csv`` gets the latter kind only. ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which
+shows how good a vocoder can be.
 """
 
 import random
@@ -116,9 +117,18 @@ def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
-    options: ListOptions = read_options(parser.parse_args(), ListOptions)
+    parser.add_argument("--copy-list", type=Path, help="list of columns output and wav to write, instead of all others")
+    parser.add_argument("--n-clips", type=int, default=10, help="how many it has, the first by name; 0: all")
+    args = parser.parse_args()
+    options: ListOptions = read_options(args, ListOptions)
     assert options.dataset_path is not None  # it is required
     recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
+    if args.copy_list is not None:
+        copied = list(recordings)[: args.n_clips or None]
+        rows = [f"{clip}.wav\t{options.dataset_path.resolve() / recordings[clip]}\n" for clip in copied]
+        write_text(args.copy_list, "".join(["output\twav\n", *rows]))
+        print(f"{args.copy_list}: {len(copied)} recordings")
+        return 0
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
     if absent := next((clip for clip in clips if clip not in recordings), None):
