@@ -133,14 +133,12 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
-    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there, and count recordings."""
+    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there."""
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
     options = given(source=source, output=folder, member=member, sha256=checksum)
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *options])
-    if not dry_run():
-        print(f"{folder}: {sum(path.suffix in ('.wav', '.flac') for path in folder.rglob('*'))} recordings", flush=True)
 
 
 def _print_script(name: str, value: Path, default: Path, script: str) -> None:

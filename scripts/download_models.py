@@ -199,9 +199,7 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
             print(f"note: {str(error).replace(str(path), str(name))}")
             continue
         models.add(checkpoint.model)
-        audio = checkpoint.audio
-        mels = f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
-        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {mels}")
+        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {checkpoint.audio.sampling_rate} Hz")
     if model not in models:
         raise CheckpointError(f"{shown_as}: no checkpoint of {model}")
 

@@ -23,25 +23,6 @@ TOLERANCE, MEL_TOLERANCE = 1e-4, 0.1  # the second is the largest useful mel dis
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
 
 
-def build_parser() -> ArgumentParser:
-    """The options of an export."""
-    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
-    add = parser.add_argument
-    add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
-    add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
-    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
-    add("-o", "--output", type=Path, metavar="FILE", help=text)
-    text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
-    add("--quantize", choices=("int8",), help=text)
-    text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
-    add("--calibration", type=Path, metavar="LIST", help=text)
-    add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
-    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
-    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels)"
-    add("--tolerance", type=float, help=text)
-    return parser
-
-
 def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
     """The mels (n_mels, F) of --calibration, by which a vocoder is quantized; raises InputError for others than its."""
     if options.calibration is None:
@@ -81,24 +62,36 @@ def write(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Export one checkpoint."""
-    options = build_parser().parse_args(argv)
+    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
+    add = parser.add_argument
+    add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
+    add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
+    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
+    add("-o", "--output", type=Path, metavar="FILE", help=text)
+    text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
+    add("--quantize", choices=("int8",), help=text)
+    text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
+    add("--calibration", type=Path, metavar="LIST", help=text)
+    add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
+    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
+    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels)"
+    add("--tolerance", type=float, help=text)
+    options = parser.parse_args(argv)
     opened = checkpoints.open_checkpoint(options.checkpoint)
     if opened.exported is not None or opened.spec.exports is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
     network, config = checkpoints.load_for_inference(opened, device="cpu")
     exports = opened.spec.exports(network, config, opened.checkpoint.audio)
-    if options.quantize and options.format != "onnx":
-        raise OptionError(f"--quantize {options.quantize}: for --format onnx alone; leave it out")
-    if options.quantize and not all(part.quantization for part in exports.parts):
-        raise OptionError(f"--quantize {options.quantize}: {opened.spec.name} has no such form; leave it out")
-    if options.format == "torchscript" and not all(part.scriptable for part in exports.parts):
-        raise OptionError(f"--format torchscript: {opened.spec.name} cannot be exported so; use another")
+    scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
+    quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
+    if not scriptable or (options.quantize and not quantizable):
+        asked = f"--format {options.format}{f' --quantize {options.quantize}' if options.quantize else ''}"
+        raise OptionError(f"{asked}: {opened.spec.name} cannot be exported so")
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
     stripped = checkpoints.strip_checkpoint(opened.checkpoint)
     find_context = getattr(opened.spec.inference, "context", None)
-    context = None if find_context is None else find_context(config, stripped.audio)
-    about = checkpoints.describe(stripped, context=context)
+    about = checkpoints.describe(stripped, context=find_context and find_context(config, stripped.audio))
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
     target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":

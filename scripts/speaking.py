@@ -5,7 +5,6 @@ They are inference_example, evaluation, evaluate_voice and serve.
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,13 +99,10 @@ def _gives_sound(phrases: Path | None) -> bool:
 
 
 def _fits(voice: Path, vocoder: Path) -> bool:
-    """Whether a vocoder reads a voice's mels; False where a file cannot be read, which the command will say."""
-    with suppress(InputError, OSError):
-        speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
-        if get_model(sounding.model).role == "vocoder":
-            contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
-            return not contract.differences(speaking.audio, assumed=speaking.assumed)
-    return False
+    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
+    speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
+    contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
+    return not contract.differences(speaking.audio, assumed=speaking.assumed)
 
 
 def downloaded(model: str) -> list[Path]:

@@ -91,20 +91,3 @@ def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     generator = build_networks(config, audio, None, inference=True)["generator"]
     save_checkpoint(path, Checkpoint("HiFi-GAN", to_plain(config), audio, None, {"generator": generator.state_dict()}))
     return path
-
-
-@pytest.mark.parametrize(
-    ("audio", "message"),
-    [
-        (AudioConfig(mel_fmax=7600.0), r"mel_fmax: 8000.0 \(the quickstart\), 7600.0 \(.*vocoder\.pt\)"),
-        (None, r"vocoder\.pt: no such checkpoint"),
-    ],
-)
-def test_a_vocoder_that_does_not_fit_is_refused_before_any_work(
-    tmp_path: Path, audio: AudioConfig | None, message: str
-):
-    if audio is not None:
-        save_vocoder(tmp_path / "vocoder.pt", audio)
-    with pytest.raises(InputError, match=message):
-        quickstart.main(["-o", str(tmp_path / "out"), "--hifigan", str(tmp_path / "vocoder.pt")])
-    assert not (tmp_path / "out").exists()

@@ -182,7 +182,6 @@ def test_the_digits_are_unpacked_and_trained_on_next(tmp_path: Path):
     settings = {"DATASET_ARCHIVE": f"file://{tmp_path}/d.tar", "DATASET": tmp_path / "my digits"}
     result = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
     assert result.returncode == 0, result.stderr
-    assert f"{tmp_path}/my digits/recordings: 10 recordings" in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits", "wavs"]
     (command,) = next_commands(result.stdout)
     assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)
