@@ -12,6 +12,7 @@ from common import checkpoints, synthesis  # whose functions are imported when t
 from common.checkpoints.options import EmaOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
+from common.files import read_text
 from common.options import read_switch
 from common.precision import ComputingOptions
 from common.recognition.options import TranscribingOptions
@@ -93,9 +94,7 @@ def _gives_sound(phrases: Path | None) -> bool:
     """Whether a list names a column of mel-spectrograms or recordings."""
     if phrases is None or not phrases.is_file():
         return False
-    with phrases.open(encoding="utf-8", errors="replace") as file:
-        columns = re.split(r"[|\t]", file.readline())
-    return any(column.rstrip() in ("mel", "wav") for column in columns)
+    return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
 
 
 def _fits(voice: Path, vocoder: Path) -> bool:

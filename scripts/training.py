@@ -178,7 +178,7 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     """Write the weights that infer, anew."""
     if not dry_run():
         file.unlink(missing_ok=True)
-    run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
+    run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
 
 
 def _train(own: Variables, name: str, settings: str, epochs: int, *options: str | Path) -> Path:

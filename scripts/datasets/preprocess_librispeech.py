@@ -20,7 +20,7 @@ from common.errors import InputError
 from common.extraction import map_in_processes
 from common.files import read_lines, write_text
 from jasper.manifest import manifest_bytes
-from jasper.waveform import change_speed, resample
+from jasper.waveform import change_speed
 from scripts.variables import LIBRISPEECH
 
 SAMPLING_RATE = 16000  # Hz
@@ -65,9 +65,7 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
     """
     missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
     if missing:
-        rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
-        recorded = load_wav(job.source, sampling_rate=rate, where=job.where)
-        wave = resample(recorded, ratio=SAMPLING_RATE / rate)
+        wave = load_wav(job.source, sampling_rate=SAMPLING_RATE, where=job.where)
         for speed, path in missing.items():
             save_wav(path, change_speed(wave, speed), sampling_rate=SAMPLING_RATE, durable=False)
     files = []
