@@ -47,7 +47,9 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
     if not (texts.is_file() or (features == "false" and recordings.is_file())):
-        _make_lists(own, corpus, environ)
+        own_lists = given(dataset_path=corpus, output=own.filelists, name=own.name)
+        own_lists += SCRIPTS["prepare_dataset"].passed_on(environ)
+        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *own_lists])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
         where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
         run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
@@ -84,16 +86,6 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
             return own, []
     teacher = ["--extract-durations", "--tacotron2-checkpoint", tacotron2] if tacotron2 else []
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
-
-
-def _make_lists(own: Variables, corpus: Path, environ: dict[str, str]) -> None:
-    """Split the corpus as variables say."""
-    options = given(dataset_path=corpus, output=own.filelists, name=own.name)
-    if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
-        # Which clips published voices were trained on; a part of the corpus is split alike.
-        environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-    options += SCRIPTS["prepare_dataset"].passed_on(environ)
-    run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:

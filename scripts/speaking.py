@@ -62,10 +62,7 @@ def find_newest(model: str) -> Path:
     found = found or _SHIPPED.get(model)
     if found is None or not found.is_file():
         name = get_model(model).option.upper()
-        raise InputError(
-            f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one: "
-            f"MODEL={model} bash scripts/train.sh"
-        )
+        raise InputError(f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one")
     return found
 
 

@@ -28,6 +28,7 @@ from common.logger import read_log
 from common.plots import save_png
 from common.synthesis import OutputFolder
 from common.torch_file import save_tensor
+from scripts import checkpoint_tools
 
 FASTPITCH = MODELS[0]
 

@@ -88,7 +88,6 @@ def main(argv: list[str] | None = None) -> None:
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="folder of the corpus")
     add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
-    add("--count", type=int, help="how many of them, if not all")
     add("--n-validation", type=int, default=10, help="sentences kept for validation")
     add("--voice", default=READER.voice, help="language tag of eSpeak NG")
     add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
@@ -99,7 +98,7 @@ def main(argv: list[str] | None = None) -> None:
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     named = (text.partition("=") for text in args.speakers)
     speakers = {name: replace(speaker, pitch=int(pitch)) for name, _, pitch in named} or {"": speaker}
-    sentences = read_sentences(args.sentences)[: args.count]
+    sentences = read_sentences(args.sentences)
     make_corpus(args.output, sentences, speakers, n_validation=args.n_validation)
 
 

@@ -38,8 +38,6 @@ def read_metadata(path: Path) -> dict[str, str]:
             wanted = "clip|transcript[|normalized transcript], each clip once"
             raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}")
         transcripts[clip] = texts[-1]
-    if not transcripts:
-        raise InputError(f"{path}: lists no clips")
     return transcripts
 
 
@@ -134,6 +132,8 @@ def main() -> int:
     if absent := next((clip for clip in clips if clip not in recordings), None):
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, but metadata.csv lists it")
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
+    if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
+        ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     speaker = "" if options.speaker is None else f"|{options.speaker}"

@@ -19,7 +19,7 @@ from common.audio import load_wav, save_wav
 from common.checkpoints import checkpoint_path
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.evaluation.metrics import Figures, compare_speech
+from common.evaluation.metrics import compare_speech
 from common.options import add_options, option, read_options
 from common.synthesis import Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
@@ -81,26 +81,19 @@ def call(script: str, *words: object, **options: object) -> None:
     run_or_print([sys.executable, ROOT / script, *following])
 
 
-def compare(output: Path, phrases: list[Phrase]) -> list[Figures]:
-    """Measure how far each phrase is from the embedded speaker's own rendering."""
+def measure(output: Path, phrases: list[Phrase]) -> float:
+    """Print how far phrases are from the embedded speaker's own rendering; returns the mean distortion in dB."""
     distances = []
     for phrase in phrases:
         spoken = READER.speak(normalize(phrase.text))
-        reference, rate = spoken.wave, spoken.sampling_rate
-        wave = load_wav(output / phrase.output, sampling_rate=rate).numpy()
-        save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
-        distances.append(compare_speech(reference, wave, sampling_rate=rate))
-    return distances
-
-
-def report(phrases: list[Phrase], distances: list[Figures]) -> float:
-    """Print the distance of each phrase and their means; returns the mean mel-cepstral distortion in dB."""
-    rows = [[d["mcd_db"], d["f0_rmse_hz"], d["f0_rmse_cents"], 100 * d["voicing_error"]] for d in distances]
-    means = np.nanmean(rows, axis=0)  # a phrase may have no pitch to compare
-    print("phrase              distortion      F0 error            voicing error")
-    for name, (mcd, hz, cents, voicing) in zip([*(phrase.output.name for phrase in phrases), "mean"], [*rows, means]):
-        print(f"{name:<18}  {mcd:7.2f} dB  {hz:6.1f} Hz ({cents:4.0f} cents)  {voicing:6.1f} %")
-    return float(means[0])
+        wave = load_wav(output / phrase.output, sampling_rate=spoken.sampling_rate).numpy()
+        reference = output / "reference" / phrase.output
+        save_wav(reference, torch.from_numpy(spoken.wave), sampling_rate=spoken.sampling_rate)
+        found = compare_speech(spoken.wave, wave, sampling_rate=spoken.sampling_rate)
+        distances.append([found["mcd_db"], found["f0_rmse_hz"], found["f0_rmse_cents"], 100 * found["voicing_error"]])
+    mcd, hz, cents, voicing = np.nanmean(distances, axis=0)  # a phrase may have no pitch to compare
+    print(f"mean distortion {mcd:.2f} dB, F0 error {hz:.1f} Hz ({cents:.0f} cents), voicing error {voicing:.1f} %")
+    return float(mcd)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -137,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     names = {"input": options.phrases.resolve(), "output": output, "fastpitch": fastpitch, "hifigan": vocoder}
     call("inference.py", "--plots", **names)
     print(f"\n== 5/5 the new voice against the embedded speaker's own, after {seconds_used()}", flush=True)
-    mean = report(phrases, compare(output, phrases))
+    mean = measure(output, phrases)
     print(f"\nin all {seconds_used()}; listen to {output}/*.wav (compare: reference/*.wav)")
     print(f"shape how it speaks, in a browser: FASTPITCH={fastpitch} bash scripts/serve.sh")
     if mean > options.max_distortion:
