@@ -59,13 +59,6 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
     return found
 
 
-def shortened(value: Any) -> Any:
-    """A value in whose place, where it is a text of several lines, such as a dictionary, stands their number."""
-    if isinstance(value, dict):
-        return {name: shortened(one) for name, one in value.items()}
-    return f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
-
-
 def inspect(argv: Sequence[str]) -> None:
     """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
@@ -79,7 +72,11 @@ def inspect(argv: Sequence[str]) -> None:
     named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
     within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
     facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
-    print(json.dumps(facts) if args.json else yaml.safe_dump(shortened(facts), sort_keys=False, width=120).rstrip())
+    files = {} if args.json else facts["text"] or {}
+    for name in ("cmudict", "heteronyms"):
+        if files.get(name):
+            files[name] = f"{files[name].count(chr(10))} lines"
+    print(json.dumps(facts) if args.json else yaml.safe_dump(facts, sort_keys=False, width=120).rstrip())
 
 
 def convert(argv: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from common.audio.options import SETTINGS
 from common.errors import InputError
 from common.files import read_lines
-from common.registry import get_model
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import train
@@ -14,7 +13,6 @@ from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import (
     GPU,
     Script,
-    count_gpus,
     cuda,
     dry_run,
     exec_or_print,
@@ -29,9 +27,9 @@ from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
 
-_LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
+_LJSPEECH = {"": "DATASET_ARCHIVE=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"}  # defaults of variables
 _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5"
-_FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
+_FSDD = {"": "DATASET_ARCHIVE=https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"}
 
 
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -115,11 +113,6 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     words = [*settings, f"DATASET_PATH={own.dataset_path}"]
     words += [f"AUDIO_CONFIG={own.audio_config}"] if own.audio_config else []
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
-    if training.is_file():  # a short list asks for smaller batches than training takes by default
-        recipe = get_model(model).training.recipe
-        clips, gpus = len(read_lines(training)), max(count_gpus(), 1)
-        if clips < recipe.batch_size * recipe.gradient_accumulation_steps * gpus:
-            words.append(f"BS={max(1, clips // gpus)}")
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
     print_next(what, [*words, "bash", f"scripts/{script}.sh"])
 
@@ -177,13 +170,9 @@ SCRIPTS = {
         prepare_dataset,
         {f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()},
     ),
-    "download_dataset": Script(
-        download_ljspeech, {"archive checksum dataset_path": ()}, defaults={"": f"DATASET_ARCHIVE={_LJSPEECH}"}
-    ),
+    "download_dataset": Script(download_ljspeech, {"archive checksum dataset_path": ()}, defaults=_LJSPEECH),
     "download_librispeech": Script(download_librispeech, {"source subsets dataset_path verify": ()}),
-    "download_fsdd": Script(
-        download_digits, {"archive checksum dataset": ()}, defaults={"": f"DATASET_ARCHIVE={_FSDD}"}
-    ),
+    "download_fsdd": Script(download_digits, {"archive checksum dataset": ()}, defaults=_FSDD),
     "download_cmudict": Script(check_dictionary, {}, removed="CMUDICT_DIR"),
     "preprocess_librispeech": Script(preprocess_librispeech, {"dataset_path subsets speeds n_workers": ()}),
 }

@@ -99,7 +99,7 @@ def audio_list_name(name: str, split: str) -> str:
 class ListOptions:
     """The lists to make of a corpus."""
 
-    dataset_path: Path | None = option(None, "folder of wavs/, and of metadata.csv", names=("-d",), required=True)
+    dataset_path: Path = option(None, "folder of wavs/, and of metadata.csv", names=("-d",), required=True)
     output: Path = option(Path("filelists"), "folder of the lists", names=("-o",), writes=True)
     name: str = option("ljs", "first part of the lists' names")
     n_val: int = option(100, "clips to validate on", least=0, variable="N_VAL")
@@ -119,7 +119,6 @@ def main() -> int:
     parser.add_argument("--n-clips", type=int, default=10, help="how many it has, the first by name; 0: all")
     args = parser.parse_args()
     options: ListOptions = read_options(args, ListOptions)
-    assert options.dataset_path is not None  # it is required
     recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
     if args.copy_list is not None:
         copied = list(recordings)[: args.n_clips or None]

@@ -87,16 +87,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()]
-    if not subsets:
-        raise InputError(f"{args.folder}: holds none of {', '.join(LIBRISPEECH)}; scripts/download_librispeech.sh does")
-    for subset in subsets:
+    for subset in subsets or LIBRISPEECH:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder)
         entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         write_text(manifest, manifest_bytes(entries).decode())
-        hours = sum(entry["original_duration"] for entry in entries) / 3600
-        print(f"{manifest}: {len(entries)} utterances, {hours:.1f} h")
+        print(f"{manifest}: {len(entries)} utterances")
     return 0
 
 

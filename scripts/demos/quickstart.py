@@ -104,7 +104,6 @@ def main(argv: list[str] | None = None) -> int:
     output = options.output.resolve()
     corpus, voice = output / "corpus", output / "voice"
     sentences, phrases = read_sentences(options.sentences), read_phrases(options.phrases)
-    vocoder = options.hifigan and options.hifigan.resolve()
     print("\n== 1/5 a corpus, spoken by the embedded speaker", flush=True)
     make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
     print(f"\n== 2/5 mel-spectrograms, durations and pitch, after {seconds_used()}", flush=True)
@@ -127,17 +126,15 @@ def main(argv: list[str] | None = None) -> int:
     )
     print(f"\n== 4/5 the new voice speaks, after {seconds_used()}", flush=True)
     fastpitch = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
-    names = {"input": options.phrases.resolve(), "output": output, "fastpitch": fastpitch, "hifigan": vocoder}
+    names = {"input": options.phrases, "output": output, "fastpitch": fastpitch, "hifigan": options.hifigan}
     call("inference.py", "--plots", **names)
     print(f"\n== 5/5 the new voice against the embedded speaker's own, after {seconds_used()}", flush=True)
     mean = measure(output, phrases)
     print(f"\nin all {seconds_used()}; listen to {output}/*.wav (compare: reference/*.wav)")
     print(f"shape how it speaks, in a browser: FASTPITCH={fastpitch} bash scripts/serve.sh")
     if mean > options.max_distortion:
-        raise InputError(
-            f"the mean distortion, {mean:.2f} dB, is above {options.max_distortion:.2f} dB: the voice has not learned "
-            "to speak, or the vocoder does not suit it; train it for more --epochs"
-        )
+        bound = f"the mean distortion, {mean:.2f} dB, is above {options.max_distortion:.2f} dB"
+        raise InputError(f"{bound}: the voice has not learned to speak; train it for more --epochs")
     return 0
 
 
