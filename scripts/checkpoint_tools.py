@@ -122,9 +122,8 @@ def strip(argv: Sequence[str]) -> None:
     checkpoints.check_fit(checkpoint, where=str(args.source))
     stripped = checkpoints.strip_checkpoint(checkpoint, dtype=args.dtype)
     checkpoints.save_checkpoint(target, stripped)
-    weights = f"{'EMA ' if checkpoint.has_ema else ''}weights in {args.dtype}"
-    size = f"{target.stat().st_size / 1e6:.1f} MB"
-    print(f"wrote {target}: {stripped.model}'s {next(iter(stripped.networks))}, {weights}, {size}")
+    held = f"{'EMA ' if checkpoint.has_ema else ''}weights in {args.dtype}, {target.stat().st_size / 1e6:.1f} MB"
+    print(f"wrote {target}: {stripped.model}'s {next(iter(stripped.networks))}, {held}")
 
 
 def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:

@@ -76,8 +76,7 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
         if tacotron2:
             note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
-            missing = f"no durations: put TextGrids into {corpus}/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, "
-            missing += "or download one (bash scripts/download_models.sh tacotron2)"
+            missing = f"no durations: put TextGrids into {corpus}/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
             if own.features == "true":
                 raise InputError(missing)
             note(f"note: {missing}; without them FastPitch learns its alignment (1.1), and a vocoder needs none")

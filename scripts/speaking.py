@@ -143,7 +143,7 @@ def evaluate(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     for manifest in manifests:
         require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
-        output = (own.output_dir or Path()) / f"{manifest.stem}.json"
+        output = (own.output_dir or Path("output/evaluation")) / f"{manifest.stem}.json"
         options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
         run_or_print([python(), "inference.py", *options, *SCRIPTS["evaluation"].passed_on(environ), *words])
 
@@ -177,9 +177,7 @@ SCRIPTS = {
             **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
         },
         models=JASPER,
-        defaults={
-            "": "OUTPUT_DIR=output/evaluation BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'"
-        },
+        defaults={"": "BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'"},
         removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
     ),
     "evaluate_voice": Script(

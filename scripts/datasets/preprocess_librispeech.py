@@ -86,8 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--speeds", nargs="*", type=float, default=[], help="of copies: 1.1 is faster")
     parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
-    subsets = args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()]
-    for subset in subsets or LIBRISPEECH:
+    for subset in args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()] or LIBRISPEECH:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder)
         entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
