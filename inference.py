@@ -75,7 +75,8 @@ def speak(argv: Sequence[str] | None) -> int:
             opened = with_shipped(opened, with_vocoder=shipped_sound)
         if "generator" not in opened and not is_copied:
             voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
-            raise OptionError(f"no voice to speak text with; give {voices}")
+            copying = "for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
+            raise OptionError(f"no voice for text; give {voices}, or a list {copying}")
         specs = {role: one.spec for role, one in opened.items()}
         parser = build_parser(list(specs.values()), unsupported_options(specs))
         args = parse_options(argv, parser, list(specs.values()))

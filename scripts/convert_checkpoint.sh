@@ -3,4 +3,4 @@
 #   bash scripts/convert_checkpoint.sh g_02500000 vocoder.pt                       # with do_02500000 and config.json beside it
 #   bash scripts/convert_checkpoint.sh weights.pt voice.pt --config config.json    # weights without their configuration
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_python -m scripts.convert_checkpoint "$@"
+run_python -m scripts.checkpoint_tools convert "$@"

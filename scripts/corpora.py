@@ -6,7 +6,6 @@ from pathlib import Path
 from common.audio.options import SETTINGS
 from common.errors import InputError
 from common.files import read_lines
-from common.registry import get_model
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import launch, train
@@ -16,9 +15,9 @@ from scripts.speaking import downloaded
 from scripts.train import list_path
 from scripts.variables import LIBRISPEECH, Variables
 
-_LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
+_LJSPEECH = "DATASET_ARCHIVE=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"  # defaults of variables
 _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5"
-_FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
+_FSDD = "DATASET_ARCHIVE=https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
 
 
 @script({f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()})
@@ -35,7 +34,9 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
     if not (texts.is_file() or (features == "false" and recordings.is_file())):
-        _make_lists(own, corpus, environ)
+        own_lists = given(dataset_path=corpus, output=own.filelists, name=own.name)
+        own_lists += prepare_dataset.passed_on(environ)
+        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *own_lists])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
         where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
         run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
@@ -64,24 +65,13 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
         if tacotron2:
             note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
-            missing = f"no durations: put TextGrids into {corpus}/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, "
-            missing += "or download one (bash scripts/download_models.sh tacotron2)"
+            missing = f"no durations: put TextGrids into {corpus}/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
             if own.features == "true":
                 raise InputError(missing)
             note(f"note: {missing}; without them FastPitch learns its alignment (1.1), and a vocoder needs none")
             return own, []
     teacher = ["--extract-durations", "--tacotron2-checkpoint", tacotron2] if tacotron2 else []
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
-
-
-def _make_lists(own: Variables, corpus: Path, environ: dict[str, str]) -> None:
-    """Split the corpus as variables say."""
-    options = given(dataset_path=corpus, output=own.filelists, name=own.name)
-    if own.name == "ljs" and not any(environ.get(f"{split.upper()}_IDS") for split in SPLITS):
-        # Which clips published voices were trained on; a part of the corpus is split alike.
-        environ = environ | {f"{split.upper()}_IDS": f"filelists/ljs_{split}_ids.txt" for split in SPLITS}
-    options += prepare_dataset.passed_on(environ)
-    run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
 
 
 def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:
@@ -111,31 +101,24 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     words = [*settings, f"DATASET_PATH={own.dataset_path}"]
     words += [f"AUDIO_CONFIG={own.audio_config}"] if own.audio_config else []
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
-    if training.is_file():  # a short list asks for smaller batches than training takes by default
-        recipe = get_model(model).training.recipe
-        clips, gpus = len(read_lines(training)), max(launch.count_gpus(), 1)
-        if clips < recipe.batch_size * recipe.gradient_accumulation_steps * gpus:
-            words.append(f"BS={max(1, clips // gpus)}")
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
     launch.print_next(what, [*words, "bash", f"scripts/{script}.sh"])
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
-    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there, and count recordings."""
+    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there."""
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
-    options = given(output=folder, member=member, sha256=checksum)
-    run_or_print([python(), "-m", "scripts.datasets.download", source, *options])
-    if not dry_run():
-        print(f"{folder}: {sum(path.suffix in ('.wav', '.flac') for path in folder.rglob('*'))} recordings", flush=True)
+    options = given(source=source, output=folder, member=member, sha256=checksum)
+    run_or_print([python(), "-m", "scripts.download_models", "corpus", *options])
 
 
 def _print_script(name: str, value: Path, default: Path, script: str) -> None:
     launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
 
 
-@script({"archive checksum dataset_path": ()}, defaults=f"DATASET_ARCHIVE={_LJSPEECH}")
+@script({"archive checksum dataset_path": ()}, defaults=_LJSPEECH)
 def download_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
@@ -153,7 +136,7 @@ def download_librispeech(own: Variables, environ: dict[str, str], words: list[st
     _print_script("DATASET_PATH", corpus, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
-@script({"archive checksum dataset": ()}, defaults=f"DATASET_ARCHIVE={_FSDD}")
+@script({"archive checksum dataset": ()}, defaults=_FSDD)
 def download_fsdd(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Download the Free Spoken Digit Dataset."""
     _download(own.archive, Path(own.dataset) / "recordings", "recordings", own.checksum)

@@ -1,27 +1,41 @@
-"""Puts trained models into ``pretrained_models/<model>/``: published ones, or those of a URL or path that you give.
+"""Puts trained models into ``pretrained_models/<model>/``, or a corpus into a folder, from a URL or a path.
 
     python -m scripts.download_models fastpitch hifigan-finetuned-fastpitch
     python -m scripts.download_models hifigan --source /media/stick/hifigan.zip
     python -m scripts.download_models hifigan --source https://example.org/g_02500000 https://example.org/config.json
+    python -m scripts.download_models corpus --source https://example.org/a.tar.bz2 -o my_voice --member metadata.csv
 
-A source is a checkpoint, an archive (zip or tar) or a folder. No checksums of the published models were published: they
-are verified by opening them.
+A source is a checkpoint, an archive (zip or tar) or a folder. Interrupted downloads resume, and checksums are
+verified. No checksums of the published models were published: they are verified by opening them.
 """
 
+import http.client
 import os
 import re
 import shutil
+import sys
+import tarfile
 import tempfile
-from collections.abc import Sequence
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from common.checkpoints import load_checkpoint
+from common import checkpoints, files
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import make_folder, writing
+from common.files import check_file, check_output_file, make_folder, writing
+from common.progress import progress
 from common.registry import get_model
-from scripts.datasets.download import bring
+
+BLOCK = 1 << 20  # bytes
+TIMEOUT = 60  # s without any data
+_ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes)
 
 
 class PublishedModel(NamedTuple):
@@ -55,20 +69,118 @@ PUBLISHED = {
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
 
-def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None, name: str = "") -> None:
+def fetch(url: str, target: Path) -> None:
+    """Make ``target`` the file at a URL; what stands there already is what an earlier call brought of it.
+
+    Raises InputError if it cannot be downloaded, and OutputError if it cannot be written; the next call resumes.
+    """
+    check_output_file(target)
+    done, size = target.stat().st_size if target.exists() else 0, 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            if response.status != http.client.PARTIAL_CONTENT:  # the server sends the complete file
+                done = 0
+            size = done + int(response.headers.get("Content-Length", 0))
+            with target.open("ab" if done else "wb") as file, progress(desc=target.name, unit="MiB") as bar:
+                bar.total = -(-size // BLOCK) or None
+                bar.update(done // BLOCK)
+                while block := response.read(BLOCK):
+                    with writing(target, "; make room and run again to resume"):
+                        file.write(block)
+                        file.flush()
+                    bar.update()
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and done:
+            return  # the file is complete already; its checksum decides
+        raise InputError(f"{url}: the server answers {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        hint = "is this machine offline? Run again to resume, or give the path of a file that you have"
+        raise InputError(f"{url}: cannot be downloaded ({reason}); {hint}") from error
+    if (found := target.stat().st_size) < size:
+        raise InputError(f"{url}: the connection broke at {found} of {size} bytes; run again to resume")
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip or a tar into ``folder``, outside of which nothing is written.
+
+    Raises InputError where the archive is broken, or a tar holds a path that leads out of the folder.
+    """
+    # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
+    is_tar = not archive.name.lower().endswith(".zip")
+    options = {"filter": "data"} if is_tar and hasattr(tarfile, "data_filter") else {}
+    print(f"unpacking {archive}", file=sys.stderr)
+    try:
+        shutil.unpack_archive(archive, folder, **options)  # by Python, as a fresh Debian has no bzip2
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
+        raise InputError(f"{archive}: cannot be unpacked into {folder} ({error})") from error
+
+
+def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) -> None:
+    """Put what a URL or path holds into ``folder``: a file, or all of a folder or an archive.
+
+    What has arrived is kept in ``parts`` until all has.
+
+    Raises:
+        InputError: it cannot be read or unpacked, or its checksum is not ``sha256`` (hexadecimal).
+    """
+    path = Path(source.removeprefix("file://"))
+    if path.is_dir():
+        shutil.copytree(path, folder, dirs_exist_ok=True)
+        return
+    if "://" in source.removeprefix("file://"):
+        remote = Path(urllib.parse.unquote(urllib.parse.urlparse(source).path))
+        path = parts / (f"{remote.parent.name}.zip" if remote.name == "zip" else remote.name)
+        fetch(source, path)
+    check_file(path)
+    try:
+        if sha256 is not None and (found := files.sha256(path)) != sha256.lower():
+            raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}")
+        if path.name.lower().endswith(_ARCHIVES):
+            unpack(path, folder)
+        else:
+            make_folder(folder)
+            shutil.copyfile(path, folder / path.name)
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)  # resuming from a file that is broken would never help
+
+
+@contextmanager
+def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iterator[Path]:
+    """A temporary folder beside ``target`` with what the sources hold, of which ``sha256`` is the first one's checksum.
+
+    Raises InputError as `bring`.
+    """
+    make_folder(target.parent)
+    parts = target.with_name(f".{target.name}.download")  # what an interrupted download resumes from
+    with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
+        folder = Path(temporary) / target.name
+        for number, source in enumerate(sources):
+            bring(source, folder, parts=parts, sha256=None if number else sha256)
+        yield folder
+
+
+def bring_member(source: str, output: Path, *, member: str, sha256: str | None = None) -> None:
+    """Make ``output`` the one folder called ``member`` in an archive, or the folder of the file called so.
+
+    Raises InputError where there is no such member, and as `bring`.
+    """
+    with brought([source], output, sha256=sha256) as fresh:
+        found = [*fresh.glob(member), *fresh.glob(f"*/{member}")]
+        if len(found) != 1:
+            raise InputError(f"{source}: expected one {member} in it, found {len(found)}")
+        (found[0] if found[0].is_dir() else found[0].parent).replace(output)
+
+
+def bring_model(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None) -> None:
     """Bring ``sources`` into ``folder``, where they stand only once a checkpoint of ``model`` is among them.
 
-    ``sha256`` is the first source's, and ``name`` its file's where its address does not end in it. Raises InputError
-    for a source that cannot be read or is not what its checksum says, and as `describe` does.
+    Raises InputError as `bring`, and CheckpointError as `describe`.
     """
-    make_folder(folder.parent)
-    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
-    with writing(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-        fresh = Path(temporary)
-        for number, source in enumerate(sources):
-            bring(source, fresh, parts=parts, sha256=None if number else sha256, name="" if number else name)
-            config = Path(source).with_name("config.json")
-            if Path(source).is_file() and config.is_file():  # the authors' checkpoints need theirs
+    with brought(sources, folder, sha256=sha256) as fresh:
+        for config in (Path(source).with_name("config.json") for source in sources if Path(source).is_file()):
+            if config.is_file():  # the authors' checkpoints need theirs
                 shutil.copyfile(config, fresh / config.name)
         describe(fresh, model=model, shown_as=folder)
         shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
@@ -82,49 +194,49 @@ def describe(folder: Path, *, model: str, shown_as: Path) -> None:
             continue
         name = shown_as / path.relative_to(folder)
         try:
-            checkpoint = load_checkpoint(path)
+            checkpoint = checkpoints.load_checkpoint(path)
         except InputError as error:
             print(f"note: {str(error).replace(str(path), str(name))}")
             continue
         models.add(checkpoint.model)
-        audio = checkpoint.audio
-        mels = f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples"
-        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {mels}")
+        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {checkpoint.audio.sampling_rate} Hz")
     if model not in models:
         raise CheckpointError(f"{shown_as}: no checkpoint of {model}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring each model, or describe what exists already."""
+    """Bring each model, or describe what exists already; or bring a corpus."""
     parser = ArgumentParser(
         prog="download_models.sh",
         description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
         epilog="Instead of --source and --sha256, set FASTPITCH_SOURCE, HIFIGAN_SOURCE (and ..._SHA256) in the "
         "environment; then several models can be named at once.",
     )
-    parser.add_argument("models", nargs="+", choices=tuple(PUBLISHED), metavar="model", help=", ".join(PUBLISHED))
-    parser.add_argument(
-        "--source", nargs="+", help="URLs or paths: a checkpoint, an archive or a folder; its config.json"
-    )
-    parser.add_argument("--sha256", help="checksum of the first source, in hexadecimal")
-    parser.add_argument("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
+    add = parser.add_argument
+    text = f"{', '.join(PUBLISHED)}; or corpus, which takes --source and --member"
+    add("models", nargs="+", choices=(*PUBLISHED, "corpus"), metavar="model", help=text)
+    add("--source", nargs="+", help="URLs or paths: a checkpoint, an archive or a folder; its config.json")
+    add("--sha256", help="checksum of the first source, in hexadecimal")
+    add("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
+    add("--member", help="of a corpus: folder in the archive to take as --output, or a file in that folder")
     args = parser.parse_args(argv)
     if (args.source or args.sha256) and len(args.models) > 1:
         raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
+    if args.models == ["corpus"]:
+        bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
+        return 0
     for name in args.models:
         published = PUBLISHED[name]
         model, folder = published.model, args.output / get_model(published.model).option  # where the scripts look
         variable = re.sub(r"\W", "_", name).upper()
         sources = args.source or [*filter(None, [os.environ.get(f"{variable}_SOURCE")])]
         sha256 = args.sha256 or os.environ.get(f"{variable}_SHA256") or None
-        if sources:
-            download(sources, folder, model=model, sha256=sha256)
-        elif any(folder.rglob(published.file or "*.pt")):
+        if not sources and any(folder.rglob(published.file or "*.pt")):
             describe(folder, model=model, shown_as=folder)
-        else:
+            continue
+        if not sources:
             print(f"{published.address}: no checksum was published; verified by opening it")
-            archive = f"{name}.zip" if published.address.endswith("/zip") else ""
-            download([published.address], folder, model=model, sha256=sha256, name=archive)
+        bring_model(sources or [published.address], folder, model=model, sha256=sha256)
     return 0
 
 

@@ -3,4 +3,4 @@
 #   bash scripts/export_model.sh output/FastPitch_checkpoint_1500.pt  # makes output/FastPitch_checkpoint_1500.onnx
 #   bash scripts/export_model.sh output/HiFi-GAN_checkpoint_6500.pt --quantize int8 --calibration mels.tsv
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_python -m scripts.export_model "$@"
+run_python -m scripts.checkpoint_tools export "$@"

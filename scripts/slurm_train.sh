@@ -14,14 +14,7 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=TERM@180
 set -euo pipefail
-if [ -z "${SLURM_SUBMIT_DIR:-}" ]; then
-    source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-    fail 1 "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
-fi
 # Slurm runs a copy of this file, so its own folder says nothing.
-if ! cd -- "$SLURM_SUBMIT_DIR" >/dev/null 2>&1 || [ ! -f scripts/train.sh ]; then
-    echo "error: ${SLURM_SUBMIT_DIR//[[:cntrl:]]/?} is not the project's folder; submit the job from there" >&2
-    exit 1
-fi
-source scripts/lib.sh
+source "${SLURM_SUBMIT_DIR:-$(dirname "${BASH_SOURCE[0]}")/..}/scripts/lib.sh"
+[ -n "${SLURM_SUBMIT_DIR:-}" ] || fail 1 "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
 run_script slurm_train "$@"

@@ -5,7 +5,6 @@ They are inference_example, evaluation, evaluate_voice and serve.
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from common import checkpoints, synthesis  # whose functions are imported when t
 from common.checkpoints.options import EmaOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
+from common.files import read_text
 from common.options import read_switch
 from common.precision import ComputingOptions
 from common.recognition.options import TranscribingOptions
@@ -49,10 +49,7 @@ def find_newest(model: str) -> Path:
     found = found or _SHIPPED.get(model)
     if found is None or not found.is_file():
         name = get_model(model).option.upper()
-        raise InputError(
-            f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one: "
-            f"MODEL={model} bash scripts/train.sh"
-        )
+        raise InputError(f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one")
     return found
 
 
@@ -81,19 +78,14 @@ def _gives_sound(phrases: Path | None) -> bool:
     """Whether a list names a column of mel-spectrograms or recordings."""
     if phrases is None or not phrases.is_file():
         return False
-    with phrases.open(encoding="utf-8", errors="replace") as file:
-        columns = re.split(r"[|\t]", file.readline())
-    return any(column.rstrip() in ("mel", "wav") for column in columns)
+    return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
 
 
 def _fits(voice: Path, vocoder: Path) -> bool:
-    """Whether a vocoder reads a voice's mels; False where a file cannot be read, which the command will say."""
-    with suppress(InputError, OSError):
-        speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
-        if get_model(sounding.model).role == "vocoder":
-            contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
-            return not contract.differences(speaking.audio, assumed=speaking.assumed)
-    return False
+    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
+    speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
+    contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
+    return not contract.differences(speaking.audio, assumed=speaking.assumed)
 
 
 def downloaded(model: str) -> list[Path]:
@@ -153,7 +145,7 @@ def evaluate_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
         **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),
     },
     models=launch.JASPER,
-    defaults="OUTPUT_DIR=output/evaluation BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
+    defaults="BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
     removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
 )
 def evaluation(own: Variables, environ: dict[str, str], words: list[str]) -> None:
@@ -165,7 +157,7 @@ def evaluation(own: Variables, environ: dict[str, str], words: list[str]) -> Non
     for manifest in manifests:
         require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
-        output = (own.output_dir or Path()) / f"{manifest.stem}.json"
+        output = (own.output_dir or Path("output/evaluation")) / f"{manifest.stem}.json"
         options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
         run_or_print([python(), "inference.py", *options, *evaluation.passed_on(environ), *words])
 

@@ -4,4 +4,4 @@
 #   DTYPE=bfloat16 bash scripts/strip_checkpoint.sh output/HiFi-GAN_checkpoint_6500.pt hifigan.pt  # in half the bytes
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${DTYPE:=float32}" # of matrices and kernels: float32, bfloat16 or float16
-run_python -m scripts.strip_checkpoint --dtype "$DTYPE" "$@"
+run_python -m scripts.checkpoint_tools strip --dtype "$DTYPE" "$@"

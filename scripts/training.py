@@ -183,7 +183,7 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     """Write the weights that infer, anew."""
     if not launch.dry_run():
         file.unlink(missing_ok=True)
-    launch.run_or_print([python(), "-m", "scripts.strip_checkpoint", "--dtype", dtype, checkpoint, file])
+    launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
 
 
 def _train(own: Variables, name: str, settings: str, epochs: int, *options: str | Path) -> Path:

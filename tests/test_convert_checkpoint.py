@@ -15,7 +15,7 @@ import inference
 import train
 from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, OptionError
-from scripts.convert_checkpoint import main as convert
+from scripts.checkpoint_tools import convert
 from scripts.datasets.make_corpus import Speaker, make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")

@@ -70,7 +70,7 @@ def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("metadata", "ids", "message"),
     [
-        ("", "", r"metadata\.csv: lists no clips"),
+        ("", "", "no clips are left to train on: 0 go to validation and 0 to testing"),
         (None, "c01\nc01\n", "c01 is named twice in the files of clips"),
         ("a|b|c|d\n", "", r"metadata\.csv:1: 'a\|b\|c\|d', expected clip\|transcript"),
         ("c00|hello\n\nc00|hello\n", "", r"metadata\.csv:3: 'c00\|hello', expected .*, each clip once"),

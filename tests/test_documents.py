@@ -27,8 +27,8 @@ PICTURE_BYTES = 150_000
 PROGRAMS = {  # that the documents name options of
     *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
     *(f"train -m {model}" for model in available_models()),
-    *("scripts.convert_checkpoint", "scripts.datasets.copy_list"),
-    *("scripts.download_models", "scripts.evaluate_voice", "scripts.inspect_checkpoint"),
+    *("scripts.checkpoint_tools convert", "scripts.datasets.make_filelists"),
+    *("scripts.download_models", "scripts.evaluate_voice", "scripts.checkpoint_tools inspect"),
 }
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
@@ -82,6 +82,8 @@ def check_options(words: list[str]) -> None:
         program += " --jasper x"
     elif program == "extract_mels" and "--checkpoint" in options:
         program += " --checkpoint x"
+    elif program == "scripts.checkpoint_tools":
+        program += f" {following[0]}"
     known = option_names(program) if options else set()
     if program == "scripts.datasets.describe_mels":  # which leaves those of the extraction alone
         known = known | option_names("extract_mels")

@@ -14,7 +14,7 @@ from common.serving.models import ServedModels
 from common.synthesis import loading
 from fastpitch.export import ExportedFastPitch
 from fastpitch.model import FastPitch
-from scripts import export_model
+from scripts import checkpoint_tools
 
 TEXT = "one word and then many more of them, until pieces are needed for all of it. " * 2
 
@@ -110,7 +110,7 @@ def test_auto_takes_the_fastest_engine_for_each_network_that_speaks_close_to_it(
 
 def test_auto_runs_exported_files_as_they_are(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
     for name in ("voice", "vocoder"):
-        export_model.main([str(folder / f"{name}.pt"), "-o", str(tmp_path / f"{name}.pt")])
+        checkpoint_tools.export([str(folder / f"{name}.pt"), "-o", str(tmp_path / f"{name}.pt")])
     capsys.readouterr()
     assert engines_of(served_models(tmp_path, "--engine", "auto")) == (True, True)
     assert capsys.readouterr().out == "engine: FastPitch in the file's engine; HiFi-GAN in the file's engine\n"

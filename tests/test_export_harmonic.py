@@ -18,7 +18,7 @@ from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError
-from scripts import export_model
+from scripts import checkpoint_tools
 
 TEXT = "one word after the other, and then more of them, until pieces are needed."
 
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_voice.save_voice(made / "voice.pt", model=VOICE)
     save(made / "harmonic.pt", tiny_voice.AUDIO)
     for name, kind in (("voice", "onnx"), ("harmonic", "onnx"), ("harmonic", "safetensors")):
-        export_model.main([str(made / f"{name}.pt"), "--format", kind])
+        checkpoint_tools.export([str(made / f"{name}.pt"), "--format", kind])
     return made
 
 
@@ -56,7 +56,7 @@ def speak(folder: Path, vocoder: str, output: Path, *words: str) -> np.ndarray:
 )
 def test_short_and_long_mels_sound_as_in_pytorch(tmp_path: Path, audio: AudioConfig, longest: int):
     path = save(tmp_path / "a.pt", audio)
-    export_model.main([str(path)])
+    checkpoint_tools.export([str(path)])
     expected, made = network(path), network(tmp_path / "a.onnx")
     mel = speech_mel(longest, audio)
     for n_frames in (1, 2, 7, longest):
@@ -99,7 +99,7 @@ def test_the_speaker_without_pytorch_speaks_with_it(folder: Path, tmp_path: Path
 
 def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     target = tmp_path / "a.onnx"
-    export_model.main([str(folder / "harmonic.pt"), "--quantize", "int8", "-o", str(target)])
+    checkpoint_tools.export([str(folder / "harmonic.pt"), "--quantize", "int8", "-o", str(target)])
     assert "int8, mean mel distance from PyTorch " in capsys.readouterr().out
     mel = speech_mel(60, tiny_voice.AUDIO)
     waves = [network(path).infer(mel) for path in (target, folder / "harmonic.pt")]

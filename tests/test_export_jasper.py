@@ -13,7 +13,7 @@ from common.errors import OptionError
 from common.logger import read_log
 from common.recognition import load_recognizer
 from common.serving import arguments as serving
-from scripts import evaluate_voice, export_model
+from scripts import checkpoint_tools, evaluate_voice
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, sung_run: Path) -> Path:
     made = tmp_path_factory.mktemp("jasper")
     (made / "Jasper.pt").write_bytes((sung_run / "Jasper_checkpoint_40.pt").read_bytes())
     for kind in (*SUFFIXES, "torchscript"):  # whose difference from PyTorch the command measures
-        export_model.main([str(made / "Jasper.pt"), "--format", kind])
+        checkpoint_tools.export([str(made / "Jasper.pt"), "--format", kind])
     return made
 
 

@@ -21,7 +21,7 @@ from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
-from scripts import export_model
+from scripts import checkpoint_tools
 from tacotron2 import MODEL
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, PrenetMasks
 from tacotron2.inference import Inference
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("exported")
     save_voice(made / "voice.pt", speaking_network(seed=SEED, n_symbols=N_SYMBOLS))
     for kind in ("onnx", "torchscript"):  # whose difference from PyTorch the command measures
-        export_model.main([str(made / "voice.pt"), "--format", kind])
+        checkpoint_tools.export([str(made / "voice.pt"), "--format", kind])
     return made
 
 

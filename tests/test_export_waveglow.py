@@ -16,7 +16,7 @@ import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import to_plain
 from common.synthesis import load_voice
-from scripts import export_model
+from scripts import checkpoint_tools
 from waveglow.model import WaveGlow
 
 AUDIO = replace(tiny_waveglow.TINY_AUDIO, n_mels=tiny_voice.AUDIO.n_mels)
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     networks = {"waveglow": flows.state_dict()}
     save_checkpoint(made / "WaveGlow.pt", Checkpoint("WaveGlow", to_plain(config), AUDIO, None, networks))
     for kind in (*SUFFIXES, "torchscript"):  # whose difference from PyTorch the command measures
-        export_model.main([str(made / "WaveGlow.pt"), "--format", kind])
+        checkpoint_tools.export([str(made / "WaveGlow.pt"), "--format", kind])
     return made
 
 

@@ -28,7 +28,7 @@ from common.logger import read_log
 from common.plots import save_png
 from common.synthesis import OutputFolder
 from common.torch_file import save_tensor
-from scripts import export_model
+from scripts import checkpoint_tools
 
 FASTPITCH = MODELS[0]
 
@@ -288,7 +288,7 @@ def test_an_export_on_a_full_disk_leaves_nothing(format, tmp_path, capsys):
     voice = make_checkpoint(tmp_path / "voice.pt")
     words = [voice, "--format", format, "-o", tmp_path / "out" / "a"]
     with full_disk(2000):
-        assert ended(export_model.main, *words) == 1
+        assert ended(checkpoint_tools.export, *words) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"error: {tmp_path}/out/a: cannot be written (File too large)"
     assert files(tmp_path) == ["voice.pt"]

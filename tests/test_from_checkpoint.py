@@ -21,7 +21,7 @@ import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
-from scripts import export_model
+from scripts import checkpoint_tools
 
 # Of train.py besides what the checkpoint says: one update that changes next to nothing.
 SMALL_DISCRIMINATORS = tiny_vocoder.TINY_OPTIONS[10:-2]  # whatever the generator
@@ -115,7 +115,7 @@ def test_a_pickled_waveglow_begins_a_training(corpus: Path, tmp_path: Path, gold
 def vocoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vocoder whose safetensors file and stripped checkpoint are beside it."""
     path = save_vocoder(tmp_path_factory.mktemp("vocoder") / "vocoder.pt")
-    export_model.main([str(path), "--format", "safetensors"])
+    checkpoint_tools.export([str(path), "--format", "safetensors"])
     save_checkpoint(path.with_name("stripped.pt"), strip_checkpoint(load_checkpoint(path)))
     return path
 
@@ -155,7 +155,7 @@ def test_a_voice_in_safetensors_begins_another_one(corpus: Path, tmp_path: Path,
     text = replace(TEXT, speakers=())
     model = replace(with_symbols(len(symbols_of(text))), n_speakers=1, learned_alignment=True)
     voice = save_voice(tmp_path / "voice.pt", text=text, model=model)
-    export_model.main([str(voice), "--format", "safetensors"])
+    checkpoint_tools.export([str(voice), "--format", "safetensors"])
     path = tmp_path / "voice.safetensors"
     made = begin(corpus, tmp_path / "out", "FastPitch", "--from-checkpoint", path)
     assert f"starting from the weights of {path}\n" in capsys.readouterr().out

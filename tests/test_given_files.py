@@ -20,7 +20,7 @@ from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
-from scripts.datasets.download import bring
+from scripts.download_models import bring
 
 READERS: dict[str, Callable[[Path], object]] = {
     "text": read_text,

@@ -21,8 +21,7 @@ from common.checkpoints.loading import new_networks
 from common.nn import SeededNoise, mask_from_lengths
 from common.synthesis.speech import Prosody, SymbolProsody, UtteranceProsody, WordProsody
 from common.text import TextFrontEnd
-from scripts.convert_checkpoint import main as convert
-from scripts.inspect_checkpoint import main as inspect
+from scripts.checkpoint_tools import convert, inspect
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 
 CPU = torch.device("cpu")

@@ -18,8 +18,7 @@ from common.precision import Precision
 from common.synthesis import load_vocoder, load_voice
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from harmonic.options import InferenceOptions
-from scripts.inspect_checkpoint import main as inspect
-from scripts.strip_checkpoint import main as strip
+from scripts.checkpoint_tools import inspect, strip
 
 N_FRAMES = 100
 

@@ -15,7 +15,7 @@ import train
 from common.checkpoints import load_checkpoint, open_checkpoint
 from common.errors import InputError
 from common.torch_file import load_tensor
-from scripts import convert_checkpoint, inspect_checkpoint
+from scripts import checkpoint_tools
 
 CANARY = "canary"  # the file that payloads try to make in the current folder
 GLOBALS = {  # of a payload that would run, and what it is called with
@@ -88,8 +88,8 @@ def test_every_command_refuses_such_a_file_by_name(tmp_path: Path, monkeypatch):
         lambda: inference.main(["--hifigan", "a.pt", "-i", "one.tsv", "-o", "out"]),
         lambda: inference.main(["-i", "one.tsv", "-o", "out", "--griffin-lim-iters", "1"]),
         lambda: train.main(["-m", "HiFi-GAN", "--checkpoint-path", "a.pt", *lists]),
-        lambda: convert_checkpoint.main(["a.pt", "b.pt"]),
-        lambda: inspect_checkpoint.main(["a.pt"]),
+        lambda: checkpoint_tools.convert(["a.pt", "b.pt"]),
+        lambda: checkpoint_tools.inspect(["a.pt"]),
     ]
     for command in commands:
         with pytest.raises(InputError, match=r"a\.pt: .*os\.system"):

@@ -12,7 +12,7 @@ from tiny_voice import save_voice
 import inference
 import train
 from common.errors import CheckpointError, InputError
-from scripts import convert_checkpoint, inspect_checkpoint, strip_checkpoint
+from scripts import checkpoint_tools
 
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
 NAME = "FastPitch_checkpoint_1.pt"
@@ -93,9 +93,9 @@ def test_a_voice_whose_configuration_is_not_that_of_its_weights_is_refused_by_ev
     speak = ["--fastpitch", str(path), "--text", "A.", "-o", str(tmp_path / "o"), "--no-audio", "--save-mels"]
     for main, words in (
         (inference.main, [*speak, "--speaker", "1"]),
-        (inspect_checkpoint.main, [str(path)]),
-        (strip_checkpoint.main, [str(path), str(tmp_path / "b.pt")]),
-        (convert_checkpoint.main, [str(path), str(tmp_path / "c.pt")]),
+        (checkpoint_tools.inspect, [str(path)]),
+        (checkpoint_tools.strip, [str(path), str(tmp_path / "b.pt")]),
+        (checkpoint_tools.convert, [str(path), str(tmp_path / "c.pt")]),
     ):
         with pytest.raises(CheckpointError, match=f"^{path}: "):
             main(words)

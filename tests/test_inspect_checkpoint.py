@@ -17,8 +17,8 @@ from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_s
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.checkpoints.checkpoint import strip_checkpoint
 from common.errors import CheckpointError
-from scripts import export_model
-from scripts.inspect_checkpoint import main as inspect
+from scripts import checkpoint_tools
+from scripts.checkpoint_tools import inspect
 
 
 @pytest.fixture(autouse=True)
@@ -138,8 +138,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     save_voice(folder / "voice.pt", model=with_symbols(len(symbols_of(TEXT))))
     save_vocoder(folder / "vocoder.pt")
-    for kind in export_model.SUFFIXES:
-        export_model.main([str(folder / "voice.pt"), "--format", kind])
+    for kind in checkpoint_tools.SUFFIXES:
+        checkpoint_tools.export([str(folder / "voice.pt"), "--format", kind])
     return folder
 
 

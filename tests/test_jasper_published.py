@@ -18,7 +18,7 @@ from common.training.optim import Novograd, load_state_by_name
 from common.training.start import _check_fits
 from jasper.model import Jasper, ModelConfig
 from jasper.yaml_config import CONFIGS, load_config
-from scripts.convert_checkpoint import main as convert
+from scripts.checkpoint_tools import convert
 
 CPU = torch.device("cpu")
 BEST, EPOCH, V1, FULL = (first_matching(f"jasper/checkpoints/*{name}*") for name in ("best", "epoch", "v1", "full"))

@@ -166,7 +166,6 @@ def test_what_preparing_a_corpus_names_next_runs_with_its_lists(
         assert words[words.index("--dataset-path") + 1] == str(corpus)
         for option in ("--training-files", "--validation-files"):
             assert Path(words[words.index(option) + 1]).is_file(), "the lists are there"
-        assert words[words.index("--batch-size") + 1] == "1", "a list of one clip"
         assert "--cuda" not in words and "torch.distributed.run" not in words, "there is no GPU"
     for word in options:
         assert word in voice
@@ -182,7 +181,6 @@ def test_the_digits_are_unpacked_and_trained_on_next(tmp_path: Path):
     settings = {"DATASET_ARCHIVE": f"file://{tmp_path}/d.tar", "DATASET": tmp_path / "my digits"}
     result = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
     assert result.returncode == 0, result.stderr
-    assert f"{tmp_path}/my digits/recordings: 10 recordings" in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits", "wavs"]
     (command,) = next_commands(result.stdout)
     assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)

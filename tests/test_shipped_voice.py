@@ -83,7 +83,7 @@ def test_a_published_voice_is_taken_to_make_what_its_file_does_not_record(filled
 
 
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="no voice to speak text with; give --fastpitch or --tacotron2"):
+    with pytest.raises(OptionError, match="no voice for text; give --fastpitch or --tacotron2"):
         inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])
     with pytest.raises(InputError, match="no checkpoint of a voice is given, and voices/ holds none"):
         load_voice()

@@ -21,7 +21,7 @@ from common.errors import CheckpointError
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import FastPitch
-from scripts.strip_checkpoint import main as strip
+from scripts.checkpoint_tools import strip
 
 CPU = torch.device("cpu")
 

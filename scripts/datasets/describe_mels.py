@@ -15,7 +15,7 @@ from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
 from common.extraction.arguments import add_mel_options
-from common.files import write_json, writing
+from common.files import write_json
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
 
@@ -39,8 +39,7 @@ def main() -> int:
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():
         read_audio_config(args.output)  # another file is not lost by a slip
-    with writing(args.output, "; set AUDIO_CONFIG to another file"):
-        write_json(args.output, to_plain(audio))
+    write_json(args.output, to_plain(audio))
     print(f"{args.output}: mels of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}")
     return 0
 

@@ -7,7 +7,6 @@ filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. Wi
 voices, each with its own pitch, read all sentences, and the lists have a column of their names.
 """
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import torch
 
 from common.audio import save_wav
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
 from common.text import EspeakSpeech, Speaker, get_cleaner
@@ -83,30 +82,23 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
     write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
 
 
-def _named_pitch(text: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(\w{1,100})=([0-9]{1,2})", text)
-    if found is None:
-        raise OptionError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
-    return found[1], int(found[2])
-
-
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="folder of the corpus")
     add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
-    add("--count", type=int, help="how many of them, if not all")
     add("--n-validation", type=int, default=10, help="sentences kept for validation")
     add("--voice", default=READER.voice, help="language tag of eSpeak NG")
     add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
     add("--pitch", type=int, default=READER.pitch, help="0 to 99; 50: as the voice is")
     text = "several voices, each reading all sentences; --pitch is theirs then"
-    add("--speakers", nargs="+", type=_named_pitch, default=[], metavar="NAME=PITCH", help=text)
+    add("--speakers", nargs="+", default=[], metavar="NAME=PITCH", help=text)
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
-    speakers = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers} or {"": speaker}
-    sentences = read_sentences(args.sentences)[: args.count]
+    named = (text.partition("=") for text in args.speakers)
+    speakers = {name: replace(speaker, pitch=int(pitch)) for name, _, pitch in named} or {"": speaker}
+    sentences = read_sentences(args.sentences)
     make_corpus(args.output, sentences, speakers, n_validation=args.n_validation)
 
 

@@ -4,7 +4,8 @@
 
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. A folder of recordings without
-``metadata.csv`` gets the latter kind only.
+``metadata.csv`` gets the latter kind only. ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which
+shows how good a vocoder can be.
 """
 
 import random
@@ -37,8 +38,6 @@ def read_metadata(path: Path) -> dict[str, str]:
             wanted = "clip|transcript[|normalized transcript], each clip once"
             raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}")
         transcripts[clip] = texts[-1]
-    if not transcripts:
-        raise InputError(f"{path}: lists no clips")
     return transcripts
 
 
@@ -100,7 +99,7 @@ def audio_list_name(name: str, split: str) -> str:
 class ListOptions:
     """The lists to make of a corpus."""
 
-    dataset_path: Path | None = option(None, "folder of wavs/, and of metadata.csv", names=("-d",), required=True)
+    dataset_path: Path = option(None, "folder of wavs/, and of metadata.csv", names=("-d",), required=True)
     output: Path = option(Path("filelists"), "folder of the lists", names=("-o",), writes=True)
     name: str = option("ljs", "first part of the lists' names")
     n_val: int = option(100, "clips to validate on", least=0, variable="N_VAL")
@@ -116,14 +115,24 @@ def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
-    options: ListOptions = read_options(parser.parse_args(), ListOptions)
-    assert options.dataset_path is not None  # it is required
+    parser.add_argument("--copy-list", type=Path, help="list of columns output and wav to write, instead of all others")
+    parser.add_argument("--n-clips", type=int, default=10, help="how many it has, the first by name; 0: all")
+    args = parser.parse_args()
+    options: ListOptions = read_options(args, ListOptions)
     recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
+    if args.copy_list is not None:
+        copied = list(recordings)[: args.n_clips or None]
+        rows = [f"{clip}.wav\t{options.dataset_path.resolve() / recordings[clip]}\n" for clip in copied]
+        write_text(args.copy_list, "".join(["output\twav\n", *rows]))
+        print(f"{args.copy_list}: {len(copied)} recordings")
+        return 0
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
     if absent := next((clip for clip in clips if clip not in recordings), None):
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, but metadata.csv lists it")
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
+    if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
+        ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     speaker = "" if options.speaker is None else f"|{options.speaker}"

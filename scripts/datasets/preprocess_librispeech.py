@@ -20,7 +20,7 @@ from common.errors import InputError
 from common.extraction import map_in_processes
 from common.files import read_lines, write_text
 from jasper.manifest import manifest_bytes
-from jasper.waveform import change_speed, resample
+from jasper.waveform import change_speed
 from scripts.variables import LIBRISPEECH
 
 SAMPLING_RATE = 16000  # Hz
@@ -65,9 +65,7 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
     """
     missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
     if missing:
-        rate = check_wav(job.source, sampling_rate=None, where=job.where).sampling_rate
-        recorded = load_wav(job.source, sampling_rate=rate, where=job.where)
-        wave = resample(recorded, ratio=SAMPLING_RATE / rate)
+        wave = load_wav(job.source, sampling_rate=SAMPLING_RATE, where=job.where)
         for speed, path in missing.items():
             save_wav(path, change_speed(wave, speed), sampling_rate=SAMPLING_RATE, durable=False)
     files = []
@@ -88,17 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--speeds", nargs="*", type=float, default=[], help="of copies: 1.1 is faster")
     parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
-    subsets = args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()]
-    if not subsets:
-        raise InputError(f"{args.folder}: holds none of {', '.join(LIBRISPEECH)}; scripts/download_librispeech.sh does")
-    for subset in subsets:
+    for subset in args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()] or LIBRISPEECH:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder)
         entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         write_text(manifest, manifest_bytes(entries).decode())
-        hours = sum(entry["original_duration"] for entry in entries) / 3600
-        print(f"{manifest}: {len(entries)} utterances, {hours:.1f} h")
+        print(f"{manifest}: {len(entries)} utterances")
     return 0
 
 

@@ -19,7 +19,7 @@ from parselmouth.praat import call
 
 from common.audio import save_wav
 from common.cli import ArgumentParser, run
-from common.files import write_text, writing
+from common.files import write_text
 from common.progress import progress
 from common.text import Speaker
 from scripts.datasets.make_corpus import SENTENCES, normalize, read_sentences
@@ -130,10 +130,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--held-back", nargs="*", default=HELD_BACK, help="recordings for measuring (default: LJ001-0073 to 0080)")
     args = parser.parse_args(argv)
     link = args.output / "wavs" / "lj"
-    with writing(link):
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
-        link.symlink_to((args.recordings / "wavs").resolve())
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to((args.recordings / "wavs").resolve())
     every = read_metadata(args.recordings / "metadata.csv")
     training = {name: text for name, text in every.items() if name not in (*args.held_back, *VALIDATION)}
     validation = [name for name in every if name in VALIDATION and name not in args.held_back]

@@ -1,0 +1,227 @@
+"""Tools for checkpoint files: inspect, convert, strip, export.
+
+python -m scripts.checkpoint_tools inspect output/FastPitch_checkpoint_1500.pt --json
+python -m scripts.checkpoint_tools convert g_02500000 vocoder.pt
+python -m scripts.checkpoint_tools strip output/HiFi-GAN_checkpoint_6500.pt --dtype bfloat16
+python -m scripts.checkpoint_tools export output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
+"""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
+from common.checkpoints.options import ConversionOptions
+from common.cli import ArgumentParser, run
+from common.errors import InputError, OptionError
+from common.files import check_output_file
+from common.options import add_options, read_options
+from common.registry import available_models, get_model
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from common.checkpoints import Checkpoint, LoadedCheckpoint, Part
+
+_PARTNER = {"generator": "vocoder", "vocoder": "generator"}
+SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
+TOLERANCE, MEL_TOLERANCE = 1e-4, 0.1  # the second is the largest useful mel distance, about 0.9 dB
+_CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
+
+
+def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, "Checkpoint"]]:
+    """The checkpoints with a role in some folders; of a training the last one alone."""
+    for folder in {one.resolve(): one for one in folders if one.is_dir()}.values():
+        saved = {path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]}
+        for path in sorted(set(filter(Path.is_file, folder.iterdir())) - saved):
+            with suppress(InputError, OSError):  # any other file
+                _, checkpoint = checkpoints.read_model(path)
+                if get_model(checkpoint.model).role == role:
+                    yield path, checkpoint
+
+
+def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
+    role = get_model(checkpoint.model).role
+    found = []
+    for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
+        voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
+        contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+        lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
+        fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
+        found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
+    return found
+
+
+def inspect(argv: Sequence[str]) -> None:
+    """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
+    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
+    parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
+    text = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
+    text += "./output and ./pretrained_models)"
+    parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
+    args = parser.parse_args(argv)
+    checkpoint, facts = checkpoints.inspect_checkpoint(args.file)
+    named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
+    within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
+    facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
+    files = {} if args.json else facts["text"] or {}
+    for name in ("cmudict", "heteronyms"):
+        if files.get(name):
+            files[name] = f"{files[name].count(chr(10))} lines"
+    print(json.dumps(facts) if args.json else yaml.safe_dump(facts, sort_keys=False, width=120).rstrip())
+
+
+def convert(argv: Sequence[str]) -> None:
+    """Write a checkpoint of another implementation in our format; it speaks and trains as the source does."""
+    text = "Write a checkpoint of another implementation in this one's format."
+    parser = ArgumentParser(prog="convert_checkpoint.sh", description=text)
+    parser.add_argument("source", type=Path, help="checkpoint of another implementation")
+    parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
+    add_options(parser, ConversionOptions)
+    args = parser.parse_args(argv)
+    if args.target.exists():
+        raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
+    checkpoint, changes = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
+    checkpoints.save_checkpoint(args.target, checkpoint)
+    print(f"recognized {args.source}: {checkpoint.layout}")
+    for line in changes:
+        print(f"note: {line}")
+    if checkpoint.assumed:
+        print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
+    held = [*checkpoint.networks, *["EMA weights"] * checkpoint.has_ema]
+    held.append("no training state" if checkpoint.training is None else "training state")
+    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(held)}")
+
+
+def strip(argv: Sequence[str]) -> None:
+    """Write what speaking or transcribing needs: one network, with EMA weights if there are any.
+
+    Such a file is taken wherever a checkpoint is, but for resuming its training.
+    """
+    text = "Write what speaking or transcribing needs of a checkpoint alone."
+    parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
+    parser.add_argument("source", type=Path, help="checkpoint, ours or published")
+    text = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
+    parser.add_argument("target", type=Path, nargs="?", help=text)
+    text = "of matrices and kernels; they are computed with in float32, or as --amp says"
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help=text)
+    args = parser.parse_args(argv)
+    name = args.source.stem.replace("_checkpoint", "_inference")  # no checkpoint to resume from is called so
+    target = args.target or args.source.with_name(f"{name}{'' if '_inference' in name else '_inference'}.pt")
+    if target.exists():
+        raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
+    checkpoint = checkpoints.load_checkpoint(args.source, training=False)
+    checkpoints.check_fit(checkpoint, where=str(args.source))
+    stripped = checkpoints.strip_checkpoint(checkpoint, dtype=args.dtype)
+    checkpoints.save_checkpoint(target, stripped)
+    held = f"{'EMA ' if checkpoint.has_ema else ''}weights in {args.dtype}, {target.stat().st_size / 1e6:.1f} MB"
+    print(f"wrote {target}: {stripped.model}'s {next(iter(stripped.networks))}, {held}")
+
+
+def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
+    """The mels (n_mels, F) of --calibration, by which a vocoder is quantized; raises InputError for others than its."""
+    if options.calibration is None:
+        raise OptionError(f"--quantize: {opened.spec.name} needs --calibration LIST, of mels or recordings to speak")
+    phrases, contract = synthesis.read_phrases(options.calibration), synthesis.contract_of(opened)
+    items, _ = synthesis.load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
+    return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
+
+
+def write(
+    path: Path,
+    part: "Part",
+    description: dict[str, Any],
+    *,
+    stripped: "Checkpoint",
+    mels: Sequence["Tensor"],
+    options: Namespace,
+) -> str:
+    """Write a file, and compare it with PyTorch; returns a line on it.
+
+    Raises:
+        InputError: what they compute differs by more than the tolerance.
+    """
+    tolerance, said = TOLERANCE, "largest difference from PyTorch"
+    if options.format == "safetensors":
+        difference = checkpoints.write_safetensors(path, stripped, description)
+    elif options.quantize:
+        tolerance, said = MEL_TOLERANCE, f"{options.quantize}, mean mel distance from PyTorch"
+        difference = checkpoints.write_quantized(path, part, description, mels=mels, audio=stripped.audio)
+    else:
+        difference = checkpoints.write_compared(path, part, description, format=options.format)
+    if not difference <= (options.tolerance or tolerance):
+        wanted = f"{options.tolerance or tolerance:g}"
+        raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {wanted}; removed")
+    return f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, {said} {difference:.3g}"
+
+
+def export(argv: Sequence[str]) -> None:
+    """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
+    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
+    add = parser.add_argument
+    add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
+    add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
+    text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
+    add("-o", "--output", type=Path, metavar="FILE", help=text)
+    text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
+    add("--quantize", choices=("int8",), help=text)
+    text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
+    add("--calibration", type=Path, metavar="LIST", help=text)
+    add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
+    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
+    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels)"
+    add("--tolerance", type=float, help=text)
+    options = parser.parse_args(argv)
+    opened = checkpoints.open_checkpoint(options.checkpoint)
+    if opened.exported is not None or opened.spec.exports is None:
+        raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
+    network, config = checkpoints.load_for_inference(opened, device="cpu")
+    exports = opened.spec.exports(network, config, opened.checkpoint.audio)
+    scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
+    quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
+    if not scriptable or (options.quantize and not quantizable):
+        asked = f"--format {options.format}{f' --quantize {options.quantize}' if options.quantize else ''}"
+        raise OptionError(f"{asked}: {opened.spec.name} cannot be exported so")
+    calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
+    mels = calibration_mels(options, opened) if calibrated else []
+    stripped = checkpoints.strip_checkpoint(opened.checkpoint)
+    find_context = getattr(opened.spec.inference, "context", None)
+    about = checkpoints.describe(stripped, context=find_context and find_context(config, stripped.audio))
+    suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
+    target = options.output or options.checkpoint.with_suffix(suffix)
+    if options.format == "safetensors":
+        files = {target: (exports.parts[0], about)}
+    else:
+        described = [(part, about | checkpoints.describe_part(exports, part)) for part in exports.parts]
+        files = {checkpoints.part_path(target, part): (part, description) for part, description in described}
+    for path in files:
+        if path.exists():
+            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
+        check_output_file(path)
+    try:
+        for path, (part, description) in files.items():
+            print(write(path, part, description, stripped=stripped, mels=mels, options=options))
+    except BaseException:
+        for path in files:
+            path.unlink(missing_ok=True)
+        raise
+
+
+TOOLS = {"inspect": inspect, "convert": convert, "strip": strip, "export": export}
+
+
+def main() -> None:
+    """Run the tool that the first word names."""
+    TOOLS[sys.argv[1]](sys.argv[2:])
+
+
+if __name__ == "__main__":
+    run(main)
