@@ -79,13 +79,13 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for word, value in pairwise([*words, ""]):
-            option = word.partition("=")[0]
-            switch, answer = self._option_string_actions.get(option), self.published.get(option, "")
+            name = word.partition("=")[0]
+            switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
-                self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
+                self.error(f"{name} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
             if switch is None and answer:
                 other = f"it is {answer} here, which is not supported by this model; leave it out"
-                self.error(f"{option}: {answer if ' ' in answer else other}")
+                self.error(f"{name}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)
         try:
             check_apart(*self.files_of(namespace))

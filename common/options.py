@@ -119,7 +119,7 @@ def words_of_value(value: Any) -> str:
     """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
     if not isinstance(value, tuple | list):
         return str(value)
-    return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+    return " ".join(",".join(map(str, one)) if isinstance(one, tuple | list) else str(one) for one in value)
 
 
 def _section_of(parser: argparse._ActionsContainer, section: str | None) -> argparse._ActionsContainer:
@@ -193,13 +193,9 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 def read_value(value: Any, hint: Any, known: Option) -> Any:
     """The value of an option of the type ``hint`` that a JSON file gives; raises as `read_word`."""
     kind, several = _type_of(hint)
-    if value is None:
-        return None
-    if not several:
-        return read_word(str(value), kind, known)
-    items = value if isinstance(value, list) else [value]
-    words = [",".join(map(str, one)) if isinstance(one, list) else str(one) for one in items]
-    return tuple(read_word(word, kind, known) for word in words)
+    if several:
+        return tuple(read_word(word, kind, known) for word in words_of_value(value).split())
+    return None if value is None else read_word(str(value), kind, known)
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:

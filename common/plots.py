@@ -26,7 +26,6 @@ MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.5, 5.0, 1.6  # inches of a panel
 TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
 SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
-SYMBOL_ROWS = 2  # below the mels
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
 LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
 PITCH = "pitch (Hz)"
@@ -49,8 +48,8 @@ def plot_utterance(
 
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;
-    - ``symbols``: those of its text (L,), below the mels and beside the attention. They stand in the middle of their
-      ``durations`` (L,) in frames, or without these, of the attention to them. Where room is short, every n-th does;
+    - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
+      (L,) in frames where these are given. Where room is short, every n-th does;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
     - ``pitch``: in Hz, 0 where unvoiced; ``curves``: others, by the name of their axis.
 
@@ -92,13 +91,13 @@ def plot_utterance(
             ends = np.cumsum(counts) * seconds
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    middles = _middles(counts, weights) * seconds
-    if len(symbols) == len(middles):
+    if counts is not None and len(symbols) == len(counts):
+        middles = np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
         below = axes[(len(images) or len(axes)) - 1].xaxis
-        _label_symbols(below, symbols, middles, room=width - MARGINS, rows=SYMBOL_ROWS, minor=True)
+        _label_symbols(below, symbols, middles, room=width - MARGINS, minor=True)
         below.remove_overlapping_locs = False  # major ticks do not take their place
         below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
-        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE * SYMBOL_ROWS)
+        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE)
     return figure
 
 
@@ -172,18 +171,9 @@ def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> No
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(curves), fontsize="small", frameon=False)
 
 
-def _label_symbols(
-    axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, rows: int = 1, minor: bool = False
-) -> None:
-    """Symbols at their places, in ``rows`` by turns; every n-th if there is no ``room``, in inches, for all."""
+def _label_symbols(axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, minor: bool = False) -> None:
+    """Symbols at their places; every n-th if there is no ``room``, in inches, for all."""
     placed = np.flatnonzero(np.isfinite(places))
-    listed = placed[:: max(1, -(-len(placed) // int(room * rows / SYMBOL_ROOM)))]
-    labels = ["\n" * (turn % rows) + symbols[index].replace(" ", "\u2423") for turn, index in enumerate(listed)]
+    listed = placed[:: max(1, -(-len(placed) // int(room / SYMBOL_ROOM)))]
+    labels = [symbols[index].replace(" ", "\u2423") for index in listed]
     axis.set_ticks(places[listed], labels, minor=minor, fontsize=SYMBOL_SIZE)
-
-
-def _middles(counts: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
-    """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it."""
-    if counts is not None:
-        return np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan)
-    return weights @ (np.arange(weights.shape[1]) + 0.5) / np.maximum(weights.sum(axis=1), 1e-9)
