@@ -176,8 +176,8 @@ def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], 
 @pytest.mark.parametrize(
     ("words", "labels"),
     [
-        ("FastPitch HiFi-GAN", ["frequency (Hz)", "pitch (Hz)", "pitch (normalized)"]),
-        ("Tacotron2 WaveGlow", ["frequency (Hz)", "symbol", "pitch (Hz)"]),
+        ("FastPitch HiFi-GAN", ["frequency (Hz)"]),  # of sounds that are too short for pitch
+        ("Tacotron2 WaveGlow", ["frequency (Hz)", "symbol"]),
         ("HiFi-GAN", ["frequency (Hz)", "pitch (Hz)"]),
         ("--no-audio", ["frequency (Hz)"]),
     ],

@@ -116,7 +116,7 @@ def run_by_torchrun(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
     ("end", "line", "cause"),
     [
         ("wrong option", "error: --speed: expected a number", "exitcode  : 2"),
-        ("wrong input", "error: list.txt:3: no such clip", "rank      : 1"),
+        ("wrong input", "error: list.txt:3: no such clip", "exitcode  : 1"),
         pytest.param("wrong input of one", "error: list.txt:3: no such clip", "rank      : 1", marks=pytest.mark.slow),
         ("killed", "", "(SIGKILL)"),
     ],

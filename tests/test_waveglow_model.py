@@ -45,6 +45,7 @@ def prepared(folder: Path) -> WaveGlow:
     network = golden_network(folder)
     network.prepare_for_inference()
     network.load_state_dict(group(load_file(folder / "waveglow_model.safetensors"), "state_dict_removed"))
+    network.prepare_for_inference()
     return network
 
 
@@ -165,6 +166,7 @@ def test_the_noise_that_the_denoiser_subtracts_is_the_published_one(folder: Path
     # The upsampling's weights meet mels of zeros alone, and are not stored.
     state = {"upsample.weight": network.upsample.weight} | group(tensors, "state_dict_removed")
     network.load_state_dict(state)
+    network.prepare_for_inference()
     noise = network.infer(torch.zeros(1, config.n_mel_channels, BIAS_FRAMES), sigma=about["parameters"]["sigma"])
     torch.testing.assert_close(noise, tensors["output.bias_audio"], atol=1e-5, rtol=0)
     assert about["strengths"]
