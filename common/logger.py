@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from common.files import read_text, writing
+from common.files import make_folder, read_text, writing
 from common.progress import print_line
 
 PREFIX = "DLLL "  # opens every line of the JSON stream
@@ -22,8 +22,8 @@ class Logger:
     ``elapsedtime`` (s since the logger was made), ``type`` (``LOG`` or ``METADATA``), and ``step`` and ``data``,
     or ``metric`` and ``metadata``. ``step`` is ``[epoch, iteration, iterations an epoch]``, ``[epoch]`` for an
     epoch's summary, ``[]`` for the run's, ``"PARAMETER"`` for its options. The stream is strict JSON: numbers
-    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. Every line is flushed,
-    and the file is appended to, so that neither a kill nor a resumed run loses what was logged.
+    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. The file is opened for each
+    line, and appended to, so that neither a kill nor a resumed run loses what was logged.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
@@ -31,12 +31,10 @@ class Logger:
         self.stdout = stdout and enabled
         self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures that stdout shows
         self.started = time.time()
-        self._path = json_path or Path()
-        self._file = None
-        if json_path is not None and enabled:
-            with writing(json_path, _HINT):
-                json_path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = json_path.open("a", encoding="utf-8")
+        self._path = json_path if enabled else None
+        if self._path is not None:
+            make_folder(self._path.parent, _HINT)
+            self._append("")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
         """Let stdout show a figure after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
@@ -65,26 +63,15 @@ class Logger:
             parts.append(" ".join(filter(None, [name, number, unit])))
         print_line(f"DLL {_now()} - {' | '.join(parts)}")
 
-    def close(self) -> None:
-        """Close the file; further figures go to stdout only."""
-        if self._file is not None:
-            with suppress(OSError):  # of what an earlier write could not write
-                self._file.close()
-            self._file = None
-
     def _write(self, kind: str, content: dict[str, Any]) -> None:
-        if self._file is None:
-            return
         now = time.time()
         times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
-        record = {**times, "type": kind, **content}
-        with writing(self._path, _HINT):
-            try:
-                self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
-                self._file.flush()
-            except OSError:
-                self.close()
-                raise
+        self._append(PREFIX + json.dumps({**times, "type": kind, **content}, allow_nan=False) + "\n")
+
+    def _append(self, text: str) -> None:
+        if self._path is not None:
+            with writing(self._path, _HINT), self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -176,7 +176,6 @@ def _speak_into_folder(
         logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
-        logger.close()
         written = "" if folder is None else folder.summary(n_phrases)
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))

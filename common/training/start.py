@@ -144,10 +144,7 @@ def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> si
     logger.parameter(**command.values)
     if command.found is not None:
         _resume(trainer, *command.found, ranks=ranks)
-    try:
-        return trainer.fit()
-    finally:
-        logger.close()
+    return trainer.fit()
 
 
 def build_trainer(

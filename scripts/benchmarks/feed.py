@@ -43,8 +43,7 @@ def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int)
         command = read_command([*required, *words, *others])
         setup = command.spec.training.set_up(command.options, command.request)
         precision = prepare_computing(command.request.computing)
-        trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
-        logger.close()
+        trainer, _ = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         n_frames, clock, processor = 0, 0.0, 0.0
         for epoch in range(1 + epochs):
             if epoch == 1:
