@@ -110,10 +110,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 def _hyphenate(word: str) -> str:
     """``--batch_size=8`` -> ``--batch-size=8``; values and positional words are left alone."""
-    if not word.startswith("--"):
-        return word
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value
+    return re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word)
 
 
 def names_given(argv: Sequence[str] | None) -> set[str]:

@@ -63,8 +63,7 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    return plain
+    return dict(json.loads(json.dumps(asdict(config))))
 
 
 def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:

@@ -101,8 +101,5 @@ def _now(seconds: float | None = None) -> str:
 
 def _plain(value: Any) -> Any:
     """``value`` as strict JSON can hold it: a scalar of a tensor is a number, one that is not finite a string."""
-
-    def item(value: Any) -> Any:
-        return value.item() if hasattr(value, "item") else str(value)
-
-    return json.loads(json.dumps(value, default=item), parse_constant=str)
+    text = json.dumps(value, default=lambda one: one.item() if hasattr(one, "item") else str(one))
+    return json.loads(text, parse_constant=str)

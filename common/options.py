@@ -247,20 +247,14 @@ def read_variables(kind: type, environ: Mapping[str, str], *, without: Collectio
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Variables that are empty are not set. Raises an OptionError that names one whose value its option cannot have, or
-    which another name of it contradicts.
+    Variables that are empty are not set; our own name of an option comes before those of the originals. Raises an
+    OptionError that names a variable whose value its option cannot have.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
-        if known is None:
-            continue
-        found = [one for one in variables_of(known) if environ.get(one)]
-        for name in found[:1]:
-            words += _words_of_variable(name, environ[name], action, known)
-        for other in found[1:]:
-            if environ[other] != environ[found[0]]:
-                raise OptionError(f"{other}={environ[other]}: {found[0]}={environ[found[0]]} is set too; leave one out")
+        if known is not None and (found := [one for one in variables_of(known) if environ.get(one)]):
+            words += _words_of_variable(found[0], environ[found[0]], action, known)
     return words
 
 

@@ -1,6 +1,5 @@
 """Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
 
-import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +26,6 @@ TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
 SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
-LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
 PITCH = "pitch (Hz)"
 
 Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
@@ -41,7 +39,6 @@ def plot_utterance(
     symbols: Sequence[str] = (),
     durations: Tensor | None = None,
     alignment: Tensor | None = None,
-    pitch: Curves | None = None,
     curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
     """Draw an utterance in panels above each other, which share a time axis in seconds.
@@ -51,7 +48,7 @@ def plot_utterance(
     - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
       (L,) in frames where these are given. Where room is short, every n-th does;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
-    - ``pitch``: in Hz, 0 where unvoiced; ``curves``: others, by the name of their axis.
+    - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
 
     ``title`` is shortened to one line.
     """
@@ -65,7 +62,7 @@ def plot_utterance(
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
     counts = None if durations is None else to_array(durations)
-    groups = ({PITCH: pitch} if pitch else {}) | dict(curves or {})
+    groups = {unit: group for unit, group in (curves or {}).items() if group}
 
     heights = [MEL_HEIGHT] * len(images) + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     lines = [values for group in groups.values() for values in group.values()]
@@ -161,11 +158,11 @@ def _draw_attention(
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
     """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
-    for (name, tensor), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
+    for name, tensor in curves.items():
         values = to_array(tensor)
         values = np.where(np.isfinite(values) & ((values != 0) | (unit != PITCH)), values, np.nan)
         if not np.isnan(values).all():
-            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=name)
+            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, linewidth=1.6, alpha=0.8, label=name)
     axis.grid(axis="y", alpha=0.3)
     if axis.lines:
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(curves), fontsize="small", frameon=False)

@@ -176,7 +176,7 @@ def _speak_into_folder(
         logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
-        written = "" if folder is None else folder.summary(n_phrases)
+        written = "" if folder is None else f"{folder.n_written} of {n_phrases} phrases are in {folder.path}"
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))
         for reason, count in sorted(Counter(synthesizer.failures.values()).items()):

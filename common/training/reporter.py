@@ -180,8 +180,7 @@ class Reporter:
             symbols=[self._symbols[index] for index in ids],
             durations=example.durations,
             alignment=example.alignment,
-            pitch=example.pitch,
-            curves=example.curves,
+            curves={plots.PITCH: example.pitch} | example.curves,
         )
         return plots.to_image(figure)
 
