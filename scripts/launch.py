@@ -122,7 +122,7 @@ class Script:
         Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
 
         Raises:
-            OptionError: a variable has gone, has a wrong value, or has two.
+            OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
