@@ -102,9 +102,7 @@ class NetworkVocoder:
     denoising_strength: float = 0.0  # 0: no denoiser
     settings: VocoderSettings = VocoderSettings()
     context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
-    takes_pitch: bool = (
-        False  # it can be told the ``pitch`` of frames (B, F) in Hz, and their ``voicing`` (B, F), 0 to 1
-    )
+    takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
     graph_recorder: Recorder | None = None  # records the work as CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
