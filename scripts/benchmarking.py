@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import read_switch
-from common.precision import ComputingOptions
 from scripts import launch, train
 from scripts.launch import GPU, JASPER, MODELS, SPEAKING, cuda, given, python, script
 from scripts.speaking import SPEAKING_OPTIONS, TRANSCRIBING_OPTIONS, VOCODERS, VOICE, find_voice, voice_words
