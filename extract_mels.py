@@ -69,11 +69,12 @@ def extract(args: argparse.Namespace) -> int:
 def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
     from common.checkpoints import open_checkpoint
+    from common.precision import prepare_computing
     from common.synthesis.loading import with_front_end
     from common.text.options import TextOverrides
 
     options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
-    precision = options.computing.prepare()
+    precision = prepare_computing(options.computing)
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
     report = extraction.make_teacher_forced_mels(loaded, options, precision)

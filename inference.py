@@ -14,10 +14,9 @@ from common.checkpoints.command_line import (
     open_named_checkpoints,
     parse_options,
 )
-from common.cli import ArgumentParser, names_given, run
+from common.cli import ArgumentParser, ComputingOptions, names_given, run
 from common.errors import OptionError
 from common.options import add_options, read_options
-from common.precision import ComputingOptions
 from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
 from common.synthesis.options import (
@@ -114,10 +113,11 @@ def transcribe(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     args = parse_options(argv, parser, [spec])
     options: TranscribingOptions = read_options(args, TranscribingOptions)
     own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
-    from common.recognition import command  # --help needs no PyTorch
+    from common.precision import prepare_computing  # --help needs no PyTorch
+    from common.recognition import command
 
     checkpoint = open_named_checkpoints(args, "recognizer")["recognizer"]
-    precision, files = computing.prepare(), parser.files_of(args)
+    precision, files = prepare_computing(computing), parser.files_of(args)
     return command.transcribe(checkpoint, options, own, precision=precision, files=files, parameters=vars(args))
 
 

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NoReturn
 
 from common.errors import OptionError, line_and_status
 from common.files import check_apart, read_text
-from common.options import Option, option_of, read_word
+from common.options import Option, option, option_of, read_word
 from common.progress import discard_output, print_line
 from common.signals import STOPS, ended_by, raise_stop, stops_handled_by
 
@@ -26,6 +27,28 @@ def toolkit_version() -> str:
     """The version of this toolkit, from pyproject.toml."""
     found = re.search(r'^version = "(.+)"$', read_text(_PROJECT_FILE), re.MULTILINE)
     return found[1] if found else "unknown"
+
+
+@dataclass(frozen=True)
+class ComputingOptions:
+    """The device and the numbers that a command computes on and in."""
+
+    cuda: bool = option(False, "use the GPU, or GPUs under torchrun", off=("--cpu",))
+    amp: bool = option(False, "mixed precision", variable="AMP", published=("--fp16",))
+    amp_dtype: str = option(
+        "auto",
+        "auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
+        choices=("auto", "bfloat16", "float16"),
+    )
+    tf32: bool = option(True, "compute in TF32 on GPUs that have it")
+    cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
+
+
+# Options of all published toolkits that no longer exist, and why.
+_OF_LAUNCHERS = dict.fromkeys(
+    "--world-size --rank --dist-url --group-name --dist-backend --affinity --l2-promote".split(),
+    "the launcher says it, as torchrun --nproc-per-node N or numactl do; leave it out",
+)
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -48,7 +71,7 @@ class ArgumentParser(argparse.ArgumentParser):
         known = self._option_string_actions
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
         self.published = {name: own for own, one in declared if one for name in one.published if name[0] == "-"}
-        self.published |= {name: text for name, text in table.items() if name not in known}
+        self.published |= {name: text for name, text in {**_OF_LAUNCHERS, **table}.items() if name not in known}
         known |= {name: known[text] for name, text in self.published.items() if text in known}
         hidden: dict[str, Any] = dict.fromkeys(("dest", "default", "help"), argparse.SUPPRESS)
         self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
@@ -56,13 +79,13 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for word, value in pairwise([*words, ""]):
-            option = word.partition("=")[0]
-            switch, answer = self._option_string_actions.get(option), self.published.get(option, "")
+            name = word.partition("=")[0]
+            switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
             if switch is not None and switch.nargs == 0 and value in ("True", "False"):
-                self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
+                self.error(f"{name} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
             if switch is None and answer:
                 other = f"it is {answer} here, which is not supported by this model; leave it out"
-                self.error(f"{option}: {answer if ' ' in answer else other}")
+                self.error(f"{name}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)
         try:
             check_apart(*self.files_of(namespace))
@@ -87,10 +110,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 def _hyphenate(word: str) -> str:
     """``--batch_size=8`` -> ``--batch-size=8``; values and positional words are left alone."""
-    if not word.startswith("--"):
-        return word
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value
+    return re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word)
 
 
 def names_given(argv: Sequence[str] | None) -> set[str]:

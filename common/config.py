@@ -40,13 +40,12 @@ class AudioConfig:
             raise InputError(f"win_length {self.win_length} is longer than filter_length {self.filter_length}")
         if self.hop_length > self.win_length:
             raise InputError(f"hop_length {self.hop_length} is longer than win_length {self.win_length}")
-        top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
+        half = self.sampling_rate / 2
+        top = half if self.mel_fmax is None else self.mel_fmax
         if self.mel_fmin >= top:
             raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected less than mel_fmax {top} Hz")
-        if top > self.sampling_rate / 2:
-            raise InputError(
-                f"mel_fmax {top} Hz: expected at most half the sampling rate, {self.sampling_rate / 2:g} Hz"
-            )
+        if top > half:
+            raise InputError(f"mel_fmax {top} Hz: expected at most half the sampling rate, {half:g} Hz")
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:
@@ -64,8 +63,7 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    return plain
+    return dict(json.loads(json.dumps(asdict(config))))
 
 
 def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:

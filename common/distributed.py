@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -23,15 +23,8 @@ from common.signals import stops_handled_by
 _TIMEOUT = timedelta(minutes=30)
 _PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
-Result = TypeVar("Result")
-
-
-class Gather(Protocol):
-    """Compute items 0 to ``n_items`` - 1 by all processes, as `Ranks.gather_over` does."""
-
-    def __call__(
-        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
-    ) -> list[Result]: ...
+# (n_items, compute, description) -> results of items 0 to n_items - 1, as of `Ranks.gather_over`
+Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,8 @@ class Ranks:
         return values
 
     def gather_over(
-        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
-    ) -> list[Result]:
+        self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], description: str
+    ) -> list[Any]:
         """Results of items 0 to ``n_items`` - 1, of which each process computes every world-size-th, in order.
 
         ``compute`` yields those of the indices that it is given.

@@ -3,32 +3,16 @@
 import json
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from common.files import read_text, writing
+from common.files import make_folder, read_text, writing
 from common.progress import print_line
 
 PREFIX = "DLLL "  # opens every line of the JSON stream
 _HINT = "; choose another --log-file"
 Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for its summary, () for the run's
-
-
-@dataclass(frozen=True)
-class Metric:
-    """How a figure of the log is shown on stdout."""
-
-    name: str  # what stands before the number; may be empty
-    format: str = "{:>5.2f}"  # of str.format, given the value
-    unit: str = ""
-    shown: bool = True  # False: only in the JSON stream
-
-    def text(self, value: Any) -> str:
-        """For example ``lrate 3.16e-06`` or ``3092.31 frames/s``."""
-        number = self.format.format(value) if isinstance(value, int | float) else str(value)
-        return " ".join(filter(None, [self.name, number, self.unit]))
 
 
 class Logger:
@@ -38,26 +22,24 @@ class Logger:
     ``elapsedtime`` (s since the logger was made), ``type`` (``LOG`` or ``METADATA``), and ``step`` and ``data``,
     or ``metric`` and ``metadata``. ``step`` is ``[epoch, iteration, iterations an epoch]``, ``[epoch]`` for an
     epoch's summary, ``[]`` for the run's, ``"PARAMETER"`` for its options. The stream is strict JSON: numbers
-    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. Every line is flushed,
-    and the file is appended to, so that neither a kill nor a resumed run loses what was logged.
+    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. The file is opened for each
+    line, and appended to, so that neither a kill nor a resumed run loses what was logged.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
         """``json_path`` is the stream's file (None: no file). What cannot be written to it raises OutputError."""
         self.stdout = stdout and enabled
-        self.metrics: dict[str, Metric] = {}
+        self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures that stdout shows
         self.started = time.time()
-        self._path = json_path or Path()
-        self._file = None
-        if json_path is not None and enabled:
-            with writing(json_path, _HINT):
-                json_path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = json_path.open("a", encoding="utf-8")
+        self._path = json_path if enabled else None
+        if self._path is not None:
+            make_folder(self._path.parent, _HINT)
+            self._append("")
 
-    def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "", shown: bool = True) -> None:
-        """Say how ``metric`` is shown: ``logger.metadata("train_lrate", name="lrate", format="{:>3.2e}")``."""
-        self.metrics[metric] = Metric(name, format, unit, shown)
-        self._write("METADATA", {"metric": metric, "metadata": asdict(self.metrics[metric])})
+    def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
+        """Let stdout show a figure after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
+        self.metrics[metric] = {"name": name, "format": format, "unit": unit}
+        self._write("METADATA", {"metric": metric, "metadata": self.metrics[metric]})
 
     def parameter(self, **values: Any) -> None:
         """Log the run's options or facts about it."""
@@ -67,10 +49,7 @@ class Logger:
             print_line(f"DLL {_now()} - {' | '.join(['PARAMETER', *parts])}")
 
     def log(self, step: Step, data: dict[str, Any], *, stdout: bool = True) -> None:
-        """Log the figures ``data`` of ``step``; ``stdout=False`` keeps them to the file.
-
-        Without metadata ``train_mel_loss`` is shown as ``train mel loss 0.1234``.
-        """
+        """Log the figures ``data`` of ``step``, on stdout too those with metadata, unless ``stdout`` is False."""
         data = {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
         self._write("LOG", {"step": list(step), "data": _plain(data)})
         if not (stdout and self.stdout):
@@ -78,32 +57,21 @@ class Logger:
         parts = [f"epoch {step[0]:>4}"] if step else []
         if len(step) > 1:
             parts.append(f"iter {step[1]:>3}/{step[2]:>3}")
-        for name, value in data.items():
-            default = Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
-            metric = self.metrics.get(name, default)
-            parts += [metric.text(value)] if metric.shown else []
+        for metric in filter(self.metrics.get, data):
+            name, form, unit = self.metrics[metric].values()
+            number = form.format(data[metric]) if isinstance(data[metric], int | float) else str(data[metric])
+            parts.append(" ".join(filter(None, [name, number, unit])))
         print_line(f"DLL {_now()} - {' | '.join(parts)}")
 
-    def close(self) -> None:
-        """Close the file; further figures go to stdout only."""
-        if self._file is not None:
-            with suppress(OSError):  # of what an earlier write could not write
-                self._file.close()
-            self._file = None
-
     def _write(self, kind: str, content: dict[str, Any]) -> None:
-        if self._file is None:
-            return
         now = time.time()
         times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
-        record = {**times, "type": kind, **content}
-        with writing(self._path, _HINT):
-            try:
-                self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
-                self._file.flush()
-            except OSError:
-                self.close()
-                raise
+        self._append(PREFIX + json.dumps({**times, "type": kind, **content}, allow_nan=False) + "\n")
+
+    def _append(self, text: str) -> None:
+        if self._path is not None:
+            with writing(self._path, _HINT), self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -133,8 +101,5 @@ def _now(seconds: float | None = None) -> str:
 
 def _plain(value: Any) -> Any:
     """``value`` as strict JSON can hold it: a scalar of a tensor is a number, one that is not finite a string."""
-
-    def item(value: Any) -> Any:
-        return value.item() if hasattr(value, "item") else str(value)
-
-    return json.loads(json.dumps(value, default=item), parse_constant=str)
+    text = json.dumps(value, default=lambda one: one.item() if hasattr(one, "item") else str(one))
+    return json.loads(text, parse_constant=str)

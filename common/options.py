@@ -119,7 +119,7 @@ def words_of_value(value: Any) -> str:
     """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
     if not isinstance(value, tuple | list):
         return str(value)
-    return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+    return " ".join(",".join(map(str, one)) if isinstance(one, tuple | list) else str(one) for one in value)
 
 
 def _section_of(parser: argparse._ActionsContainer, section: str | None) -> argparse._ActionsContainer:
@@ -193,13 +193,9 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 def read_value(value: Any, hint: Any, known: Option) -> Any:
     """The value of an option of the type ``hint`` that a JSON file gives; raises as `read_word`."""
     kind, several = _type_of(hint)
-    if value is None:
-        return None
-    if not several:
-        return read_word(str(value), kind, known)
-    items = value if isinstance(value, list) else [value]
-    words = [",".join(map(str, one)) if isinstance(one, list) else str(one) for one in items]
-    return tuple(read_word(word, kind, known) for word in words)
+    if several:
+        return tuple(read_word(word, kind, known) for word in words_of_value(value).split())
+    return None if value is None else read_word(str(value), kind, known)
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
@@ -251,20 +247,14 @@ def read_variables(kind: type, environ: Mapping[str, str], *, without: Collectio
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Variables that are empty are not set. Raises an OptionError that names one whose value its option cannot have, or
-    which another name of it contradicts.
+    Variables that are empty are not set; our own name of an option comes before those of the originals. Raises an
+    OptionError that names a variable whose value its option cannot have.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
-        if known is None:
-            continue
-        found = [one for one in variables_of(known) if environ.get(one)]
-        for name in found[:1]:
-            words += _words_of_variable(name, environ[name], action, known)
-        for other in found[1:]:
-            if environ[other] != environ[found[0]]:
-                raise OptionError(f"{other}={environ[other]}: {found[0]}={environ[found[0]]} is set too; leave one out")
+        if known is not None and (found := [one for one in variables_of(known) if environ.get(one)]):
+            words += _words_of_variable(found[0], environ[found[0]], action, known)
     return words
 
 

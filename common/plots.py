@@ -1,6 +1,5 @@
 """Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
 
-import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,9 +25,7 @@ MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.5, 5.0, 1.6  # inches of a panel
 TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
 SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
-SYMBOL_ROWS = 2  # below the mels
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
-LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
 PITCH = "pitch (Hz)"
 
 Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
@@ -42,17 +39,16 @@ def plot_utterance(
     symbols: Sequence[str] = (),
     durations: Tensor | None = None,
     alignment: Tensor | None = None,
-    pitch: Curves | None = None,
     curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
     """Draw an utterance in panels above each other, which share a time axis in seconds.
 
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;
-    - ``symbols``: those of its text (L,), below the mels and beside the attention. They stand in the middle of their
-      ``durations`` (L,) in frames, or without these, of the attention to them. Where room is short, every n-th does;
+    - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
+      (L,) in frames where these are given. Where room is short, every n-th does;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
-    - ``pitch``: in Hz, 0 where unvoiced; ``curves``: others, by the name of their axis.
+    - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
 
     ``title`` is shortened to one line.
     """
@@ -66,7 +62,7 @@ def plot_utterance(
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
     counts = None if durations is None else to_array(durations)
-    groups = ({PITCH: pitch} if pitch else {}) | dict(curves or {})
+    groups = {unit: group for unit, group in (curves or {}).items() if group}
 
     heights = [MEL_HEIGHT] * len(images) + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     lines = [values for group in groups.values() for values in group.values()]
@@ -92,13 +88,13 @@ def plot_utterance(
             ends = np.cumsum(counts) * seconds
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    middles = _middles(counts, weights) * seconds
-    if len(symbols) == len(middles):
+    if counts is not None and len(symbols) == len(counts):
+        middles = np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
         below = axes[(len(images) or len(axes)) - 1].xaxis
-        _label_symbols(below, symbols, middles, room=width - MARGINS, rows=SYMBOL_ROWS, minor=True)
+        _label_symbols(below, symbols, middles, room=width - MARGINS, minor=True)
         below.remove_overlapping_locs = False  # major ticks do not take their place
         below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
-        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE * SYMBOL_ROWS)
+        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE)
     return figure
 
 
@@ -162,28 +158,19 @@ def _draw_attention(
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
     """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
-    for (name, tensor), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
+    for name, tensor in curves.items():
         values = to_array(tensor)
         values = np.where(np.isfinite(values) & ((values != 0) | (unit != PITCH)), values, np.nan)
         if not np.isnan(values).all():
-            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=name)
+            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, linewidth=1.6, alpha=0.8, label=name)
     axis.grid(axis="y", alpha=0.3)
     if axis.lines:
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(curves), fontsize="small", frameon=False)
 
 
-def _label_symbols(
-    axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, rows: int = 1, minor: bool = False
-) -> None:
-    """Symbols at their places, in ``rows`` by turns; every n-th if there is no ``room``, in inches, for all."""
+def _label_symbols(axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, minor: bool = False) -> None:
+    """Symbols at their places; every n-th if there is no ``room``, in inches, for all."""
     placed = np.flatnonzero(np.isfinite(places))
-    listed = placed[:: max(1, -(-len(placed) // int(room * rows / SYMBOL_ROOM)))]
-    labels = ["\n" * (turn % rows) + symbols[index].replace(" ", "\u2423") for turn, index in enumerate(listed)]
+    listed = placed[:: max(1, -(-len(placed) // int(room / SYMBOL_ROOM)))]
+    labels = [symbols[index].replace(" ", "\u2423") for index in listed]
     axis.set_ticks(places[listed], labels, minor=minor, fontsize=SYMBOL_SIZE)
-
-
-def _middles(counts: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
-    """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it."""
-    if counts is not None:
-        return np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan)
-    return weights @ (np.arange(weights.shape[1]) + 0.5) / np.maximum(weights.sum(axis=1), 1e-9)

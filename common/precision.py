@@ -6,13 +6,11 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import torch
+
+from common.cli import ComputingOptions
 from common.errors import OptionError, check_choice
-from common.options import option
-
-if TYPE_CHECKING:
-    import torch  # functions import it, as --help shows the options below without it
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
@@ -21,70 +19,20 @@ _M_MMAP_MAX = -4
 
 
 @dataclass(frozen=True)
-class ComputingOptions:
-    """The device and the numbers that a command computes on and in."""
-
-    cuda: bool = option(False, "use the GPU, or GPUs under torchrun", off=("--cpu",))
-    amp: bool = option(False, "mixed precision", variable="AMP", published=("--fp16",))
-    amp_dtype: str = option(
-        "auto",
-        "auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
-        choices=("auto", "bfloat16", "float16"),
-    )
-    tf32: bool = option(True, "compute in TF32 on GPUs that have it")
-    cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
-
-    def prepare(self) -> "Precision":
-        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
-
-        Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
-        """
-        import torch
-
-        torch.backends.cudnn.benchmark = self.cudnn_benchmark
-        if self.cuda:
-            check_cuda()
-            torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
-            torch.backends.cudnn.allow_tf32 = self.tf32
-        else:
-            keep_freed_memory()
-        if not self.amp:
-            return Precision(self.cuda)
-        if self.amp_dtype != "auto":
-            return Precision(self.cuda, torch.bfloat16 if self.amp_dtype == "bfloat16" else torch.float16)
-        if has_bfloat16(cuda=self.cuda):
-            return Precision(self.cuda, torch.bfloat16)
-        if not self.cuda and os.environ.get("RANK", "0") == "0":
-            print("note: --amp: this processor has no bfloat16 instructions; computing in float32", file=sys.stderr)
-        return Precision(self.cuda, torch.float16 if self.cuda else None)
-
-
-# Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = dict.fromkeys(
-    "--world-size --rank --dist-url --group-name --dist-backend --affinity --l2-promote".split(),
-    "the launcher says it, as torchrun --nproc-per-node N or numactl do; leave it out",
-)
-
-
-@dataclass(frozen=True)
 class Precision:
     """The device that networks run on, and which numbers they compute in."""
 
     cuda: bool = False
-    amp_dtype: "torch.dtype | None" = None  # of autocast; None: float32 throughout
+    amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
 
     @property
-    def device(self) -> "torch.device":
+    def device(self) -> torch.device:
         """The current GPU with ``cuda``, else the CPU."""
-        import torch
-
         return torch.device("cuda" if self.cuda else "cpu")
 
     @property
     def name(self) -> str:
         """The kind of numbers that most work is done in: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
-        import torch
-
         if self.amp_dtype is not None:
             return {torch.bfloat16: "BF16", torch.float16: "FP16"}[self.amp_dtype]
         allowed = self.cuda and torch.get_float32_matmul_precision() != "highest"
@@ -92,24 +40,42 @@ class Precision:
 
     def autocast(self) -> AbstractContextManager:
         """The context that networks run in."""
-        import torch
-
         is_mixed = self.amp_dtype is not None
         return torch.autocast(self.device.type, dtype=self.amp_dtype or torch.bfloat16, enabled=is_mixed)
 
 
+def prepare_computing(computing: ComputingOptions) -> Precision:
+    """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
+
+    Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
+    """
+    torch.backends.cudnn.benchmark = computing.cudnn_benchmark
+    if computing.cuda:
+        check_cuda()
+        torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = computing.tf32
+    else:
+        keep_freed_memory()
+    dtype = None
+    if computing.amp and computing.amp_dtype != "auto":
+        dtype = torch.bfloat16 if computing.amp_dtype == "bfloat16" else torch.float16
+    elif computing.amp and has_bfloat16(cuda=computing.cuda):
+        dtype = torch.bfloat16
+    elif computing.amp and computing.cuda:
+        dtype = torch.float16
+    elif computing.amp and os.environ.get("RANK", "0") == "0":
+        print("note: --amp: this processor has no bfloat16 instructions; computing in float32", file=sys.stderr)
+    return Precision(computing.cuda, dtype)
+
+
 def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
-    import torch
-
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
 
-def precision_of_device(device: str) -> "Precision":
+def precision_of_device(device: str) -> Precision:
     """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one; raises as `check_cuda`."""
-    import torch
-
     check_choice("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         check_cuda()
@@ -123,8 +89,6 @@ def has_bfloat16(*, cuda: bool) -> bool:
     not enough: it is yes for every processor with AVX-512. The environment variable CPU_BFLOAT16, true or false, says
     whether the processor does.
     """
-    import torch
-
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if answer := os.environ.get("CPU_BFLOAT16"):

@@ -9,13 +9,9 @@ from typing import Any
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to end
 
 
-class TerminatedError(KeyboardInterrupt):
-    """SIGTERM or SIGHUP, a closed terminal, which end a command as Ctrl-C does; its argument is the signal."""
-
-
 def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
     """The message for a command that a signal ended, and its exit status."""
-    number = signal.Signals(*error.args) if isinstance(error, TerminatedError) else signal.SIGINT
+    number = error.args[0] if error.args else signal.SIGINT
     return "interrupted" if number == signal.SIGINT else f"stopped by {number.name}", 128 + number
 
 
@@ -34,13 +30,13 @@ def stops_handled_by(handler: Any) -> Iterator[None]:
 
 
 def raise_stop(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for Ctrl-C, TerminatedError for other signals.
+    """Raise a KeyboardInterrupt of the signal: Ctrl-C, SIGTERM, or SIGHUP for a closed terminal.
 
     A second Ctrl-C ends the process at once, without a traceback of what the first one is ending.
     """
     for one in STOPS:
         signal.signal(one, signal.SIG_DFL if one == signal.SIGINT else signal.SIG_IGN)
-    raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError(number)
+    raise KeyboardInterrupt(signal.Signals(number))
 
 
 class StopSignals(ExitStack):

@@ -4,29 +4,20 @@ import time
 import timeit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 
 
-class Stopwatch:
-    """Seconds of work on a device: starts when earlier work is done and stops when this work is."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.seconds = 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Add the time of the block to ``seconds``."""
-        self._synchronize()
-        started = time.perf_counter()
-        yield
-        self._synchronize()
-        self.seconds += time.perf_counter() - started
-
-    def _synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+@contextmanager
+def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
+    """Append the time of the block's work on a device to ``seconds``, from the end of earlier work to that of this."""
+    synchronize = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+    synchronize()
+    started = time.perf_counter()
+    yield
+    synchronize()
+    seconds.append(time.perf_counter() - started)
 
 
 def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:

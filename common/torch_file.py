@@ -6,9 +6,10 @@ import sys
 import warnings
 import zipfile
 from collections import OrderedDict
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -49,13 +50,10 @@ class StoredObject:
     """An object of a class that only the file knows: its state, and no behavior."""
 
     dump_patches = False  # torch asks this of classes whose source a file holds
-    state: dict[str, Any]
+    state: Mapping[str, Any] = MappingProxyType({})
 
-    def __new__(cls, *arguments: Any) -> "StoredObject":
+    def __init__(self, *arguments: Any) -> None:
         """An object without state, whatever the class would be called with."""
-        stored = super().__new__(cls)
-        stored.state = {}
-        return stored
 
     def __setstate__(self, state: Any) -> None:
         """Keep the state. A pickle that sets the state of this class itself fails here."""

@@ -251,7 +251,7 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         for chunk in raise_errors(loader):
             yield from cast(list[np.ndarray], chunk)
 
-    measured = gather(len(source.speakers), compute, description="measuring pitch")
+    measured = gather(len(source.speakers), compute, "measuring pitch")
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
         own = [pitch for pitch, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and pitch.any()]

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import read_switch
-from common.precision import ComputingOptions
 from scripts import train
 from scripts.launch import (
     GLOBAL_BATCHES,

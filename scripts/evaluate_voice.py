@@ -11,10 +11,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser, ComputingOptions, run
 from common.evaluation.options import GRIFFIN_LIM, EvaluationOptions
 from common.options import add_options, read_options
-from common.precision import ComputingOptions
 from common.registry import ModelSpec, available_models
 from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
 from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
-from common.signals import TerminatedError
 from scripts.variables import Variables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,7 +122,7 @@ class Script:
         Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
 
         Raises:
-            OptionError: a variable has gone, has a wrong value, or has two.
+            OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
@@ -289,10 +288,9 @@ def run_or_print(command: Sequence[str | Path], *, messages: Path | None = None)
         child = subprocess.Popen(words, stderr=stderr, preexec_fn=_end_with_script)
     try:
         status = child.wait()
-    except TerminatedError:
-        raise
-    except KeyboardInterrupt:
-        child.wait()  # Ctrl-C reaches the command too, which may still save
+    except KeyboardInterrupt as stop:
+        if signal.SIGINT in stop.args:
+            child.wait()  # Ctrl-C reaches the command too, which may still save
         raise
     if status:
         raise SystemExit(status if status > 0 else 128 - status)

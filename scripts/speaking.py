@@ -10,11 +10,11 @@ from pathlib import Path
 
 from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.checkpoints.options import EmaOptions
+from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
 from common.files import read_text
 from common.options import read_switch
-from common.precision import ComputingOptions
 from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions

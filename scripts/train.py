@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from common.audio.options import AudioOptions
+from common.cli import ComputingOptions
 from common.errors import OptionError
 from common.options import read_switch
-from common.precision import ComputingOptions
 from common.registry import get_model
 from common.training.options import RunOptions
 from scripts.datasets.make_filelists import audio_list_name

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
+from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.files import write_text
-from common.precision import ComputingOptions
 from scripts import train
 from scripts.datasets.make_filelists import ListOptions
 from scripts.launch import (

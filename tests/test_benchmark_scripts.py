@@ -97,7 +97,6 @@ def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[floa
     for epoch, updates in enumerate(took, 1):
         for number, seconds in enumerate(updates, 1):
             logger.log((epoch, number, len(updates)), {"train_took": seconds, "train_frames/s": 1000 / seconds})
-    logger.close()
     return path
 
 
@@ -262,7 +261,6 @@ def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> P
             figures = {key: value for key, value in figures.items() if "generator" in key}
         for name, value in figures.items():
             logger.log((), {name: value})
-        logger.close()
     return path
 
 
@@ -283,7 +281,6 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
 def test_the_log_of_a_run_that_was_cut_short_is_named(processes: str, tmp_path: Path):
     logger = Logger(tmp_path / "log.json", stdout=False)
     logger.parameter(batch_size=4)
-    logger.close()
     with pytest.raises(InputError, match=r"log\.json: no .* cut short"):
         table.rows([f"{processes}{tmp_path}/log.json"])
 

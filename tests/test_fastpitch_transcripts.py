@@ -196,7 +196,7 @@ def test_statistics_do_not_depend_on_how_the_list_is_shared(tmp_path: Path):
     _, alone = measured(tmp_path)
     asked = []
 
-    def gather(n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], *, description: str) -> list[Any]:
+    def gather(n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], description: str) -> list[Any]:
         """As two processes' ``Ranks.gather_over``."""
         shares = [list(compute(range(n_items)[rank::2])) for rank in range(2)]
         asked.append((n_items, description, [len(share) for share in shares]))

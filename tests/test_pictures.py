@@ -49,8 +49,8 @@ def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_i
     assert (first["title"], first["symbols"], first["path"]) == ("Bee?", ["b", "i"], Path("x.png"))
     assert second["symbols"] == ["b", "_", "i"]
     assert second["durations"].tolist() == [20, 0, 40]
-    assert torch.equal(first["pitch"]["model"], torch.tensor([100.0] * 30 + [110.0] * 10))
-    assert torch.equal(second["pitch"]["model"], torch.tensor([200.0] * 20 + [0.0] * 40))
+    assert torch.equal(first["curves"][plots.PITCH]["model"], torch.tensor([100.0] * 30 + [110.0] * 10))
+    assert torch.equal(second["curves"][plots.PITCH]["model"], torch.tensor([200.0] * 20 + [0.0] * 40))
     assert torch.equal(second["curves"]["energy"]["model"], torch.tensor([3.0] * 20 + [5.0] * 40))
     assert first["alignment"] is None
     assert first["mels"][""].shape == (8, 40)
@@ -67,8 +67,8 @@ def test_the_pitch_of_the_sound_is_measured_and_a_sound_too_short_has_none(shown
     wave = 0.3 * torch.sign(torch.sin(2 * torch.pi * 150 * torch.arange(40 * 256) / 22050))
     draw(result(0, None, wave=wave, text=None))
     draw(result(0, None, wave=wave[:600]))
-    measured = shown[0]["pitch"]["measured"]
+    measured = shown[0]["curves"][plots.PITCH]["measured"]
     assert measured.shape == (40,)
     assert float(measured[measured > 0].median()) == pytest.approx(150, abs=2)
     assert (shown[0]["title"], shown[0]["symbols"]) == ("x.wav", [])
-    assert not shown[1]["pitch"]
+    assert not shown[1]["curves"][plots.PITCH]

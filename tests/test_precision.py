@@ -9,8 +9,9 @@ from tiny import make_corpus, train_options
 
 import train
 from common import precision
+from common.cli import ComputingOptions
 from common.options import add_options, read_options
-from common.precision import ComputingOptions, has_bfloat16
+from common.precision import has_bfloat16, prepare_computing
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
 
@@ -18,7 +19,7 @@ NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in f
 def parsed(*words: str) -> precision.Precision:
     parser = argparse.ArgumentParser()
     add_options(parser, ComputingOptions)
-    return read_options(parser.parse_args(words), ComputingOptions).prepare()
+    return prepare_computing(read_options(parser.parse_args(words), ComputingOptions))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
     report = analyze(corpus, audio, limits)
-    print(terminal(report))
+    print(render_template("data_report/terminal.txt", **_contents(report), columns=_columns).strip())
     with writing(folder, _HINT):
         write_text(paths[0], page(report, draw(report)))
         write_json(paths[1], to_json(report))
@@ -89,11 +89,6 @@ def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
             *((option_of(name), f"{value:g}") for name, value in asdict(report.limits).items()),
         ],
     )
-
-
-def terminal(report: DataReport) -> str:
-    """The report in lines, with the first findings of each kind."""
-    return render_template("data_report/terminal.txt", **_contents(report), columns=_columns).strip()
 
 
 def _columns(rows: Rows) -> str:

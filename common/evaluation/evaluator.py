@@ -15,7 +15,7 @@ from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.packages import Pocketsphinx
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.plots import plot_utterance, save_png
+from common.plots import PITCH, plot_utterance, save_png
 from common.recognition import Recognizer, error_counts
 from common.synthesis import Synthesizer
 from common.synthesis.synthesizer import CUT, NOT_SPOKEN
@@ -29,7 +29,7 @@ def plot_speech(made: Clip, comparison: SpeechComparison | None) -> Figure:
     if comparison is not None:
         shown = {"recording, aligned": comparison.aligned_reference} | shown
     mels, pitch = ({name: torch.from_numpy(one[part]) for name, one in shown.items()} for part in (0, 1))
-    return plot_utterance(mels, audio=made.audio, pitch=pitch)
+    return plot_utterance(mels, audio=made.audio, curves={PITCH: pitch})
 
 
 @dataclass(frozen=True)

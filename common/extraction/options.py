@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.audio.pitch import KINDS, METHODS
+from common.cli import ComputingOptions
 from common.errors import OptionError
 from common.options import group, option, option_of
-from common.precision import ComputingOptions
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.options import words_of_value
+
 
 @dataclass(frozen=True)
 class Link:
@@ -77,9 +79,7 @@ def cells(measures: Iterable[Measure], figures: Mapping[str, float | None]) -> t
 def setting_rows(settings: Mapping[str, Any]) -> list[Row]:
     """Settings by name, their values in words."""
     words = {"None": "default", "True": "yes", "False": "no"}
-    texts = {
-        name: " ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for name, one in settings.items()
-    }
+    texts = {name: words_of_value(one) for name, one in settings.items()}
     return [(name.replace("_", " "), words.get(text, text)) for name, text in texts.items()]
 
 

@@ -64,7 +64,6 @@ def transcribe(
         figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
     finally:
-        logger.close()
         if output is not None and transcripts:
             save_transcripts(output, transcripts)
             if len(transcripts) < len(items):

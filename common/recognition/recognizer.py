@@ -15,7 +15,7 @@ from common.audio import resample
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
 from common.registry import RecognizerSpec
-from common.timing import Stopwatch
+from common.timing import timed
 
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
 
@@ -182,16 +182,16 @@ class Recognizer:
         rows = [item.load() for item in items]
         longest = torch.zeros(math.ceil(self.padded_duration * self.sampling_rate))
         waves, lengths = pad_sequence([*rows, longest], batch_first=True)[:-1], torch.tensor([len(row) for row in rows])
-        watch = Stopwatch(device)
-        with watch.running(), self.precision.autocast():
+        seconds: list[float] = []
+        with timed(device, seconds), self.precision.autocast():
             texts, log_probs = self.inference.transcribe(
                 self.network, waves.to(device), lengths.to(device), self.settings
             )
         kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
         found = zip(items, texts, kept)
-        return [
-            Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found
-        ], watch.seconds
+        return [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found], sum(
+            seconds
+        )
 
 
 def load_recognizer(

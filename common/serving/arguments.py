@@ -11,10 +11,9 @@ from common.checkpoints.command_line import (
     open_named_checkpoints,
     parse_options,
 )
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, read_options
-from common.precision import ComputingOptions
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
 from common.synthesis.options import VoiceOptions, add_voice_options, read_voice_options, unsupported_options

@@ -176,8 +176,7 @@ def _speak_into_folder(
         logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
-        logger.close()
-        written = "" if folder is None else folder.summary(n_phrases)
+        written = "" if folder is None else f"{folder.n_written} of {n_phrases} phrases are in {folder.path}"
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))
         for reason, count in sorted(Counter(synthesizer.failures.values()).items()):
@@ -285,6 +284,6 @@ class Measurements:
             title = name.replace("_", " ").replace("RTF", "speed in real time")
             is_time, is_ratio = name.endswith(("latency", "first_sound")), "RTF" in name or name.endswith("share")
             unit = "s" if is_time else "x" if is_ratio else name.rpartition("_")[2]
-            form, is_shown = "{:>10.5f}" if is_time else "{:>10.2f}", not name.endswith(_OTHER_NAME)
-            logger.metadata(name, name=f"{title: <26}", format=form, unit=unit, shown=is_shown)
-            logger.log((), {name: value}, stdout=is_shown)
+            if not name.endswith(_OTHER_NAME):
+                logger.metadata(name, name=f"{title: <26}", format="{:>10.5f}" if is_time else "{:>10.2f}", unit=unit)
+            logger.log((), {name: value}, stdout=name in logger.metrics)

@@ -5,16 +5,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from common import precision
 from common.checkpoints.options import EmaOptions
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, group, option, option_of, read_options
-from common.precision import ComputingOptions, Precision
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.text.options import TextOverrides
+
+if TYPE_CHECKING:
+    from common.precision import Precision
 
 LOG = "nvlog_infer.json"  # in a folder
 STANDARD = Path("-")  # standard input and output
@@ -222,7 +223,7 @@ _ANSWERS = {
     "--synth-data --bench-class",
 }
 # Options of the originals that no longer exist, and what to do.
-REMOVED = precision.REMOVED | {name: answer for answer, names in _ANSWERS.items() for name in names.split()}
+REMOVED = {name: answer for answer, names in _ANSWERS.items() for name in names.split()}
 
 
 def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, without: Collection[str] = ()) -> None:
@@ -232,11 +233,13 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
         add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
 
 
-def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, Precision]:
+def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
     """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
+    from common.precision import prepare_computing  # --help needs no PyTorch
+
     own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
-    return options, read_options(args, ComputingOptions).prepare()
+    return options, prepare_computing(read_options(args, ComputingOptions))
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:

@@ -65,22 +65,15 @@ class OutputFolder:
             for folder, suffix, write in self._kinds
         ]
 
-    def summary(self, n_phrases: int) -> str:
-        """How many of the phrases are there."""
-        return f"{self.n_written} of {n_phrases} phrases are in {self.path}"
-
     def add(self, result: SynthesisResult) -> str | None:
-        """Write a phrase's files when its last utterance is there; returns a line that says so."""
+        """Write a phrase's files when its last utterance is there, each completely or not at all; returns a line."""
         output = result.item.phrase.output
         parts = self._parts[output]
         parts.append(result)
         if len(parts) < result.item.n_parts:
             return None
         del self._parts[output]
-        return self._write(self._synthesizer.join(sorted(parts, key=lambda part: part.item.part)), output)
-
-    def _write(self, speech: Speech, output: PurePosixPath) -> str:
-        """Write one phrase's files, each completely or not at all; returns a line that says so."""
+        speech = self._synthesizer.join(sorted(parts, key=lambda part: part.item.part))
         sound, files = self.path / output, self._files_of(output)
         with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
             for path, write in files:
@@ -99,10 +92,11 @@ def draw_speech(speech: Speech, path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    from common.plots import plot_utterance, save_png  # matplotlib takes half a second to import
+    from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
 
     first, n_frames = speech.parts[0], speech.mel.size(1)
-    pitch, curves = {}, {}
+    pitch: dict[str, torch.Tensor] = {}
+    curves = {PITCH: pitch}
     durations, alignment = None, None
     symbols: list[str] = []
     if speech.has_sound:
@@ -126,7 +120,6 @@ def draw_speech(speech: Speech, path: Path) -> None:
         symbols=symbols,
         durations=durations,
         alignment=alignment,
-        pitch=pitch,
         curves=curves,
     )
     save_png(figure, path)

@@ -33,7 +33,7 @@ from common.synthesis.utterances import (
 )
 from common.synthesis.vocoder import Vocoder
 from common.text import Style
-from common.timing import Stopwatch
+from common.timing import timed
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 CUT = "cut, as the voice did not end them"
@@ -73,13 +73,13 @@ class Synthesizer:
     failures: dict[Phrase, str] = field(default_factory=dict)  # that were `CUT` or `NOT_SPOKEN`
     times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
-    def generate(self, batch: Sequence[SynthesisInput], watch: Stopwatch | None = None) -> list[SynthesisResult]:
-        """The utterances' mels, without sound; the time of making them is added to ``watch``.
+    def generate(self, batch: Sequence[SynthesisInput], seconds: list[float] | None = None) -> list[SynthesisResult]:
+        """The utterances' mels, without sound; the time of making them is added to ``seconds``.
 
         Raises:
             InputError: a mel is not finite; names the phrase.
         """
-        output = self._mels(batch, watch or Stopwatch(self.precision.device))
+        output = self._mels(batch, [] if seconds is None else seconds)
         results = [
             SynthesisResult(item, mel[:, :length], output=output, row=row)
             for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
@@ -130,11 +130,11 @@ class Synthesizer:
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
-        watch, vocoder_watch = Stopwatch(self.precision.device), Stopwatch(self.precision.device)
-        results = self.generate(batch, watch)
+        generator_seconds, vocoder_seconds = list[float](), list[float]()
+        results = self.generate(batch, generator_seconds)
         size = (self.vocoder and self.vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
-            yield from self._with_sound(results[start : start + size], vocoder_watch)
+            yield from self._with_sound(results[start : start + size], vocoder_seconds)
         n_frames = sum(one.mel.size(1) for one in results)
         self.times.append(
             BatchTimes(
@@ -142,12 +142,12 @@ class Synthesizer:
                 n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
                 n_frames=n_frames,
                 n_samples=n_frames * self.audio.hop_length,
-                generator=watch.seconds if self.network is not None else None,
-                vocoder=None if self.vocoder is None else vocoder_watch.seconds,
+                generator=sum(generator_seconds) if self.network is not None else None,
+                vocoder=None if self.vocoder is None else sum(vocoder_seconds),
             )
         )
 
-    def _with_sound(self, results: Sequence[SynthesisResult], watch: Stopwatch) -> Iterator[SynthesisResult]:
+    def _with_sound(self, results: Sequence[SynthesisResult], seconds: list[float]) -> Iterator[SynthesisResult]:
         """The results of a batch with their waves; as they are without a vocoder."""
         if self.vocoder is None:
             yield from results
@@ -155,7 +155,7 @@ class Synthesizer:
         lengths = [one.mel.size(1) for one in results]
         output, first = results[0].output, results[0].row
         assert output is not None
-        with watch.running():
+        with timed(self.precision.device, seconds):
             mel = output.mel[first : first + len(results), :, : max(lengths)]
             waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
@@ -172,8 +172,8 @@ class Synthesizer:
         return told_pitch(_pad_column("frame_pitch", [one.item for one in results], 0, self.precision.device))
 
     @torch.inference_mode()
-    def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:
-        """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``watch``."""
+    def _mels(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
+        """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``seconds``."""
         if self.network is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
@@ -186,7 +186,7 @@ class Synthesizer:
         assert tokens is not None, "phrases without mels come with tokens"
         lengths = torch.tensor([item.length for item in rows], device=self.precision.device)
         controls = self._controls_of(rows, n_symbols)
-        with watch.running(), self.precision.autocast():
+        with timed(self.precision.device, seconds), self.precision.autocast():
             output = self.network.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
         for item, n, ended in zip(batch, output.lengths.tolist(), finished):

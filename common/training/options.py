@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from common import precision
 from common.audio.options import AudioOptions
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
@@ -211,7 +210,6 @@ _LEFT_OUT = {
 _ONE_FILE = "one checkpoint holds generator and discriminators: --checkpoint-path FILE"
 # Options of the published toolkits that no longer exist, and why or what to do.
 REMOVED = {
-    **precision.REMOVED,
     **{name: f"{why}; leave it out" for names, why in _LEFT_OUT.items() for name in names.split()},
     **dict.fromkeys(("--pitch-mean", "--pitch-std"), "both are read from a file: --pitch-mean-std-file FILE.json"),
     **dict.fromkeys(("--checkpoint-path-gen", "--checkpoint-path-discrim"), _ONE_FILE),
@@ -232,7 +230,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
         epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
     )
     add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
-    add_options(parser, precision.ComputingOptions, title="computing")
+    add_options(parser, ComputingOptions, title="computing")
     if spec.role != "recognizer":  # which have features of their own
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")

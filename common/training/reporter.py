@@ -79,9 +79,6 @@ class Reporter:
         """
         named = {f"{subset}_{name}": value for name, value in figures.items()}
         with self._logging():
-            for name in named:
-                if name not in self._logger.metrics:
-                    self._logger.metadata(name, name=name, shown=False)
             self._logger.log(step, named, stdout=stdout)
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
@@ -183,8 +180,7 @@ class Reporter:
             symbols=[self._symbols[index] for index in ids],
             durations=example.durations,
             alignment=example.alignment,
-            pitch=example.pitch,
-            curves=example.curves,
+            curves={plots.PITCH: example.pitch} | example.curves,
         )
         return plots.to_image(figure)
 
@@ -201,8 +197,8 @@ class Reporter:
                 logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip(), format=style.format)
             logger.metadata(f"{subset}_took", name="took", format="{:.2f}", unit="s")
             logger.metadata(f"{subset}_skipped", name="skipped", format="{}")
-            speed = style.shows_speed or subset != "train"
-            logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=speed)
+            if style.shows_speed or subset != "train":
+                logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s")
             for phase in self._objective.phases:
                 name = style.rates.get(phase.name, "lrate")
                 logger.metadata(f"{subset}_lrate{self._suffix(phase.name)}", name=name, format="{:.2e}")

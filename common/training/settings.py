@@ -7,9 +7,9 @@ from typing import Any
 
 from common.audio.options import AudioOptions, features_config, read_audio_config
 from common.checkpoints import Checkpoint, open_checkpoint
+from common.cli import ComputingOptions
 from common.config import AudioConfig, differences
 from common.errors import OptionError
-from common.precision import ComputingOptions
 from common.text.config import TextConfig
 from common.training.optim import Optimization
 from common.training.options import RunOptions

@@ -21,6 +21,7 @@ from common.checkpoints import (
     load_weights,
     saved_checkpoints,
 )
+from common.cli import ComputingOptions
 from common.config import differences, from_plain, to_plain
 from common.data import Dataset, shapes_for
 from common.distributed import Ranks
@@ -28,7 +29,7 @@ from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
-from common.precision import ComputingOptions
+from common.precision import prepare_computing
 from common.progress import print_line
 from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
@@ -129,7 +130,7 @@ def train(argv: Sequence[str] | None = None) -> int:
     request = command.request
     with distributed.processes(cuda=request.computing.cuda) as ranks:
         torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
-        received = _run(command, ranks, amp_dtype=request.computing.prepare().amp_dtype)
+        received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
     if received is None:
         return 0
     _print_once(ranks, f"stopped by {received.name}; add --resume to continue")
@@ -143,10 +144,7 @@ def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> si
     logger.parameter(**command.values)
     if command.found is not None:
         _resume(trainer, *command.found, ranks=ranks)
-    try:
-        return trainer.fit()
-    finally:
-        logger.close()
+    return trainer.fit()
 
 
 def build_trainer(

@@ -20,6 +20,7 @@ import torch
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.distributed import Ranks
+from common.precision import prepare_computing
 from common.training.start import build_trainer, read_command
 from scripts.benchmarks.random_models import LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import machine, markdown
@@ -41,9 +42,8 @@ def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int)
     def feed(*others: str) -> tuple[int, float, float]:
         command = read_command([*required, *words, *others])
         setup = command.spec.training.set_up(command.options, command.request)
-        precision = command.request.computing.prepare()
-        trainer, logger = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
-        logger.close()
+        precision = prepare_computing(command.request.computing)
+        trainer, _ = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         n_frames, clock, processor = 0, 0.0, 0.0
         for epoch in range(1 + epochs):
             if epoch == 1:

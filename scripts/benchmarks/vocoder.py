@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.checkpoints import load_for_inference, open_checkpoint
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser, ComputingOptions, run
 from common.options import add_options, read_options
-from common.precision import ComputingOptions, Precision
+from common.precision import Precision, prepare_computing
 from common.timing import take_turns
 from hifigan.config import PRESETS, ModelConfig
 from scripts.benchmarks.random_models import N_FRAMES, configure, save_random
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=10, help="turns that count")
     add_options(parser, ComputingOptions)
     args = parser.parse_args(argv)
-    precision = read_options(args, ComputingOptions).prepare()
+    precision = prepare_computing(read_options(args, ComputingOptions))
     with tempfile.TemporaryDirectory() as folder:
         path = args.checkpoint or Path(folder) / f"HiFi-GAN_{args.kind}.pt"
         if args.checkpoint is None:
