@@ -176,7 +176,7 @@ def tiny_options(words: list[str], folder: Path) -> Sequence[str]:
         return (*(() if args.from_checkpoint or args.checkpoint_path else NETWORKS[args.model]), *ONE_UPDATE, *own)
     program = words[place_of_program(words)]
     options = TINY.get(program, "").split()
-    if program == "scripts.checkpoint_tools":
+    if program == "scripts.checkpoint_tools" and {"convert", "strip"}.intersection(words):
         for target in {"voice.pt", "vocoder.pt", "hifigan.pt"}.intersection(words):  # which other examples read
             (folder / target).unlink()
     if "--lists" in words:
