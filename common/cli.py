@@ -56,7 +56,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs})
-        for kind in (Path, None):  # of options that are not declared: "" is a variable that is not set
+        for kind in (Path, float, None):  # of options that are not declared: "" is a variable that is not set
             self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:
             version = f"speech-toolkit {toolkit_version()}, Python {platform.python_version()}"

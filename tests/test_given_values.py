@@ -16,6 +16,7 @@ from common.registry import available_models
 from common.serving.schema import SpeechRequest
 from common.text import LIMITS, read_markup
 from jasper.yaml_config import load_config
+from scripts.checkpoint_tools import TOOLS
 from scripts.options_page import parser_of
 
 COMMANDS = [
@@ -24,8 +25,11 @@ COMMANDS = [
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in sorted(ROOT.glob("scripts/**/*.py"))
-        if all(text in path.read_text() for text in ("ArgumentParser(", "def main(")) and path.stem[-5:] != "_page"
+        if all(text in path.read_text() for text in ("ArgumentParser(", "def main("))
+        and path.stem[-5:] != "_page"
+        and path.stem != "checkpoint_tools"  # which has a parser a tool
     ),
+    *(f"scripts.checkpoint_tools {tool}" for tool in TOOLS),
 ]
 NO_NUMBERS = ("nan", "-inf", "", "1,5", "0x10")
 NO_TEXTS = ("",)

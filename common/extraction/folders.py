@@ -31,8 +31,8 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
         check_settings(folder, settings)
     for folder, settings in folders.items():
         (folder / TEACHER).unlink(missing_ok=True)
-        for file, values in settings.items():
-            write_json(folder / file, values)
+        for file in filter(settings.get, settings):
+            write_json(folder / file, settings[file])
 
 
 def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
@@ -40,7 +40,7 @@ def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
     if name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS:
         settings["pitch_method.json"] = {"pitch_method": plan.options.pitch_method}
-    return settings | ({TEACHER: to_plain(plan.teacher)} if name in plan.options.taught else {})
+    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # none: of no teacher
 
 
 def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
@@ -55,7 +55,7 @@ def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
     wanted = {name: value for values in settings.values() for name, value in values.items()}
     stored: dict[str, Any] = {"pitch_method": METHODS[0]}  # in older folders without a file of it
-    for path in (folder / file for file in {*settings, TEACHER} if (folder / file).is_file()):
+    for path in (folder / file for file in settings if (folder / file).is_file()):
         reader = _READERS.get(path.name)  # which knows older files
         stored |= read_json(path) if reader is None else to_plain(reader(path))
     stored["unknown_symbols"] = wanted.get("unknown_symbols")  # older folders do not say what became of them
