@@ -224,6 +224,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
     if args.models == ["corpus"]:
         bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
+        recordings = [path for path in args.output.rglob("*") if path.suffix in (".wav", ".flac")]
+        print(f"{args.output}: {len(recordings)} recordings")
         return 0
     for name in args.models:
         published = PUBLISHED[name]
