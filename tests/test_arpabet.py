@@ -115,5 +115,5 @@ def test_published_notes_of_the_text_are_read() -> None:
     setup = {"symbol_set": "english_basic", "text_cleaners": ["english_cleaners_v2"], "p_arpabet": 1.0}
     setup |= {"prepend_space_to_text": True, "cmudict_path": "cmudict/cmudict-0.7b"}
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
-    assert published_checkpoints._text_of_setup(setup, n_symbols=148) == wanted
-    assert published_checkpoints._text_of_setup(setup, n_symbols=150) is None
+    assert published_checkpoints._text_config(setup, "char", 148) == wanted
+    assert published_checkpoints._text_config(setup, "char", 150) is None

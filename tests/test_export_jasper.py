@@ -10,6 +10,7 @@ from test_export import SUFFIXES, VOICE
 
 import inference
 from common.errors import OptionError
+from common.evaluation import command as evaluation
 from common.logger import read_log
 from common.recognition import load_recognizer
 from common.serving import arguments as serving
@@ -66,11 +67,15 @@ def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
         inference.main(["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--cuda"])
 
 
-def test_the_server_and_the_evaluation_transcribe_with_exported_files(folder: Path, sung_run: Path, tmp_path: Path):
+def test_the_server_and_the_evaluation_transcribe_with_exported_files(
+    folder: Path, sung_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE))
     words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
     served = serving.load_models(words).recognizer
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
-    models = evaluate_voice.parse_and_open(words)[1]
+    models = {}
+    monkeypatch.setattr(evaluation, "evaluate", lambda *given, **_: models.update(given[3]))
+    evaluate_voice.main(words)
     for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
         assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]

@@ -117,6 +117,7 @@ def check_tacotron2(source: Path, ours: Path, tmp_path: Path) -> int:
     """
     tensors, network = expected_of(source), network_of(load_checkpoint(ours))
     object.__setattr__(network.config, "mask_convolutions", False)
+    network.postnet.mask_convolutions = False
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
     out = network.infer(tensors["input.text"], tensors["input.input_lengths"], draw_masks=lambda: masks)
     assert out.lengths.tolist() == tensors["output.mel_lengths"].tolist()

@@ -32,5 +32,5 @@ class InferenceOptions:
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """What the options mean."""
     run = request.run
-    optimization = Optimization(schedule=lambda iteration, epoch: run.learning_rate)
+    optimization = Optimization(schedule=lambda iteration, epoch, n_steps: run.learning_rate)
     return TrainingSetup(options, request.mels(), None, optimization, same_shapes=True)

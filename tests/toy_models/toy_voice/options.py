@@ -35,5 +35,5 @@ class InferenceOptions:
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """What the options mean."""
-    optimization = Optimization(schedule=lambda iteration, epoch: request.run.learning_rate)
+    optimization = Optimization(schedule=lambda iteration, epoch, n_steps: request.run.learning_rate)
     return TrainingSetup(options, request.mels(), text_config(options.text), optimization)
