@@ -220,7 +220,9 @@ TOOLS = {"inspect": inspect, "convert": convert, "strip": strip, "export": expor
 
 def main() -> None:
     """Run the tool that the first word names."""
-    TOOLS[sys.argv[1]](sys.argv[2:])
+    parser = ArgumentParser(prog="checkpoint_tools", description="Tools for checkpoint files.")
+    parser.add_argument("tool", choices=TOOLS, help="that --help after it describes")
+    TOOLS[parser.parse_args(sys.argv[1:2]).tool](sys.argv[2:])
 
 
 if __name__ == "__main__":

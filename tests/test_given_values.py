@@ -25,9 +25,7 @@ COMMANDS = [
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in sorted(ROOT.glob("scripts/**/*.py"))
-        if all(text in path.read_text() for text in ("ArgumentParser(", "def main("))
-        and path.stem[-5:] != "_page"
-        and path.stem != "checkpoint_tools"  # which has a parser a tool
+        if all(text in path.read_text() for text in ("ArgumentParser(", "def main(")) and path.stem[-5:] != "_page"
     ),
     *(f"scripts.checkpoint_tools {tool}" for tool in TOOLS),
 ]
