@@ -247,13 +247,15 @@ def read_variables(kind: type, environ: Mapping[str, str], *, without: Collectio
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 
-    Variables that are empty are not set; our own name of an option comes before those of the originals. Raises an
-    OptionError that names a variable whose value its option cannot have.
+    Variables that are empty are not set. Raises an OptionError that names a variable whose value its option cannot
+    have, or all names of an option that are set and differ.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is not None and (found := [one for one in variables_of(known) if environ.get(one)]):
+            if len({environ[one] for one in found}) > 1:
+                raise OptionError(f"{', '.join(f'{one}={environ[one]}' for one in found)}: one option; leave one out")
             words += _words_of_variable(found[0], environ[found[0]], action, known)
     return words
 
@@ -264,16 +266,13 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
         negated = [one for one in action.option_strings if one.startswith("--no-")]
         return [spelled] if read_switch(name, value) else negated[:1]
     several = action.nargs in ("+", "*")
-    if several and value in known.words:
-        return [spelled]
-    for one in value.split() if several else [value]:
+    words = [value] if not several else [] if value in known.words else value.split()
+    for one in words:
         try:
             action.type(one)  # type: ignore[misc, operator]  # set by add_options
         except InputError as error:
             raise OptionError(f"{name}={error}") from error
-    if several:
-        return [spelled, *value.split()]
-    return [f"{spelled}={value}"] if value.startswith("-") else [spelled, value]
+    return [spelled, *words] if several or not value.startswith("-") else [f"{spelled}={value}"]
 
 
 def check_options(values: Any) -> None:

@@ -17,17 +17,12 @@ LINE_EVERY_SECONDS = 30.0
 
 
 def progress(
-    iterable: Iterable[T] | None = None,
-    *,
-    total: int | None = None,
-    desc: str = "",
-    unit: str = "it",
-    enabled: bool = True,
+    iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
 ) -> "Progress[T]":
     """Watch a loop, or a job that reports by ``update``.
 
-    Iterate over the result to count items as they pass (``for item in progress(items, desc="mels")``), or open
-    it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
+    Iterate over the result to count items as they pass (``for item in progress(items, desc="mels", unit="clip")``), or
+    open it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
     ``enabled=False`` (all ranks but the first) shows nothing.
     """
     kind: Any = Progress if sys.stderr.isatty() else _Lines

@@ -22,4 +22,4 @@ def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
 
 def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
     """Seconds of each way in each of ``turns``, one way after the other, so that a load on the machine slows all."""
-    return [[timeit.timeit(way, number=1) for way in ways] for _ in range(turns)]
+    return [[timeit.timeit(way, timer=time.perf_counter, number=1) for way in ways] for _ in range(turns)]

@@ -60,6 +60,12 @@ def goldens() -> Path:
     return _folder(GOLDENS)
 
 
+@pytest.fixture(scope="module")
+def folder(request: pytest.FixtureRequest, goldens: Path) -> Path:
+    """The folder of those numbers that the file of tests names."""
+    return goldens / request.module.FOLDER
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Folder of real recorded speech."""

@@ -61,9 +61,12 @@ def seed(number: int) -> str:
     return found[0].read_text(encoding="utf-8")
 
 
-def names_of_figures(line: str) -> list[str]:
-    """What a line of a log shows, without the values."""
-    return re.findall(r"[a-zA-Z]+(?: [a-z]+)*", line)
+def updates_shown(printed: str, number: int) -> list[str]:
+    """The lines of the two updates of a training, which show the figures that the document of that number shows."""
+    lines = re.findall("^DLL .*", seed(number), re.MULTILINE)[:1] + re.findall("^.* [|] iter .*", printed, re.MULTILINE)
+    wanted, *shown = (re.findall(r"[a-zA-Z]+(?: [a-z]+)*", line) for line in lines)
+    assert shown == [wanted, wanted]
+    return lines[1:]
 
 
 def files_named(text: str) -> list[str]:

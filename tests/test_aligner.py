@@ -13,10 +13,7 @@ from common.nn import diagonality, mask_from_lengths
 from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_1" / "alignment"
+FOLDER = "fastpitch_1_1/alignment"
 
 
 def published(folder: Path, key: str) -> tuple[ConvAttention, dict[str, Tensor]]:

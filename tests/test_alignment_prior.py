@@ -12,10 +12,7 @@ from common.errors import InputError
 from common.nn.alignment import beta_binomial_prior, interpolated_prior
 from fastpitch.aligner import check_alignable
 
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_1" / "alignment"
+FOLDER = "fastpitch_1_1/alignment"
 
 
 def test_priors_are_as_published(folder: Path):

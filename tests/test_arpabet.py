@@ -17,6 +17,7 @@ from common.text.config import TextConfig
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
 from fastpitch import published_checkpoints
 
+FOLDER = "text/arpabet"
 KINDS = {
     "p1_word_ignore": {},
     "p1_word_first": {"arpabet_ambiguous": "first"},
@@ -24,11 +25,6 @@ KINDS = {
     "p0": {"p_arpabet": 0.0},
     "p0.5_word_ignore_npseed": {"p_arpabet": 0.5},
 }
-
-
-@pytest.fixture(scope="module")
-def folder(goldens: Path) -> Path:
-    return goldens / "text" / "arpabet"
 
 
 @pytest.fixture(scope="module")
@@ -115,5 +111,5 @@ def test_published_notes_of_the_text_are_read() -> None:
     setup = {"symbol_set": "english_basic", "text_cleaners": ["english_cleaners_v2"], "p_arpabet": 1.0}
     setup |= {"prepend_space_to_text": True, "cmudict_path": "cmudict/cmudict-0.7b"}
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
-    assert published_checkpoints._text_config(setup, "char", 148) == wanted
-    assert published_checkpoints._text_config(setup, "char", 150) is None
+    assert published_checkpoints._text_config(setup, "char", n_symbols=148) == wanted
+    assert published_checkpoints._text_config(setup, "char", n_symbols=150) is None

@@ -18,6 +18,7 @@ from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
+FOLDER = "fastpitch_1_0"
 MODELS = listed("fastpitch_1_0/index.json", "models")
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
 SMALL = ModelConfig(
@@ -37,11 +38,6 @@ SMALL = ModelConfig(
     n_speakers=3,
     p_in_fft_dropemb=0.1,
 )
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_0"
 
 
 def published(folder: Path, name: str, **kind: bool) -> tuple[FastPitch, list[dict]]:

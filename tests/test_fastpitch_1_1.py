@@ -27,15 +27,11 @@ from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.prosody_transforms import PitchTransform
 
+FOLDER = "fastpitch_1_1"
 MODELS = listed("fastpitch_1_1/index.json", "models")
 DROPOUTS = ("in_fft_dropout", "in_fft_dropatt", "in_fft_dropemb", "out_fft_dropout", "out_fft_dropatt")
 WITHOUT_DROPOUT = dict.fromkeys([f"p_{name}" for name in DROPOUTS], 0.0)
 WITHOUT_DROPOUT |= {f"p_{name}_predictor_dropout": 0.0 for name in ("dur", "pitch", "energy")}
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_1"
 
 
 def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:

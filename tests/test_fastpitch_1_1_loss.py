@@ -1,5 +1,6 @@
 """FastPitch 1.1's objective: published losses, one update however a batch is cut, figures and plots of alignment."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from golden_files import read_golden
 from safetensors.torch import load_file
 from test_fastpitch import published
 from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, recordings, run_forward, small
+from test_fastpitch_loss import golden_batch
 from toy import split, toy_engine
 
 from common.nn import diagonality, mask_from_lengths
@@ -15,30 +17,13 @@ from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
 
+FOLDER = "fastpitch_1_1"
 PHASE = "fastpitch"
 AT_ONCE = LossScales(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
 
 
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "fastpitch_1_1"
-
-
 def objective(**changes) -> FastPitchObjective:
     return FastPitchObjective(AT_ONCE, **{"energy": True, "alignment": True} | changes)
-
-
-def golden_batch(given: dict[str, torch.Tensor]) -> FastPitchBatch:
-    return FastPitchBatch(
-        names=tuple(f"item {index}" for index in range(len(given["in.text_lens"]))),
-        tokens=given["in.text"],
-        token_lengths=given["in.text_lens"],
-        mels=given["in.mel_tgt"],
-        mel_lengths=given["in.mel_lens"],
-        pitch_frames=given["in.pitch_dense"][:, 0],
-        prior=given["in.attn_prior"],
-        speakers=given.get("in.speaker"),
-    )
 
 
 def original_mel_loss(out: FastPitchOutput, batch: FastPitchBatch) -> float:
@@ -51,7 +36,9 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
     network, cases = published(folder, name)
     case = next(case for case in cases if case["name"] == "forward")
     given = load_file(folder / case["inputs_file"])
-    batch = golden_batch(given)
+    frames, prior = given["in.pitch_dense"][:, 0], given["in.attn_prior"]
+    others = {"pitch_frames": frames, "prior": prior, "speakers": given.get("in.speaker")}
+    batch = replace(golden_batch(given), durations=None, pitch=None, **others)
     with torch.no_grad():
         out = run_forward(network, given, case)
         has_energy = network.energy_emb is not None

@@ -26,17 +26,12 @@ from common.errors import CheckpointError, InputError
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import build_networks
 
+FOLDER = "hifigan/checkpoints"
 NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
-NVIDIA_OLD = checkpoint_with("nvidia_old_layout", "generator")
 NVIDIA_FULL = checkpoint_with("nvidia_full_shapes", "generator")
 AUTHORS_FULL = checkpoint_with("jik876_full_shapes", "generator")
 DISCRIMINATORS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
 NVIDIA_PAIR = Path(NVIDIA_DISCRIMINATORS).name  # the file beside a copy of NVIDIA
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "hifigan" / "checkpoints"
 
 
 @pytest.fixture

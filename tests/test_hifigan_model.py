@@ -16,6 +16,7 @@ from common.nn.discriminators import MultiPeriodDiscriminator, MultiScaleDiscrim
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, RowConvTranspose, build_networks, to_torchscript
 
+FOLDER = "hifigan"
 SMALL = ModelConfig(
     n_mel_channels=6,
     upsample_rates=(4, 2),
@@ -25,11 +26,6 @@ SMALL = ModelConfig(
     resblock_dilation_sizes=((1, 3), (1, 2)),
 )
 SMALL_2 = replace(SMALL, resblock="2")
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "hifigan"
 
 
 def record(generator: Generator, mel: Tensor) -> dict[str, Tensor]:

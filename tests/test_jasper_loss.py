@@ -24,17 +24,13 @@ from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.loss_function import JasperObjective, transcript_losses
 from jasper.model import JasperOutput
 
+FOLDER = "jasper"
 LENGTHS = [4000, 3200, 2411, 1701, 3900, 3000]
 VARIED = Augmentation(
     dither=1e-3,
     spec_augment=SpecAugment(freq_masks=2, max_freq=4, time_masks=2, max_time=6),
     cutout_augment=CutoutAugment(masks=1, min_freq=1, max_freq=3),
 )
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "jasper"
 
 
 @pytest.mark.parametrize(("form", "index"), CASES)

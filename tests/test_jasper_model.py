@@ -14,10 +14,7 @@ from torch import nn
 from jasper.model import Jasper
 from jasper.yaml_config import CONFIGS, load_config
 
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "jasper"
+FOLDER = "jasper"
 
 
 @pytest.mark.parametrize(("form", "index"), CASES)

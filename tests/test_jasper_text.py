@@ -10,10 +10,7 @@ from jasper.config import LABELS
 from jasper.model import greedy_decode
 from jasper.text import Labels, normalize_transcript
 
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "jasper"
+FOLDER = "jasper"
 
 
 def test_sentences_are_normalised_and_encoded_as_published(folder: Path):

@@ -121,7 +121,7 @@ def test_progress_without_a_terminal_is_whole_lines_now_and_then_and_at_the_end(
 ):
     monkeypatch.setattr(progress_module, "LINE_EVERY_SECONDS", 0.0)
     assert list(progress(iter(range(2)), desc="mels", unit="clips")) == [0, 1]
-    assert list(progress(range(2), enabled=False)) == [0, 1]  # other ranks
+    assert list(progress(range(2), unit="clips", enabled=False)) == [0, 1]  # other ranks
     captured = capsys.readouterr()
     assert captured.out == "" and "\r" not in captured.err
     assert [line.split(" clips")[0] for line in captured.err.splitlines()] == ["mels: 1/?", "mels: 2/?", "mels: 2/?"]
@@ -145,7 +145,7 @@ def test_a_terminal_sees_a_bar_and_whole_log_lines():
     code = (
         "from common.progress import progress; from common.logger import Logger\n"
         "logger = Logger(None); logger.metadata('loss', name='loss', format='{:.1f}')\n"
-        "for i in progress(range(3), desc='mels'): logger.log((i,), {'loss': 0.5})\n"
+        "for i in progress(range(3), desc='mels', unit='clips'): logger.log((i,), {'loss': 0.5})\n"
     )
     leader, follower = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=follower, stderr=follower)

@@ -11,10 +11,7 @@ from common.training.optim import Novograd
 from jasper.options import TrainingOptions
 from jasper.training_setup import jasper_schedule
 
-
-@pytest.fixture(scope="module")
-def folder(goldens: Path) -> Path:
-    return goldens / "jasper"
+FOLDER = "jasper"
 
 
 @pytest.mark.parametrize("name", listed("jasper/optimizers.json", "novograd"))

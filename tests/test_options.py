@@ -81,12 +81,16 @@ def test_variables_are_read_as_the_options_that_declare_them():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [("BS", "0", "BS=0: expected a whole number of at least 1"), ("AMP", "often", "AMP=often: expected true or .*")],
+    ("variables", "expected"),
+    [
+        ({"BS": "0"}, "BS=0: expected a whole number of at least 1"),
+        ({"AMP": "often"}, "AMP=often: expected true or .*"),
+        ({"BS": "8", "BATCH_SIZE": "16"}, "BS=8, BATCH_SIZE=16: one option; leave one out"),
+    ],
 )
-def test_a_variable_out_of_range_is_named(name, value, expected):
+def test_variables_out_of_range_or_at_odds_are_named(variables: dict[str, str], expected: str):
     with pytest.raises(OptionError, match=f"^{expected}$"):
-        words_of_variables(parser_of(Job), {name: value})
+        words_of_variables(parser_of(Job), variables)
 
 
 def test_values_from_files_have_the_same_ranges():

@@ -105,7 +105,7 @@ def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
         assert (found.trim_silence, found.normalize_transcripts) == (trims, trims)
     config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
     Path(given).write_text(yaml.safe_dump(config))
-    with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks"):
+    with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):
         transcribe("0.wav", "--model-config", given)
 
 

@@ -14,10 +14,10 @@ from seed_commands import (
     commands,
     files_named,
     names_logged,
-    names_of_figures,
     seed,
     settings_of,
     speak_longer,
+    updates_shown,
 )
 from shell import n_processes, training_options
 from tiny import TINY_OPTIONS as TINY_VOICE
@@ -101,9 +101,7 @@ def the_vocoder_is_trained(project: Project, command: str, folder: Path) -> None
     assert load_checkpoint(project / VOCODER).model == "HiFi-GAN"
     assert {"train_frames/s", "avg_train_frames/s", "val_mel_loss"} <= names_logged(project / "output/nvlog.json")
     assert all(list((project / "output" / subset).glob("events.*")) for subset in ("train", "val"))
-    (wanted, *_) = re.findall("^DLL .*", seed(1), re.MULTILINE)
-    shown = [line for line in (project / "printed.txt").read_text().splitlines() if " | iter " in line]
-    assert len(shown) == 2 and names_of_figures(shown[0]) == names_of_figures(wanted)
+    updates_shown((project / "printed.txt").read_text(), 1)
 
 
 def an_update_is_as_the_variables_say(project: Project, command: str, folder: Path) -> None:

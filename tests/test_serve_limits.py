@@ -38,8 +38,7 @@ from common.signals import STOPS
 class HeldVocoder:
     """Makes each piece of a frame, when it is let to."""
 
-    name = "held"
-    max_batch = 1
+    name, max_batch, path = "held", 1, None
 
     def __init__(self, audio) -> None:
         self.audio = audio

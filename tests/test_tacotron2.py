@@ -27,14 +27,10 @@ from tacotron2.inference import durations_from_alignments
 from tacotron2.model import ModelConfig, Tacotron2
 from tacotron2.step import DecoderStep
 
+FOLDER = "tacotron2"
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
 INFERRED = {"atol": 5e-5, "rtol": 0}
 SIZES = [(5, 9), (11, 20), (1, 1), (8, 14)]
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "tacotron2"
 
 
 @pytest.fixture

@@ -16,13 +16,9 @@ from tacotron2.data_function import Tacotron2Batch
 from tacotron2.loss_function import FORMED, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
+FOLDER = "tacotron2"
 PHASE = "tacotron2"
 SIZES = [(5, 9), (11, 20), (2, 4), (8, 14)]
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "tacotron2"
 
 
 @pytest.fixture

@@ -10,16 +10,12 @@ from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
 from common.training.optim import OPTIMIZERS, load_state_by_name
 
+FOLDER = "tacotron2"
 CPU = torch.device("cpu")
 LAYOUT = entries("tacotron2/checkpoints.json", "layout")
 SMALL = [file for file in LAYOUT if "full_shapes" not in file]
 PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
 SCALED = next((file for file in SMALL if LAYOUT[file]["scaler"]), "")
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "tacotron2"
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -12,13 +12,9 @@ from common.errors import InputError
 from common.extraction.features import Extraction, Utterance
 from common.extraction.textgrid import TextGridAlignment, fit, read_alignment, trim_silence
 
+FOLDER = "textgrid"
 CONFIG = AudioConfig()
 FRAME = 256 / 22050  # s
-
-
-@pytest.fixture(scope="module")
-def folder(goldens: Path) -> Path:
-    return goldens / "textgrid"
 
 
 def write_grid(path: Path, intervals: list[tuple[float, float, str]], *, end: float | None = None) -> Path:

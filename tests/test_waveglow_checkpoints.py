@@ -16,6 +16,7 @@ from torch import Tensor
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks
 from common.training.optim import OPTIMIZERS, load_state_by_name
 
+FOLDER = "waveglow"
 CPU = torch.device("cpu")
 # A network's classes as the published files know them; reading a file must not import them.
 GLOW = """
@@ -65,11 +66,6 @@ class WaveGlow(nn.Module):
 LAYOUT = entries("waveglow/checkpoints.json", "layout")
 SMALL = [file for file in LAYOUT if "full_shapes" not in file]
 PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
-
-
-@pytest.fixture
-def folder(goldens: Path) -> Path:
-    return goldens / "waveglow"
 
 
 @pytest.fixture
