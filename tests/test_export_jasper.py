@@ -71,8 +71,7 @@ def test_the_server_and_the_evaluation_transcribe_with_exported_files(
     folder: Path, sung_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE))
-    words = ["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]
-    served = serving.load_models(words).recognizer
+    served = serving.load_models(["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]).recognizer
     words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
     models = {}
     monkeypatch.setattr(evaluation, "evaluate", lambda *given, **_: models.update(given[3]))

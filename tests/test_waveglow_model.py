@@ -45,7 +45,6 @@ def prepared(folder: Path) -> WaveGlow:
     network = golden_network(folder)
     network.prepare_for_inference()
     network.load_state_dict(group(load_file(folder / "waveglow_model.safetensors"), "state_dict_removed"))
-    network.prepare_for_inference()
     return network
 
 
