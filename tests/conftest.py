@@ -18,8 +18,7 @@ from torch.utils.data import _utils as data_workers
 
 def pytest_configure() -> None:
     torch.set_num_threads(1)
-    for module in (data_workers, data_workers.worker):  # a loader that is garbage cannot tell them to end
-        module.MP_STATUS_CHECK_INTERVAL = 0.2  # seconds; 5 otherwise, for each process
+    data_workers.MP_STATUS_CHECK_INTERVAL = 0.2  # s, not 5: how long a loader that is garbage waits for each process
     # Jobs in the background ignore SIGINT, those under nohup SIGHUP, and so would the commands that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

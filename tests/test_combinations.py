@@ -202,7 +202,8 @@ def test_plots_are_made_beside_the_sound_of_whatever_speaks(
         assert matplotlib.image.imread(path).shape[1] == 1000
         assert [axis.get_ylabel() for axis in figures[path.stem].axes] == labels
     if from_text:
-        assert (last := figures["audio_0002"]).get_suptitle() == TEXTS[2]
+        last = figures["audio_0002"]
+        assert last.get_suptitle() == TEXTS[2]
         axis = last.axes[-1].yaxis if "Tacotron2" in words else last.axes[0].xaxis
         symbols = {label.get_text() for label in axis.get_ticklabels(minor="FastPitch" in words)}
         assert symbols and symbols <= set("hm?"), "those of its own text"
