@@ -1,7 +1,7 @@
 """Mel-spectrograms of both framings, each utterance of a batch as if alone, and back to sound by Griffin-Lim."""
 
+import inspect
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -22,9 +22,6 @@ _INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is b
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
 
 Count = TypeVar("Count", int, Tensor)
-
-# librosa 1.0 calls Griffin-Lim's generator otherwise.
-warnings.filterwarnings("ignore", category=FutureWarning, module=__name__)
 
 
 def compress(magnitude: Tensor) -> Tensor:
@@ -156,6 +153,8 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
 
     n_samples = mel.shape[1] * config.hop_length
     extractor = MelExtractor(config)
+    name = "rng" if "rng" in inspect.signature(librosa.griffinlim).parameters else "random_state"  # since 1.0
+    generator: dict[str, Any] = {name: np.random.RandomState(seed % 2**32)}
     # Frame i starts at sample i * hop, so that both framings are one.
     wave = librosa.griffinlim(
         linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor),
@@ -164,7 +163,7 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
         win_length=config.win_length,
         n_fft=config.filter_length,
         center=False,
-        random_state=np.random.RandomState(seed % 2**32),
+        **generator,
     )
     sound = torch.from_numpy(wave)[extractor.pad_left :][:n_samples]
     return F.pad(sound, (0, n_samples - len(sound)))

@@ -9,11 +9,6 @@ from torch import Tensor
 
 from common.nn.layers import mask_from_lengths
 
-# Of the prior of a learned alignment (Badlani et al. 2022, section 2.2).
-_ROUND_FRAMES = 100
-_ROUND_TOKENS = 20
-_CACHED_PRIORS = 128  # those of utterances of up to 1000 frames and 200 tokens, 0.8 MB on average
-
 
 def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """How far attention advances with time: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
@@ -84,13 +79,14 @@ def _centered(distribution: Tensor) -> Tensor:
     return position - (distribution * position).sum(1, keepdim=True)
 
 
-@lru_cache(maxsize=_CACHED_PRIORS)
+@lru_cache(maxsize=128)  # those of utterances of up to 1000 frames and 200 tokens, 0.8 MB on average
 def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -> Tensor:
     """Prior probability of each token in each frame: (F, L) float64, cached, so not to be changed.
 
     Frame i of F (from 1) has the beta-binomial distribution of ``n_tokens`` trials with alpha = scaling * i and
     beta = scaling * (F + 1 - i); a larger ``scaling`` makes the diagonal narrower. The last outcome, ``n_tokens``
     successes, is no token, so that a frame's probabilities sum to less than 1.
+    Source: Badlani et al. (2022), section 2.2.
     """
     from scipy.stats import betabinom  # here, as only training needs SciPy
 
@@ -105,7 +101,7 @@ def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
 
     As published, frames and tokens are swapped in the rounded prior: it is a distribution over frames for each token.
     """
-    rounded = beta_binomial_prior(_round(n_tokens, _ROUND_TOKENS), _round(n_frames, _ROUND_FRAMES)).t()
+    rounded = beta_binomial_prior(_round(n_tokens, 20), _round(n_frames, 100)).t()
     return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
 
 
