@@ -75,7 +75,7 @@ class ExportedWaveGlow(ExportedVocoder):
     infer = WaveGlow.infer  # which draws noise for `inverse`
 
     def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None, *, chunk_frames: int | None) -> Tensor:
-        """As `WaveGlow.inverse`, but a chunk passes all flows before the next."""
+        """Invert the flows as `WaveGlow.inverse` does, but a chunk passes all of them before the next."""
         n_frames, per_frame = mel.size(2), self.hop_length // self.config.n_group
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)
