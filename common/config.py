@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 from common.errors import InputError, shown
 from common.options import check_options, option
+
+_once = cache(lambda adapter, kind: adapter(kind))  # pydantic's reader of a class takes milliseconds to make
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
 
     with naming_errors(where, error=error):
         try:
-            return TypeAdapter(kind).validate_json(json.dumps(values, default=str), strict=True, extra="forbid")
+            return _once(TypeAdapter, kind).validate_json(json.dumps(values, default=str), strict=True, extra="forbid")
         except ValidationError as found:
             first = found.errors(include_url=False)[0]
             path = ".".join(map(str, first["loc"]))

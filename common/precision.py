@@ -56,16 +56,15 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
         keep_freed_memory()
-    dtype = None
-    if computing.amp and computing.amp_dtype != "auto":
-        dtype = torch.bfloat16 if computing.amp_dtype == "bfloat16" else torch.float16
-    elif computing.amp and has_bfloat16(cuda=computing.cuda):
-        dtype = torch.bfloat16
-    elif computing.amp and computing.cuda:
-        dtype = torch.float16
-    elif computing.amp and os.environ.get("RANK", "0") == "0":
+    if not computing.amp:
+        return Precision(computing.cuda)
+    if computing.amp_dtype != "auto":
+        return Precision(computing.cuda, getattr(torch, computing.amp_dtype))
+    if has_bfloat16(cuda=computing.cuda):
+        return Precision(computing.cuda, torch.bfloat16)
+    if not computing.cuda and os.environ.get("RANK", "0") == "0":
         print("note: --amp: this processor has no bfloat16 instructions; computing in float32", file=sys.stderr)
-    return Precision(computing.cuda, dtype)
+    return Precision(computing.cuda, torch.float16 if computing.cuda else None)
 
 
 def check_cuda() -> None:

@@ -189,9 +189,8 @@ class Recognizer:
             )
         kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
         found = zip(items, texts, kept)
-        return [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found], sum(
-            seconds
-        )
+        results = [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found]
+        return results, sum(seconds)
 
 
 def load_recognizer(
