@@ -7,6 +7,7 @@ from common.audio.options import SETTINGS
 from common.errors import InputError
 from common.files import read_lines
 from common.text.arpabet import load_dictionary
+from common.text.languages import guess_language
 from common.text.teacher import TEACHER
 from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
@@ -20,7 +21,7 @@ _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de
 _FSDD = "DATASET_ARCHIVE=https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
 
 
-@script({f"{GPU} dataset_path name filelists features tacotron2_checkpoint audio_config": (), ListOptions: ()})
+@script({f"{GPU} dataset_path name filelists features language tacotron2_checkpoint audio_config": (), ListOptions: ()})
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
@@ -43,7 +44,8 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     if features != "false":
         _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
     if features != "true" and (texts.is_file() or dry_run()):
-        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text")
+        language = _language(own) or ["LANGUAGE=en-us"]  # phones, which a voice learns faster than spelling
+        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", *language)
     columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
     _print_next(own, "for a vocoder", "HiFi-GAN", columns)
 
@@ -61,7 +63,7 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
     if tacotron2 is None and any(corpus.glob("TextGrid/*.TextGrid")):
         return own, [*pitch, "--extract-durs-from-textgrids"]
     if tacotron2 is None and (not stored or (corpus / "durations" / TEACHER).is_file()):
-        tacotron2 = next(iter(downloaded("Tacotron2")), None)
+        tacotron2 = None if own.language else next(iter(downloaded("Tacotron2")), None)  # which reads English letters
         if tacotron2:
             note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
@@ -84,13 +86,24 @@ def _extract(own: Variables, corpus: Path, features: str, options: list[str | Pa
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *given(audio_config=own.audio_config)]
     run_or_print([python(), "extract_mels.py", "--dataset-path", corpus, *files, *options])
-    settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
+    settings = _language(own) if features == "mels" else []  # by which train.sh reads the text; a teacher says its own
     if "--extract-durs-from-textgrids" in options:
         settings = ["INPUT_TYPE=phone"]
         if lists[0].is_file():
             phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
             settings.append(f"SYMBOL_SET={'arpabet' if phones.isascii() else 'ipa'}")
     _print_next(own, "for Tacotron 2" if features == "mels" else "", model, columns, *settings)
+
+
+def _language(own: Variables) -> list[str]:
+    """The setting LANGUAGE of voices: as it is set, or as the training list looks unless that is English."""
+    language, texts = own.language, list_path(own, "audio_text", "train")
+    if language is None and texts.is_file():
+        found = guess_language(line.split("|")[1] for line in read_lines(texts) if line.strip())
+        language = found if found != "en" else None
+        if language:
+            note(f"note: {texts} looks like language {language}; set LANGUAGE if it is another one")
+    return [f"LANGUAGE={language}"] if language else []
 
 
 def _print_next(own: Variables, what: str, model: str, columns: str, *settings: str) -> None:

@@ -57,6 +57,7 @@ REMOVED = {
 }
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
+_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext, whose values may look like en_US:en
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
@@ -125,6 +126,8 @@ class Script:
             OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
+        if re.search("[_:]", environ.get(_SYSTEM_VARIABLE, "")):
+            del environ[_SYSTEM_VARIABLE]
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
             if not _is_off(environ, name):
                 raise OptionError(f"{name}={shown(environ[name])[1:-1]}: of the original script; {REMOVED[name]}")
@@ -160,6 +163,7 @@ class Script:
         for one in self.declarations():
             for name in variables_of(one.option):
                 owners.setdefault(name, set()).update(one.models or self.models)
+        owners.pop(_SYSTEM_VARIABLE, None)  # whatever the model, as it may be set for all commands
         is_set = {name: models for name, models in owners.items() if not _is_off(environ, name)}
         model = environ.get("MODEL") or ""
         if not model:

@@ -83,7 +83,9 @@ def _lists(own: Variables, environ: dict[str, str], arguments: Sequence[str]) ->
     validation = own.val_filelist or list_path(own, columns, "val")
     if own.val_filelist is None and training.is_file() and not validation.is_file():
         validation = training  # prepared with N_VAL=0
-    if environ.get("INPUT_TYPE") == "phone" and not environ.get("SYMBOL_SET"):
+    if environ.get("INPUT_TYPE") == "char":
+        environ.pop("LANGUAGE", None)  # which is of phones
+    if environ.get("INPUT_TYPE") == "phone" and not (environ.get("SYMBOL_SET") or environ.get("LANGUAGE")):
         environ["SYMBOL_SET"] = "arpabet"
     if columns == "mel_dur_pitch_text" and not environ.get("PITCH_MEAN_STD"):
         # named after the list of recordings that the training list is made of

@@ -66,6 +66,7 @@ class Variables:
     manifests: tuple[Path, ...] = _variable("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
     phrases: Path | None = _variable("PHRASES FILELIST", None, "list to speak")
     output_dir: Path | None = _variable("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
+    language: str | None = _variable("LANGUAGE", None, "of the texts, a tag of eSpeak NG; empty: as they look")
     features: str = _variable(
         "FEATURES",
         "auto",

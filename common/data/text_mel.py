@@ -15,6 +15,7 @@ from common.data.features import check_stored, load_mel, mel_frames, mel_size, r
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 from common.text.config import TextConfig
+from common.text.languages import check_language
 
 T = TypeVar("T", bound="TextMelBatch")
 
@@ -57,6 +58,8 @@ class Transcripts:
         self._front_end = TextFrontEnd(text.of_transcripts, unknown_symbols=unknown_symbols)
         self._cleaned: list[str] = []
         self._ids: list[list[int]] = []
+        texts = {entry.where: entry.fields["text"] for entry in entries}
+        check_language(texts, text.of_transcripts, refuse=unknown_symbols == "error")
         for entry in entries:
             self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
             self._ids.append(self._encode(len(self._ids)))

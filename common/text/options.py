@@ -1,16 +1,17 @@
 """Options of the text front end, and the TextConfig that they describe."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.errors import OptionError
 from common.options import option
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
+from common.text.languages import language_of
 from common.text.phone_features import read_phone_features
 from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_SYMBOLS
 
@@ -97,7 +98,13 @@ class TextOptions:
     g2p: str | None = _phonemes(
         None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
     )
-    g2p_language: str = _phonemes("en-us", "language tag of eSpeak NG, such as de, fr-fr or pt-br", metavar="TAG")
+    g2p_language: str | None = _phonemes(
+        None,
+        "language tag of eSpeak NG, such as de, fr-fr or pt-br: the voice reads text of this language, as its phones "
+        "(--g2p espeak; default with that: en-us)",
+        metavar="TAG",
+        variable="LANGUAGE",
+    )
     transcript_type: str = _phonemes(
         TRANSCRIPT_TYPES[0],
         "with --g2p: what the lists for training hold; phones are taken as they are, and the voice still reads text",
@@ -138,8 +145,8 @@ class TextOverrides:
 def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextConfig:
     """The front end of a new voice; ``speakers`` are names in order of their ids.
 
-    Phones that are given are not cleaned. With ``g2p`` a set of characters, which is the default, gives way to the set
-    for eSpeak NG's phones.
+    Phones that are given are not cleaned. A language asks for ``g2p``, with which a set of characters, the default,
+    gives way to the set for eSpeak NG's phones.
 
     Raises:
         InputError: options that do not fit together, a file that cannot be read, or an unknown language.
@@ -148,17 +155,17 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextCo
         name: getattr(options, _RENAMED.get(name, name))
         for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", "transcript_type", *_RENAMED)
     }
-    if options.g2p is None and options.g2p_language != "en-us":
-        raise OptionError("--g2p-language is only used by --g2p espeak")
-    if options.g2p is not None and options.input_type == "char":
+    g2p = values["g2p"] = options.g2p or (options.g2p_language and G2P[0])
+    language = values["g2p_language"] = options.g2p_language or TextConfig.g2p_language
+    if g2p is not None and options.input_type == "char":
         values["input_type"] = "phone"
-    if options.g2p is not None and options.symbol_set in CHARACTER_SETS:
+    if g2p is not None and options.symbol_set in CHARACTER_SETS:
         values["symbol_set"] = G2P_SETS[0]
     if options.input_type == "pf":
         values["symbol_set"] = ""
-    if options.g2p is not None and not _is_english(options.g2p_language):
+    if g2p is not None and not _is_english(language):
         values["cleaners"] = tuple(name for name in options.text_cleaners if not name.startswith("english"))
-    elif options.g2p is None and options.input_type != "char":
+    elif g2p is None and options.input_type != "char":
         values["cleaners"] = ()
     if options.phone_features is not None:
         values["phone_features"] = read_phone_features(options.phone_features)
@@ -204,7 +211,11 @@ def options_of_text(config: TextConfig) -> dict[str, Any]:
     for name in ("cmudict", "heteronyms"):
         is_held = getattr(config, name) is not None or getattr(config, f"{name}_path") is not None
         options[f"{name}_path"] = HeldFiles(config) if is_held else None
-    if config.input_type != "char" and config.g2p is None:  # phones are not cleaned
+    if config.g2p is None:
+        del options["g2p_language"]
+        if config.input_type != "char":  # phones are not cleaned
+            del options["text_cleaners"]
+    elif not (config.cleaners or language_of(config) == "en"):  # English text would be
         del options["text_cleaners"]
     return options | {"unknown_symbols": "drop"}
 
@@ -212,7 +223,8 @@ def options_of_text(config: TextConfig) -> dict[str, Any]:
 def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     """A trained voice's front end with the overrides that are given.
 
-    Cleaners follow where the voice begins or ceases to read English text.
+    Cleaners follow where the voice begins or ceases to read English text. A line on stderr warns of a language that
+    the voice has not learned.
 
     Raises:
         InputError: overrides that do not fit the voice, a file that cannot be read, or an unknown language.
@@ -239,7 +251,22 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     if overrides.text_cleaners is not None:
         changed = replace(changed, cleaners=overrides.text_cleaners)
     _check_language(changed)
+    if overrides.g2p_language is not None:
+        _warn_not_learned(config, changed)
     return changed
+
+
+def _warn_not_learned(config: TextConfig, changed: TextConfig) -> None:
+    """Print a warning where a voice of ``config`` does not know the language that is asked of it."""
+    line, learned = "", language_of(config)
+    if changed.g2p is None:
+        line = "not used, as the voice does not read text as eSpeak NG's phones"
+    elif config.g2p is not None and learned != language_of(changed):
+        line = (
+            f"the voice learned language {learned} alone; LANGUAGE={changed.g2p_language} trains one of this language"
+        )
+    if line:
+        print(f"warning: --g2p-language {changed.g2p_language}: {line}", file=sys.stderr)
 
 
 def written_options(text: TextConfig) -> str:

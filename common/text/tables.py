@@ -1,12 +1,12 @@
-"""The tables of words.txt and symbols.txt, and the rules of rules.txt."""
+"""The tables of words.txt, symbols.txt and languages.txt, and the rules of rules.txt."""
 
 import re
 from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_FILES = (_HERE / "normalization" / "words.txt", _HERE / "normalization" / "rules.txt", _HERE / "symbols.txt")
-_TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in _FILES)
+_NAMES = ("normalization/words.txt", "normalization/rules.txt", "symbols.txt", "languages.txt")
+_TEXT = "\n\n".join((_HERE / name).read_text(encoding="utf-8") for name in _NAMES)
 _TABLES = {
     name: (table, signs)
     for name, signs, table in re.findall(r"^\[(\w+)(?: (\S+))?\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE)

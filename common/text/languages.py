@@ -1,0 +1,83 @@
+"""The language of texts, guessed by their most frequent words, and lists that are read in another one."""
+
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from common.errors import InputError, shown
+from common.text.config import TextConfig
+from common.text.normalization.english.characters import script_of
+from common.text.tables import word_set, word_table
+
+_WORDS = {tag: frozenset(words.split()) for tag, words in word_table("languages").items()}
+_LOAN_WORDS = word_set("loan_words")
+_WORD = re.compile(r"[^\W\d_]+")
+_BRACES = re.compile(r"\{[^}]*\}")  # phones stand in them
+_LEAST_WORDS = 3  # frequent ones by which a language is known, and more than any language's by chance
+
+
+def guess_language(texts: Iterable[str]) -> str:
+    """The tag of eSpeak NG for the language of most of the texts, empty where their words do not tell.
+
+    A language counts against English, or English against all others, if it has twice as many of the words.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(_evidence(text))
+    hits = {tag: sum(counts[word] for word in words & counts.keys()) for tag, words in _WORDS.items()}
+    best = max(hits, key=lambda tag: hits[tag])
+    rivals = [number for tag, number in hits.items() if tag != best and (best == "en" or tag == "en")]
+    return best if hits[best] >= max(_LEAST_WORDS, 2 * max(rivals)) else ""
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFC", _BRACES.sub(" ", text)))
+
+
+def _evidence(text: str) -> list[str]:
+    """The words of a text in lower case, and of each one the scripts other than Latin, in capitals."""
+    words = [word.lower() for word in _words(text)]
+    scripts = (script.upper() for word in words if not word.isascii() for script in set(map(script_of, word)))
+    return [*words, *scripts]
+
+
+def language_of(config: TextConfig) -> str:
+    """The language in which a text front end reads, without its region; empty where its cleaners are of none."""
+    if config.g2p is not None:
+        return config.g2p_language.partition("-")[0]
+    return "en" if any(name.startswith("english") for name in config.cleaners) else ""
+
+
+def check_language(texts: Mapping[str, str], config: TextConfig, *, refuse: bool) -> None:
+    """Warn on stderr of texts, by the lines of a list that hold them, in another language than the front end reads.
+
+    Raises:
+        InputError: ``refuse``, and English cleaners would rewrite letters of texts that are not known to be English.
+    """
+    language, found = language_of(config), guess_language(texts.values())
+    if not language or found == language:
+        return
+    wanted = f"set LANGUAGE={found or '<tag of eSpeak NG>'} (train.py: --g2p-language)"
+    is_cleaned = any(name.startswith("english") for name in config.cleaners)
+    if is_cleaned and (rewritten := _rewritten(texts)) is not None:
+        where, word, letter = rewritten
+        what = f"{where}: {shown(word)} has {letter!r}, which {' '.join(config.cleaners)} would rewrite"
+        line = f"{what}; {f'for language {found} ' * bool(found)}{wanted}, or other TEXT_CLEANERS"
+        if refuse:
+            raise InputError(line)
+        print(f"warning: {line}", file=sys.stderr)
+    elif found and language in _WORDS:
+        path = next(iter(texts)).rpartition(":")[0]
+        print(f"warning: {path}: looks like language {found}, but is read as {language}; {wanted}", file=sys.stderr)
+
+
+def _rewritten(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """The first word with a letter that English lacks: the line of a list that holds it, the word, and the letter."""
+    for where, text in texts.items():
+        for word in () if text.isascii() else _words(text):
+            letter = next((one for one in word if not one.isascii() and script_of(one) != "IPA"), None)
+            if letter is not None and len(word) > 1 and word.lower() not in _LOAN_WORDS:  # "π" alone is a sign
+                return where, word, letter
+    return None
