@@ -152,7 +152,8 @@ GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
         ({}, TextConfig(cleaners=V3)),
         ({"text_cleaners": ("basic_cleaners", *V3)}, TextConfig(cleaners=("basic_cleaners", *V3))),
         ({"input_type": "phone", "symbol_set": "ipa"}, TextConfig("phone", "ipa", ())),
-        ({"g2p": "espeak", "g2p_language": "de"}, GERMAN),
+        ({"g2p": "espeak"}, TextConfig("phone", "ipa_marked", V3, g2p="espeak")),
+        ({"g2p_language": "de"}, GERMAN),
         ({"input_type": "phone", "symbol_set": "ipa", "g2p": "espeak"}, TextConfig("phone", "ipa", V3, g2p="espeak")),
     ],
 )
@@ -183,7 +184,6 @@ def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: text_config(TextOptions(g2p_language="de")), "--g2p-language is only used by --g2p espeak"),
         (lambda: text_config(TextOptions(g2p="espeak", g2p_language="de-xx")), "no voice 'de-xx'; it has de"),
         (lambda: text_config(TextOptions(g2p="espeak", p_arpabet=1.0)), "are for characters"),
         (lambda: text_config(TextOptions(p_arpabet=1.0, cmudict_path=Path("d.txt"))), r"d\.txt: no such dictionary"),

@@ -59,7 +59,8 @@ def check_language(texts: Mapping[str, str], config: TextConfig, *, refuse: bool
     language, found = language_of(config), guess_language(texts.values())
     if not language or found == language:
         return
-    wanted = f"set LANGUAGE={found or '<tag of eSpeak NG>'} (train.py: --g2p-language)"
+    tag = TextConfig.g2p_language if found == "en" else found or "<tag of eSpeak NG>"
+    wanted = f"set LANGUAGE={tag} (train.py: --g2p-language)"
     is_cleaned = any(name.startswith("english") for name in config.cleaners)
     if is_cleaned and (rewritten := _rewritten(texts)) is not None:
         where, word, letter = rewritten

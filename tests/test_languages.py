@@ -1,0 +1,147 @@
+"""A voice of another language: LANGUAGE is all that it needs, and lists that would be read as English are noticed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from shell import dry_run, training_options
+from tiny import TINY_OPTIONS
+
+import inference
+import train
+from common.checkpoints import load_checkpoint
+from common.data.filelist import FilelistEntry
+from common.data.text_mel import Transcripts
+from common.errors import InputError
+from common.synthesis import load_voice
+from common.text import Speaker
+from common.text.config import TextConfig
+from common.text.languages import guess_language
+from common.text.options import TextOptions, options_of_text, text_config
+from common.text.symbols import canonical_phone
+from scripts.datasets.make_corpus import write_clip
+
+ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
+GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+GERMAN_TEXTS = [
+    "Der Hund schläft im Garten.",
+    "Wir haben drei Äpfel und zwölf Brötchen.",
+    "Heute ist das Wetter schön, aber kalt.",
+    "Die Straße ist sehr lang.",
+]
+TEXTS = {
+    "de": ["Der Hund rennt in den Wald.", "Das Buch liegt auf dem Tisch.", "Ich habe das nicht gesagt."],
+    "fr": ["Il y a cinq pommes sur la table.", "Elle est dans la maison."],
+    "es": ["La casa es grande y la puerta no se abre.", "El gato come pescado."],
+    "it": ["Il gatto dorme sul tavolo.", "Non ho tempo per questo, ma la casa è bella."],
+    "nl": ["De kat zit op de stoel en het is niet koud."],
+    "ru": ["Привет, как дела?", "Это очень хорошо."],
+    "uk": ["Це очень добре, і що ти робиш?"],
+    "cmn": ["北京是中国的首都。", "今天天气很好。", "你好。"],
+    "ja": ["吾輩は猫である。", "名前はまだ無い。", "どこで生れたか。"],
+    "en": ["The café of Müller was in the Große Straße.", "He was at it with the rest of them."],
+    "": ["Hello.", "Café, résumé, naïve fiancé!", "π"],
+}
+
+
+def read(texts: list[str], text: TextConfig, *, unknown_symbols: str = "error") -> None:
+    entries = [FilelistEntry({"text": one}, f"list.txt:{number}") for number, one in enumerate(texts, 1)]
+    Transcripts(entries, text, unknown_symbols=unknown_symbols)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_language_is_known_by_its_words_and_script(language: str) -> None:
+    assert guess_language(TEXTS[language]) == language
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (GERMAN_TEXTS, r"list\.txt:1: 'schläft' has 'ä', which .* for language de set LANGUAGE=de \("),
+        (["Hello.", "Stra\u00dfe"], r"list\.txt:2: 'Straße' has 'ß', .*; set LANGUAGE=<tag of eSpeak NG>"),
+        (["Hello.", "Scho\u0308n"], r"list\.txt:2: 'Schön' has 'ö'"),
+        (TEXTS["ru"], r"list\.txt:1: 'Привет' has 'П', .* LANGUAGE=ru"),
+    ],
+)
+@pytest.mark.parametrize("cleaners", ["english_cleaners", "english_cleaners_v3"])
+def test_a_list_whose_letters_english_cleaners_would_rewrite_is_refused(
+    texts: list[str], wanted: str, cleaners: str, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(InputError, match=wanted):
+        read(texts, TextConfig(cleaners=(cleaners,)))
+    read([*texts, "Hello."], TextConfig(cleaners=("transliteration_cleaners",)), unknown_symbols="drop")
+    assert "LANGUAGE" not in capsys.readouterr().err
+    read(GERMAN_TEXTS, TextConfig(cleaners=(cleaners,)), unknown_symbols="drop")
+    assert "warning: list.txt:1: 'schläft' has 'ä'" in capsys.readouterr().err
+
+
+def test_a_list_that_looks_like_another_language_is_warned_of(capsys: pytest.CaptureFixture) -> None:
+    line = "warning: list.txt: looks like language {}, but is read as {}; set LANGUAGE={} (train.py: --g2p-language)\n"
+    for texts, text, wanted in (
+        (TEXTS["de"], ENGLISH, line.format("de", "en", "de")),
+        (TEXTS["en"], GERMAN, line.format("en", "de", "en-us")),
+        (TEXTS["en"], ENGLISH, ""),
+        (TEXTS[""], ENGLISH, ""),
+        (GERMAN_TEXTS, GERMAN, ""),
+        (TEXTS["de"], TextConfig(cleaners=("basic_cleaners",)), ""),
+        (["sil d ɛ ɾ sil"], TextConfig("phone", "ipa", (), g2p="espeak", transcript_type="phones"), ""),
+    ):
+        read(texts, text)
+        assert capsys.readouterr().err == wanted
+
+
+def test_english_is_cleaned_also_by_a_voice_that_began_with_another_language() -> None:
+    options = options_of_text(GERMAN) | {"g2p_language": "en-gb"}
+    assert text_config(TextOptions(**options)).cleaners == ENGLISH.cleaners
+
+
+def test_language_is_a_variable_of_training() -> None:
+    def language(**variables: str) -> str | None:
+        found: str | None = vars(training_options(dry_run("scripts/train.sh", **variables)[0])).get("g2p_language")
+        return found
+
+    assert language(LANGUAGE="de") == language(LANGUAGE="de", MODEL="Tacotron2") == "de"
+    assert training_options(dry_run("scripts/train.sh", LANGUAGE="de", INPUT_TYPE="phone")[0]).symbol_set != "arpabet"
+    assert "--g2p-language no" in " ".join(dry_run("scripts/finetune_voice.sh", "a.pt", "b", LANGUAGE="no")[-1])
+    for variables in (
+        {},
+        {"LANGUAGE": "en_US:en"},  # the system's, of gettext
+        {"LANGUAGE": "de_DE"},
+        {"LANGUAGE": "de", "INPUT_TYPE": "char"},
+        {"LANGUAGE": "de", "MODEL": "HiFi-GAN"},
+    ):
+        assert language(**variables) is None
+
+
+@pytest.mark.usefixtures("no_samples")
+def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for number, text in enumerate(GERMAN_TEXTS):
+        write_clip(tmp_path, f"a{number}", Speaker("de", words_per_minute=200).speak(text))
+    lines = [f"wavs/a{number}.wav|{text}\n" for number, text in enumerate(GERMAN_TEXTS)]
+    (tmp_path / "train.txt").write_text("".join(lines[1:]), encoding="utf-8")
+    (tmp_path / "val.txt").write_text(lines[0], encoding="utf-8")
+    variables = {"TRAIN_FILELIST": f"{tmp_path}/train.txt", "VAL_FILELIST": f"{tmp_path}/val.txt", "LANGUAGE": "de"}
+    variables |= {"DATASET_PATH": str(tmp_path), "OUTPUT_DIR": str(tmp_path), "EPOCHS": "2", "BS": "3"}
+    (words,) = dry_run("scripts/train.sh", LEARNED_ALIGNMENT="true", NUM_GPUS="0", **variables)
+    assert train.main([*words[words.index("train.py") + 1 :], *TINY_OPTIONS]) == 0
+    path = tmp_path / "FastPitch_checkpoint_2.pt"
+    assert load_checkpoint(path).text == GERMAN
+
+    voice = load_voice(path, device="cpu")
+    said = voice.front_end.decode(voice.front_end.encode("12 Brötchen"))
+    wanted = canonical_phone(" ".join(Speaker("de").phones("zwölf Brötchen")))
+    assert [one for one in said.split() if one not in "ˈː#"] == wanted.split()
+
+    def speak(text: str, *options: str) -> torch.Tensor:
+        words = ["--text", text, "--fastpitch", str(path), "--no-audio", "--save-mels", *options]
+        assert inference.main([*words, "-o", str(tmp_path / "said")]) == 0
+        mel: torch.Tensor = torch.load(next((tmp_path / "said" / "mels").iterdir()))
+        return mel
+
+    mel = speak("12 Brötchen")
+    assert torch.equal(mel, speak("zwölf Brötchen"))
+    capsys.readouterr()
+    assert torch.equal(mel, speak("12 Brötchen", "--g2p-language", "de"))
+    assert capsys.readouterr().err == ""
+    speak("12 Brötchen", "--g2p-language", "en-gb")
+    assert "warning: --g2p-language en-gb: the voice learned language de alone" in capsys.readouterr().err
