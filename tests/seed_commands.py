@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 import pytest
 from conftest import SHARED
 from corpus import make_corpus
-from shell import ROOT, TRACKED, run_bash
+from shell import ROOT, TRACKED, paste
 
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.logger import read_log
@@ -113,8 +113,7 @@ class Project:
 
     def bash(self, command: str, **variables: str | Path) -> CompletedProcess[str]:
         """Run a line as a shell in this folder does, on the CPU."""
-        line = f"cd '{self.folder}' && {command}"
-        return run_bash("-c", line, **{"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables)
+        return paste(command, self.folder, **{"OMP_NUM_THREADS": "1"} | variables)
 
     def dry_run(self, command: str, **variables: str | Path) -> list[list[str]]:
         """The words of each command that a line's script would run, with ``py`` for the interpreter."""

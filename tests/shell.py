@@ -109,6 +109,28 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
 
 
+def words_of(command: str) -> tuple[dict[str, str], list[str]]:
+    """The variables set before a command, and its words."""
+    words = shlex.split(command)
+    variables = {}
+    while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0], re.DOTALL):
+        name, _, variables[name] = words.pop(0).partition("=")
+    return variables, words
+
+
+def paste(command: str, folder: Path = ROOT, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a line in a project's folder with `run_bash`, which reads it itself only where not all of it is plain words.
+
+    Of such a line only spaces, double quotes and a comment at the end mean anything to bash.
+    """
+    line = command.partition(" #")[0]
+    if re.fullmatch(r"[\w ./:,=\"@%+-]+", line):
+        settings, words = words_of(line)
+        if words[0] == "bash" and words[1].endswith(".sh"):
+            return run_bash(folder / words[1], *words[2:], **(variables | settings))
+    return run_bash("-c", f"cd '{folder}' && {command}", **variables)
+
+
 def _run_here(path: Path, name: str, words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Start a script as scripts/lib.sh would, in its project's folder."""
     status, said, notes, before = 0, io.StringIO(), io.StringIO(), Path.cwd()
