@@ -29,6 +29,7 @@ HELP = re.compile(r"\bpython \w+\.py (?:--help|-h)\b")
 SCRIPT = re.compile(r"scripts/\w+\.sh \w+$")
 OPTIONS = re.compile(r"--[\w-]+ [^|\s]")
 OF_A_GPU = ("--cuda", "--cudnn-benchmark")
+FILLED = ("filelists/", "phrases/", "voices/")  # folders of a project that commands write to
 CLIPS = {"train": 4, "val": 1, "test": 1}  # of the corpus of `Project`
 
 
@@ -101,11 +102,11 @@ def names_logged(path: Path) -> set[str]:
 
 
 class Project:
-    """A folder with links to the files that git tracks of this project, and lists and data of its own."""
+    """A folder with links to the files and folders that git tracks of this project, and lists and data of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in TRACKED:
+        for name in {name if name.startswith(FILLED) else name.partition("/")[0] for name in TRACKED}:
             link = folder / name
             if not link.exists():
                 link.parent.mkdir(parents=True, exist_ok=True)
