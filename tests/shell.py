@@ -92,15 +92,20 @@ def read_shell_file(path: Path) -> ShellFile:
     return ShellFile(comment, name, variables, [word for word in shlex.split(words) if word != "$@"])
 
 
+def environment_of(**variables: str | Path) -> dict[str, str]:
+    """An environment of these variables, and of where programs are and what processor this is."""
+    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
+    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": "", "PYTHON": sys.executable}
+    return environment | {name: str(value) for name, value in variables.items()}
+
+
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a script with nothing in the environment but ``variables``, where programs are and what processor this is.
 
     It sees no GPU. The Python of the tests runs it by default, since a script without PYTHON makes .venv. Dry runs of
     scripts are of this process, which is faster.
     """
-    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
-    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": "", "PYTHON": sys.executable}
-    environment |= {name: str(value) for name, value in variables.items()}
+    environment = environment_of(**variables)
     if variables.get("DRY_RUN") == "1" and Path(words[0]).is_file() and Path(words[0]).suffix == ".sh":
         file = read_shell_file(Path(words[0]))
         if file.runs and file.runs != "slurm_train" and not any("$" in value for value in file.fixed.values()):
