@@ -1,13 +1,11 @@
 """Voices from recordings and transcripts alone: several speakers, fine-tuning by name, exact resume, energy."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from golden_files import matching
-from shell import ROOT
+from seed_commands import Project
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
@@ -302,14 +300,9 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
     rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
     (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {"PYTHON": sys.executable, "OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4"}
-    machine = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        ["bash", str(ROOT / "scripts/finetune_voice.sh"), str(voice), str(dataset), "--seed", "3"],
-        env=machine | settings | {"N_VAL": "1", "EPOCHS": "1"},
-        capture_output=True,
-        text=True,
+    command = (
+        f"OUTPUT_DIR=out NUM_GPUS=0 BS=4 N_VAL=1 EPOCHS=1 bash scripts/finetune_voice.sh {voice} {dataset} --seed 3"
     )
-    assert done.returncode == 0, done.stderr
+    Project(tmp_path).replay(command)
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
