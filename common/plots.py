@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import librosa
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,13 +14,14 @@ from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from common.audio import hz_to_mel
 from common.config import AudioConfig
 from common.files import write_atomically
 
 matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
-MIN_WIDTH, MAX_WIDTH, MARGINS = 10.0, 20.0, 2.0  # inches of a figure, and around its panels
-WIDTH_PER_SECOND = 2.0  # inches
-MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.5, 5.0, 1.6  # inches of a panel with its title
+MIN_WIDTH, MAX_WIDTH, WIDTH_PER_SECOND = 10.0, 20.0, 2.0  # inches of a figure
+LEFT, RIGHT, TOP, BOTTOM, GAP = 0.8, 1.2, 0.65, 0.65, 0.5  # inches around panels, and between them
+MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.0, 4.5, 1.2  # inches of a panel
 TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
 SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
@@ -67,20 +67,21 @@ def plot_utterance(
     heights = [MEL_HEIGHT] * len(images) + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
-    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + MARGINS), MAX_WIDTH)
-    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
+    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + LEFT + RIGHT), MAX_WIDTH)
+    height = TOP + sum(heights) + GAP * (len(heights) - 1) + BOTTOM
+    figure = Figure(figsize=(width, height))
     figure.suptitle(textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026"), x=0.01, ha="left")
-    axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0])
+    place = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - TOP / height, "bottom": BOTTOM / height}
+    place["hspace"] = GAP * len(heights) / sum(heights)  # matplotlib's own layouts draw everything twice
+    axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False, gridspec_kw=place)[:, 0])
 
-    panels = iter(axes)
-    for name, mel, colors in images:
-        panel = next(panels)
+    for panel, (name, mel, colors) in zip(axes, images):
         _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
         label_mel_axis(panel.yaxis, audio)
     if weights.size:
-        _draw_attention(next(panels), weights, counts, symbols, seconds=seconds)
-    for unit, group in groups.items():
-        _draw_curves(next(panels), unit, group, seconds=seconds)
+        _draw_attention(axes[len(images)], weights, counts, symbols, seconds=seconds)
+    for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
+        _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
         axis.set_xlim(0, length)
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
@@ -91,7 +92,7 @@ def plot_utterance(
     if counts is not None and len(symbols) == len(counts):
         middles = np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
         below = axes[(len(images) or len(axes)) - 1].xaxis
-        _label_symbols(below, symbols, middles, room=width - MARGINS, minor=True)
+        _label_symbols(below, symbols, middles, room=width - LEFT - RIGHT, minor=True)
         below.remove_overlapping_locs = False  # major ticks do not take their place
         below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
         below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE)
@@ -122,7 +123,7 @@ def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     """
     low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
     inside = [hz for hz in HZ_TICKS if low <= hz <= high]
-    mels, (lowest, highest) = librosa.hz_to_mel(inside), librosa.hz_to_mel((low, high))
+    mels, (lowest, highest) = hz_to_mel(np.array(inside)), hz_to_mel(np.array([low, high]))
     places = (mels - lowest) / (highest - lowest) * (audio.n_mels + 1) - 0.5
     axis.set_ticks(np.clip(places, 0, audio.n_mels), [str(hz) for hz in inside])  # the ends lie half a channel outside
     axis.set_label_text("frequency (Hz)")
@@ -136,7 +137,7 @@ def _draw_image(
     # Without interpolation, since smoothed images make larger files.
     image = axis.imshow(rows, aspect="auto", origin="lower", interpolation="none", extent=extent, **colors)
     axis.figure.colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
-    axis.set_title(title, loc="left", fontsize="medium")
+    axis.set_title(title, loc="left", y=1.0, fontsize="medium")
 
 
 def _draw_attention(
@@ -152,7 +153,7 @@ def _draw_attention(
         axis.plot(times, np.repeat(rows, 2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
     if len(symbols) == len(rows):
-        _label_symbols(axis.yaxis, symbols, rows, room=ATTENTION_HEIGHT - 0.5)
+        _label_symbols(axis.yaxis, symbols, rows, room=ATTENTION_HEIGHT)
 
 
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:

@@ -12,7 +12,6 @@ from tqdm import tqdm as Progress
 from common.errors import OutputError
 
 T = TypeVar("T")
-
 LINE_EVERY_SECONDS = 30.0
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio import full_precision_products
+from common.audio import full_precision_products, mel_filters, reflected
 from common.nn import mask_from_lengths
 from jasper.config import FeatureConfig
 
@@ -37,18 +37,14 @@ class FeatureExtractor(nn.Module):
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
         self.config = config
-        from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
-
         n_fft, win_length = config.fft_length, config.win_length
         # The rest of a frame is multiplied by zeros; leaving it out changes only the phase.
         self._pad_left = n_fft // 2 - (n_fft - win_length) // 2  # samples
-        basis = mel_filters(
-            sr=config.sample_rate, n_fft=n_fft, n_mels=config.n_filt, fmin=config.lowfreq, fmax=config.highfreq
-        )
+        basis = mel_filters(config.sample_rate, n_fft, config.n_filt, low=config.lowfreq, high=config.highfreq)
         window = torch.ones(win_length)
         if config.window != "none":
             window = getattr(torch, f"{config.window}_window")(win_length, periodic=False)
-        self.register_buffer("mel_basis", torch.from_numpy(basis), persistent=False)
+        self.register_buffer("mel_basis", basis, persistent=False)
         self.register_buffer("window", window, persistent=False)
 
     @torch.no_grad()
@@ -86,20 +82,13 @@ class FeatureExtractor(nn.Module):
     def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
         """waves (B, T) -> (B, n_filt, 1 + T // hop)."""
         config = self.config
-        frames = self._reflected(waves, lengths).unfold(1, config.win_length, config.hop_length) * self.window
+        n_samples = waves.size(1) + config.win_length
+        padded = reflected(waves, lengths, before=self._pad_left, n_samples=n_samples)
+        frames = padded.unfold(1, config.win_length, config.hop_length) * self.window
         spectrum = torch.fft.rfft(frames, n=config.fft_length)  # (B, F, bins)
         power = spectrum.real.square() + spectrum.imag.square()
         mel = torch.matmul(self.mel_basis, power.transpose(1, 2))
         return torch.log(mel + FLOOR) if config.log else mel
-
-    def _reflected(self, waves: Tensor, lengths: Tensor) -> Tensor:
-        """waves (B, T) -> (B, T + win_length), each reflected at its own ends."""
-        n_samples = waves.size(1) + self.config.win_length
-        position = (torch.arange(n_samples, device=waves.device) - self._pad_left).abs()
-        period = (2 * (lengths - 1)).clamp(min=1).unsqueeze(1)  # of the reflections
-        position = position % period
-        position = torch.minimum(position, period - position)
-        return waves.gather(1, position)
 
     def _normalized(self, features: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """features (B, C, F), mask (B, 1, F) True within an utterance -> (B, C, F), 0 elsewhere."""

@@ -10,7 +10,7 @@ from golden_files import audio_config, group, matching, read_case, read_golden
 from safetensors.torch import load_file
 
 from common.audio import griffin_lim, load_wav
-from common.audio.mel import MelExtractor, energy
+from common.audio.mel import MelExtractor, energy, linear_magnitude
 from common.config import AudioConfig
 from common.errors import AudioError
 
@@ -165,6 +165,30 @@ def test_griffin_lim_speaks_a_real_mel(goldens: Path, framing: str, clip: str):
     again = extractor(sound[None])[0][:, : mel.shape[1]]
     assert (again - mel).abs().mean() < 0.15  # neighbouring frames of speech differ by 0.46
     assert torch.equal(griffin_lim(mel, config), sound)
+
+
+@pytest.mark.parametrize("config", [AudioConfig(), SMALL_ALIGNED, SMALL_CENTERED], ids=["usual", "small", "centered"])
+def test_filters_and_griffin_lim_are_librosas(config: AudioConfig):
+    sizes = {"sr": config.sampling_rate, "n_fft": config.filter_length, "n_mels": config.n_mels}
+    filters = librosa.filters.mel(**sizes, fmin=config.mel_fmin, fmax=config.mel_fmax)
+    extractor = MelExtractor(config)
+    np.testing.assert_allclose(
+        extractor.mel_basis.numpy(), filters[:, : extractor.mel_basis.shape[1]], rtol=1e-6, atol=1e-9
+    )
+    mel = extractor(noise(1, 8 * config.filter_length))[0]
+    frames = {"hop_length": config.hop_length, "win_length": config.win_length, "n_fft": config.filter_length}
+    generator = {"rng" if librosa.__version__ >= "1" else "random_state": np.random.RandomState(3)}
+    magnitude = linear_magnitude(mel.exp().numpy(), extractor)
+    # Few rounds: rounding errors grow in each.
+    theirs = librosa.griffinlim(magnitude, n_iter=6, center=False, **frames, **generator)[extractor.pad_left :]
+    ours = griffin_lim(mel, config, n_iter=6, seed=3).numpy()
+    n_samples = min(len(ours), len(theirs))
+    np.testing.assert_allclose(ours[:n_samples], theirs[:n_samples], atol=1e-5)
+
+
+def test_channels_that_stay_silent_are_a_warning():
+    with pytest.warns(UserWarning, match="2 of 80 mel channels stay silent: an FFT of 256 has no bin there"):
+        MelExtractor(AudioConfig(filter_length=256, win_length=256, hop_length=64, mel_fmax=None))
 
 
 def test_griffin_lim_takes_mels_of_any_length():

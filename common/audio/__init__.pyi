@@ -8,7 +8,10 @@ from .mel import (
     compress as compress,
     full_precision_products as full_precision_products,
     griffin_lim as griffin_lim,
+    hz_to_mel as hz_to_mel,
+    mel_filters as mel_filters,
     overlap_add as overlap_add,
+    reflected as reflected,
 )
 from .pitch import (
     AT_FRAMES as AT_FRAMES,

@@ -1,10 +1,9 @@
 """Takes a vocoder's constant noise out of its sound: the noise's spectrum is subtracted from every frame's."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import overlap_add, reflected
+from common.audio.mel import hann_window, inverse_stft, reflected
 from common.config import AudioConfig
 from common.errors import OptionError
 
@@ -31,9 +30,7 @@ class Denoiser:
             )
         self._size = audio.filter_length  # samples
         self._hop = audio.hop_length  # samples
-        around = audio.filter_length - audio.win_length  # samples of zeros
-        window = torch.hann_window(audio.win_length, periodic=True, device=noise.device)
-        self._window = F.pad(window, (around // 2, around - around // 2))  # (filter_length,)
+        self._window = hann_window(audio).to(noise.device)  # (filter_length,)
         self._strength = strength
         # A sample is put together of windows around it, which reach win_length - 1 samples to either side.
         self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames of sound that a sample depends on
@@ -49,8 +46,7 @@ class Denoiser:
         magnitude = spectrum.abs()
         quieter = (magnitude - self._strength * self.bias).clamp(min=0)
         spectrum = torch.where(magnitude > 0, spectrum * (quieter / magnitude.clamp(min=1e-30)), 0)
-        n_frames = lengths // self._hop + 1
-        return self._sound(spectrum, n_frames)
+        return self._sound(spectrum, lengths // self._hop + 1)
 
     def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
         """waves (B, T) -> (B, T // hop + 1, bins) complex; every utterance is reflected at its own ends."""
@@ -61,11 +57,8 @@ class Denoiser:
     def _sound(self, spectrum: Tensor, n_frames: Tensor) -> Tensor:
         """spectrum (B, N, bins), of which each utterance has ``n_frames`` (B,) -> (B, (N - 1) * hop)."""
         valid = torch.arange(spectrum.size(1), device=spectrum.device) < n_frames[:, None]
-        frames = torch.fft.irfft(spectrum, n=self._size) * self._window * valid[:, :, None]
-        weights = self._window.square() * valid[:, :, None]
-        sound, weight = overlap_add(frames, self._hop), overlap_add(weights, self._hop)
-        sound = sound / weight.clamp(min=1e-11)
         n_samples = (spectrum.size(1) - 1) * self._hop
+        sound = inverse_stft(spectrum, self._window, self._hop, valid)
         sound = sound[:, self._size // 2 : self._size // 2 + n_samples]
         past_end = torch.arange(n_samples, device=sound.device) >= (n_frames - 1)[:, None] * self._hop
         return sound.masked_fill(past_end, 0.0)

@@ -1,11 +1,11 @@
 """Mel-spectrograms of both framings, each utterance of a batch as if alone, and back to sound by Griffin-Lim."""
 
-import inspect
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
+from warnings import warn
 
 import numpy as np
 import torch
@@ -19,9 +19,29 @@ MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude
 SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
 _INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
+_MOMENTUM = 0.99  # of Griffin-Lim's search, as librosa has it
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
 
 Count = TypeVar("Count", int, Tensor)
+
+
+def hz_to_mel(hz: np.ndarray) -> np.ndarray:
+    """Slaney's mel scale: linear up to 1000 Hz, which is 15 mel, logarithmic above. Source: Auditory Toolbox (1998)."""
+    return np.where(hz < 1000, hz * 3 / 200, 15 + 27 * np.log(np.maximum(hz, 1000) / 1000) / np.log(6.4))
+
+
+def mel_filters(sampling_rate: int, n_fft: int, n_mels: int, *, low: float, high: float | None) -> Tensor:
+    """Triangles of equal area (n_mels, 1 + n_fft / 2), evenly on `hz_to_mel`'s scale; ``high`` None: half the rate."""
+    lowest, highest = hz_to_mel(np.array([low, sampling_rate / 2 if high is None else high]))
+    mels = np.linspace(lowest, highest, n_mels + 2)
+    edges = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * np.log(6.4) / 27))[:, None]
+    bins = np.arange(1 + n_fft // 2) * sampling_rate / n_fft
+    rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    triangles = np.maximum(np.minimum(rising, falling), 0).astype(np.float32)
+    if n_silent := int((triangles.max(axis=1) == 0).sum()):
+        warn(f"{n_silent} of {n_mels} mel channels stay silent: an FFT of {n_fft} has no bin there", stacklevel=2)
+    return torch.from_numpy(triangles * (2 / (edges[2:] - edges[:-2]))).float()
 
 
 def compress(magnitude: Tensor) -> Tensor:
@@ -47,22 +67,19 @@ class MelExtractor(nn.Module):
     window: Tensor  # (filter_length,)
 
     def __init__(self, config: AudioConfig) -> None:
-        from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
-
         super().__init__()
         self.config = config
         padding = config.filter_length if config.framing == "centered" else config.filter_length - config.hop_length
         self.pad_left = padding // 2  # samples
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
-        size: Any = {"sr": config.sampling_rate, "n_fft": config.filter_length, "n_mels": config.n_mels}
-        basis = torch.from_numpy(mel_filters(**size, fmin=config.mel_fmin, fmax=config.mel_fmax))
+        basis = mel_filters(
+            config.sampling_rate, config.filter_length, config.n_mels, low=config.mel_fmin, high=config.mel_fmax
+        )
         used = basis.amax(dim=0).nonzero()
         n_bins = int(used[-1]) + 1 if len(used) else 1  # no filter reaches the bins above mel_fmax
-        around = config.filter_length - config.win_length
-        window = F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
         self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)
-        self.register_buffer("window", window, persistent=False)
+        self.register_buffer("window", hann_window(config), persistent=False)
 
     def n_frames(self, n_samples: Count) -> Count:
         """Frames of a clip of ``n_samples``: 1 + T // hop (centered) or T // hop (aligned)."""
@@ -108,6 +125,19 @@ class MelExtractor(nn.Module):
         return compress(torch.matmul(self.mel_basis, power.sqrt().transpose(1, 2)))
 
 
+def hann_window(config: AudioConfig) -> Tensor:
+    """Periodic Hann window of ``win_length`` samples in the middle of zeros (filter_length,)."""
+    around = config.filter_length - config.win_length
+    return F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
+
+
+def inverse_stft(spectrum: Tensor, window: Tensor, hop_length: int, valid: Tensor) -> Tensor:
+    """Spectra (B, F, bins) of frames under ``window`` (N,), those ``valid`` (B, F) -> (B, (F - 1) * hop + N)."""
+    frames = torch.fft.irfft(spectrum, n=len(window)) * window * valid[:, :, None]
+    weights = overlap_add(window.square() * valid[:, :, None], hop_length)
+    return overlap_add(frames, hop_length) / weights.clamp(min=1e-11)
+
+
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
     """waves (B, T), lengths (B,) samples -> (B, n_samples), ``before`` of them in front of each row's first sample.
 
@@ -133,13 +163,11 @@ def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
 def full_precision_products() -> Iterator[None]:
     """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
     before = torch.get_float32_matmul_precision()
-    if before != "highest":
-        torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
-        if before != "highest":
-            torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before)
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
@@ -149,23 +177,21 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     for in ``n_iter`` rounds. Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al.,
     A Fast Griffin-Lim Algorithm (2013), for the momentum.
     """
-    import librosa  # here, as it takes a second
-
-    n_samples = mel.shape[1] * config.hop_length
     extractor = MelExtractor(config)
-    name = "rng" if "rng" in inspect.signature(librosa.griffinlim).parameters else "random_state"  # since 1.0
-    generator: dict[str, Any] = {name: np.random.RandomState(seed % 2**32)}
+    window, hop_length = extractor.window, config.hop_length
+    magnitude = torch.from_numpy(linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor)).T[None]
+    phase = np.random.RandomState(seed % 2**32).random_sample(magnitude[0].T.shape).T
+    spectrum = torch.polar(magnitude, torch.from_numpy(2 * np.pi * phase[None]).float())  # (1, F, bins)
+    valid = torch.ones(spectrum.shape[:2])
+    before = torch.zeros_like(spectrum)
+    for _ in range(n_iter):
+        frames = inverse_stft(spectrum, window, hop_length, valid).unfold(1, config.filter_length, hop_length) * window
+        rebuilt = torch.fft.rfft(frames)
+        spectrum = rebuilt.sub(before, alpha=_MOMENTUM / (1 + _MOMENTUM)).sgn() * magnitude
+        before = rebuilt
     # Frame i starts at sample i * hop, so that both framings are one.
-    wave = librosa.griffinlim(
-        linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor),
-        n_iter=n_iter,
-        hop_length=config.hop_length,
-        win_length=config.win_length,
-        n_fft=config.filter_length,
-        center=False,
-        **generator,
-    )
-    sound = torch.from_numpy(wave)[extractor.pad_left :][:n_samples]
+    n_samples = mel.shape[1] * hop_length
+    sound = inverse_stft(spectrum, window, hop_length, valid)[0, extractor.pad_left :][:n_samples]
     return F.pad(sound, (0, n_samples - len(sound)))
 
 

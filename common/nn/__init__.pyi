@@ -13,7 +13,6 @@ from .discriminators import (
     build_discriminators as build_discriminators,
 )
 from .layers import (
-    ConvReLUNorm as ConvReLUNorm,
     Dropout as Dropout,
     SeededNoise as SeededNoise,
     mask_from_lengths as mask_from_lengths,

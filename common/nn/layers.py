@@ -77,20 +77,6 @@ class Dropout(nn.Dropout):
         return on_cpu and self.training and 0 < self.p < 1
 
 
-class ConvReLUNorm(nn.Module):
-    """Convolution over time, ReLU, layer norm over channels, dropout; a block of FastPitch's predictors."""
-
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
-        self.norm = nn.LayerNorm(out_channels)
-        self.dropout = Dropout(dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, L, in_channels) -> (B, L, out_channels)."""
-        return self.dropout(self.norm(F.relu(self.conv(x.transpose(1, 2))).transpose(1, 2)))
-
-
 class SeededNoise:
     """Draws vocoders' Gaussian noise in blocks that are kept: CUDA graphs find them at the same address again."""
 
