@@ -20,9 +20,7 @@ from shell import ROOT, TRACKED, paste
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.logger import read_log
 
-VALUE = r'(?:"[^"]*"|\S+)'
-ASSIGNMENT = rf"[A-Z_]+={VALUE}"
-START = rf"(?:{ASSIGNMENT} )*(?:bash|python|git clone|cd) \S"
+START = r'(?:[A-Z_]+=(?:"[^"]*"|\S+) )*(?:bash|python|git clone|cd) \S'
 COMMAND = re.compile(rf"{START}.*?(?= {START}|$)")  # several may stand on one line, where line breaks were lost
 # Besides lines of commands: help that a sentence names, a script with an argument, and options to pass to a program.
 HELP = re.compile(r"\bpython \w+\.py (?:--help|-h)\b")
@@ -77,11 +75,6 @@ def files_named(text: str) -> list[str]:
         choices = re.search(r"{(.+)}", name)
         found += [re.sub(r"{.+}", choice, name) for choice in (choices[1].split(",") if choices else [""])]
     return found
-
-
-def settings_of(command: str) -> dict[str, str]:
-    """The variables that a command sets, without quotes."""
-    return {name: value.strip('"') for name, value in re.findall(rf"([A-Z_]+)=({VALUE})", command)}
 
 
 def speak_longer(path: Path) -> None:

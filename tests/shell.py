@@ -116,7 +116,7 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
     """The variables set before a command, and its words."""
-    words = shlex.split(command)
+    words = shlex.split(command, comments=True)
     variables = {}
     while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0], re.DOTALL):
         name, _, variables[name] = words.pop(0).partition("=")

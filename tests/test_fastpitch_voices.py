@@ -300,9 +300,7 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
     rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
     (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    command = (
-        f"OUTPUT_DIR=out NUM_GPUS=0 BS=4 N_VAL=1 EPOCHS=1 bash scripts/finetune_voice.sh {voice} {dataset} --seed 3"
-    )
-    Project(tmp_path).replay(command)
+    settings = {"OUTPUT_DIR": "out", "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
+    Project(tmp_path).replay(f"bash scripts/finetune_voice.sh {voice} {dataset} --seed 3", **settings)
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")

@@ -43,34 +43,22 @@ def test_all_platform_files_are_built_alike():
     assert [path.name for path in PLATFORMS if not form.fullmatch(path.read_text())] == []
 
 
-def check_dry_run(command: str) -> None:
-    """Check that a command line that is pasted in the project's folder has commands to run, which train.py takes."""
+PASTED = {example for path in SCRIPTS for example in examples(path) if "sbatch" not in example}
+for command in commands():
+    if words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command:
+        PASTED.add(command)
+
+
+@pytest.mark.parametrize("command", sorted(PASTED))
+def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(command: str):
     done = paste(command, DRY_RUN="1")
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    shown = (sys.executable, "exists already", "docker", "nothing to download")
-    assert any(words in done.stdout for words in shown), command
+    assert done.returncode == 0, done.stderr
+    assert any(words in done.stdout for words in (sys.executable, "exists already", "docker", "nothing to download"))
     for words in map(shlex.split, done.stdout.splitlines()):
         if "train.py" in words:
             training_options(words)
         elif words[0] == sys.executable and not {"pytest", "ruff", "mypy", "-c"}.intersection(words):
             check_options(words)
-
-
-def starts_a_script(command: str) -> bool:
-    """Whether a command of a document starts one of our scripts, with all of its words given."""
-    return words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_examples_of_each_script_run_as_pasted(path: Path):
-    for command in examples(path):
-        if "sbatch" not in command:
-            check_dry_run(command)
-
-
-@pytest.mark.parametrize("command", sorted({command for command in commands() if starts_a_script(command)}))
-def test_a_command_of_the_documents_runs_as_pasted(command: str):
-    check_dry_run(command)
 
 
 @pytest.mark.parametrize("name", ["train", "prepare_dataset", "inference_benchmark_jasper"])

@@ -19,11 +19,10 @@ from seed_commands import (
     files_named,
     names_logged,
     seed,
-    settings_of,
     speak_longer,
     updates_shown,
 )
-from shell import n_processes, training_options
+from shell import n_processes, training_options, words_of
 from tiny import TINY_OPTIONS
 from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
 from training_setup import parsed
@@ -220,7 +219,7 @@ def train_sh_takes_them(walk: Walk, command: str, folder: Path) -> None:
 
 def an_update_is_of_256_utterances(walk: Walk, command: str, folder: Path) -> None:
     (words,) = walk.project.dry_run(command)
-    settings, args = settings_of(command), training_options(words)
+    settings, args = words_of(command)[0], training_options(words)
     assert n_processes(words) == int(settings["NUM_GPUS"]) and args.cuda
     assert args.batch_size == int(settings.get("BS", 32))
     assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 256
@@ -247,7 +246,7 @@ def help_names_the_transforms_of_pitch(walk: Walk, command: str, folder: Path) -
 
 
 def batches_are_measured(walk: Walk, command: str, folder: Path) -> None:
-    settings = settings_of(command)
+    settings = words_of(command)[0]
     runs = walk.project.dry_run(command)
     assert all("pretrained_models/waveglow/waveglow.pt" in words for words in runs)
     assert [words[words.index("--batch-size") + 1] for words in runs] == ["1", "4", "8"]
