@@ -46,12 +46,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_train(corpus: Path, output: Path, *extra: str, lists: tuple[str, str] = ("train.txt", "val.txt")) -> int:
     files = ["--training-files", str(corpus / lists[0]), "--validation-files", str(corpus / lists[1])]
     shape = () if "--from-checkpoint" in extra else TINY_OPTIONS
-    return train.main(
-        [
-            *("-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "4", "--warmup-steps", "10"),
-            *("--learned-alignment", "--validation-interval", "100", *extra),
-        ]
-    )
+    words = ["-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "4", "--warmup-steps", "10"]
+    return train.main([*words, "--learned-alignment", "--validation-interval", "100", *extra])
 
 
 @pytest.fixture(scope="module")
@@ -194,22 +190,10 @@ def test_symbols_keep_their_vectors_by_name_and_new_ones_start_from_the_mean(tmp
 
 
 def test_speakers_keep_their_vectors_and_statistics_by_name(tmp_path: Path):
-    old = tiny_voice(
-        tmp_path / "old.pt",
-        text=TextConfig(speakers=("anna", "berta")),
-        n_speakers=2,
-        learned_alignment=True,
-        pitch_statistics_per_speaker=True,
-    )
+    of_each = {"learned_alignment": True, "pitch_statistics_per_speaker": True}
+    old = tiny_voice(tmp_path / "old.pt", text=TextConfig(speakers=("anna", "berta")), n_speakers=2, **of_each)
     text = TextConfig(speakers=("anna", "berta", "carl"))
-    state, lines = started(
-        tmp_path / "old.pt",
-        text=text,
-        speaking={"berta", "carl"},
-        n_speakers=3,
-        learned_alignment=True,
-        pitch_statistics_per_speaker=True,
-    )
+    state, lines = started(tmp_path / "old.pt", text=text, speaking={"berta", "carl"}, n_speakers=3, **of_each)
     table = old["speaker_emb.weight"]
     assert torch.allclose(state["speaker_emb.weight"], torch.stack([table[0], table[1], table.mean(0)]), atol=1e-6)
     assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are to be measured
@@ -229,10 +213,8 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
-    lines = [
-        line.replace("|low", "|dora") for line in (corpus / "train.txt").read_text().splitlines() if "|low" in line
-    ]
-    (corpus / "dora.txt").write_text("\n".join(lines) + "\n")
+    lines = [line for line in (corpus / "train.txt").read_text().splitlines(True) if "|low" in line]
+    (corpus / "dora.txt").write_text("".join(lines).replace("|low", "|dora"))
     words = ("--from-checkpoint", str(voice), "--epochs", "1")
     assert run_train(corpus, tmp_path, *words, lists=("dora.txt", "dora.txt")) == 0
     assert "new speakers, from the mean of the others: ['dora']" in capsys.readouterr().out

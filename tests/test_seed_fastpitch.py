@@ -115,10 +115,8 @@ def the_corpus_is_downloaded(walk: Walk, command: str, folder: Path) -> None:
 
 def features_and_lists_are_made(walk: Walk, command: str, folder: Path) -> None:
     corpus = walk.project / "LJSpeech-1.1"
-    assert (
-        "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
-        in walk.printed[command]
-    )
+    said = "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
+    assert said in walk.printed[command]
     next_command = walk.project.bash(command, DRY_RUN="1", DATASET_PATH="other").stdout.splitlines()[-2]
     assert next_command.endswith("bash scripts/train.sh")  # which takes the text front end that is beside the durations
     statistics = read_json(corpus / STATISTICS.format("ljs_audio_text_train_filelist"))
