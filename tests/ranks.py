@@ -17,8 +17,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-# One process imports what the program does up to an empty line, and what DistributedDataParallel needs, which
-# takes seconds, and forks the others before they do any work.
+# One process imports what the program names above an empty line, which takes seconds, and forks the others before work.
 _LAUNCHER = """
 import os, sys
 import torch._dynamo

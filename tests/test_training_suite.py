@@ -158,9 +158,6 @@ from pathlib import Path
 import torch
 from tiny_models import TRAININGS, without_dropout, without_samples, words_of_cut
 import common.audio, common.data, common.text, train
-from common.nn import discriminators
-from models import get_model
-packages = [get_model(model.name).training.set_up for model in TRAININGS]
 
 torch.set_num_threads(1)
 for model, port in zip(TRAININGS, PORTS):
