@@ -11,7 +11,7 @@ from common.precision import keep_freed_memory
 keeps = os.fork() == 0  # the other process does not
 if keeps and not keep_freed_memory():
     sys.exit(77)
-for _ in range(5):
+for _ in range(15):
     torch.ones(2**24)  # until the heap has grown to what is needed
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
