@@ -25,7 +25,7 @@ _FSDD = "DATASET_ARCHIVE=https://github.com/Jakobovski/free-spoken-digit-dataset
 def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
-    own, features, options = replace(own, dataset_path=corpus), own.features, given()
+    own, features, options = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, given()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
     if features == "auto" and not (own.tacotron2_checkpoint or words or has_text) and corpus.is_dir():
@@ -44,10 +44,23 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     if features != "false":
         _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
     if features != "true" and (texts.is_file() or dry_run()):
-        language = _language(own) or ["LANGUAGE=en-us"]  # phones, which a voice learns faster than spelling
-        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", *language)
+        language = own.language or "en-us"  # phones, which a voice learns faster than spelling
+        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", f"LANGUAGE={language}")
     columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
     _print_next(own, "for a vocoder", "HiFi-GAN", columns)
+
+
+def _language(own: Variables, corpus: Path) -> str | None:
+    """LANGUAGE, or the language that the texts look like unless that is English, which a note names."""
+    lists = (list_path(own, "audio_text", "train"), corpus / "metadata.csv")
+    path = next((path for path in lists if path.is_file()), None)
+    if own.language or path is None:
+        return own.language
+    found = guess_language(line.split("|")[1] for line in read_lines(path) if "|" in line)
+    if found in ("", "en"):
+        return None
+    note(f"note: {path} looks like language {found}; set LANGUAGE if it is another one")
+    return found
 
 
 def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str | Path]]:
@@ -86,24 +99,15 @@ def _extract(own: Variables, corpus: Path, features: str, options: list[str | Pa
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *given(audio_config=own.audio_config)]
     run_or_print([python(), "extract_mels.py", "--dataset-path", corpus, *files, *options])
-    settings = _language(own) if features == "mels" else []  # by which train.sh reads the text; a teacher says its own
+    settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
+    if features == "mels" and own.language:
+        settings = [f"LANGUAGE={own.language}"]
     if "--extract-durs-from-textgrids" in options:
         settings = ["INPUT_TYPE=phone"]
         if lists[0].is_file():
             phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
             settings.append(f"SYMBOL_SET={'arpabet' if phones.isascii() else 'ipa'}")
     _print_next(own, "for Tacotron 2" if features == "mels" else "", model, columns, *settings)
-
-
-def _language(own: Variables) -> list[str]:
-    """The setting LANGUAGE of voices: as it is set, or as the training list looks unless that is English."""
-    language, texts = own.language, list_path(own, "audio_text", "train")
-    if language is None and texts.is_file():
-        found = guess_language(line.split("|")[1] for line in read_lines(texts) if line.strip())
-        language = found if found != "en" else None
-        if language:
-            note(f"note: {texts} looks like language {language}; set LANGUAGE if it is another one")
-    return [f"LANGUAGE={language}"] if language else []
 
 
 def _print_next(own: Variables, what: str, model: str, columns: str, *settings: str) -> None:

@@ -126,6 +126,21 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     assert following[0].startswith("next: DATASET_PATH=") and following[0].endswith("bash scripts/train.sh")
 
 
+def test_prepare_dataset_names_the_language_that_texts_look_like(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    text = "c00|Der Hund rennt in den Wald.\nc01|Das Buch liegt auf dem Tisch, und die Katze auf dem Dach.\n"
+    (corpus / "metadata.csv").write_text(text)
+    _, _, following, err = dry_preparation(corpus, FEATURES="mels")
+    assert [line.partition(" DATASET_PATH=")[0] for line in following] == [
+        "next, for Tacotron 2: LANGUAGE=de",
+        "next, for a voice that finds its durations: LANGUAGE=de",
+        "next, for a vocoder:",
+    ]
+    assert err == f"note: {corpus}/metadata.csv looks like language de; set LANGUAGE if it is another one\n"
+    _, _, following, err = dry_preparation(corpus, FEATURES="mels", LANGUAGE="de-at")
+    assert "LANGUAGE=de-at" in following[1] and err == ""
+
+
 @pytest.mark.parametrize(("given", "said"), [({"FEATURES": "mels"}, ""), ({}, "note: no durations: put TextGrids")])
 def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
     tmp_path: Path, given: dict[str, str], said: str
@@ -133,7 +148,8 @@ def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
     corpus = make_corpus(tmp_path / "corpus")
     _, args, (following, voice, _), err = dry_preparation(corpus, "--resume", **given)
     assert err.startswith(said) and len(err.splitlines()) == len(given) ^ 1
-    assert voice.startswith("next, for a voice that finds its durations:") and voice.endswith("bash scripts/train.sh")
+    assert voice.startswith("next, for a voice that finds its durations: LANGUAGE=en-us DATASET_PATH=")
+    assert voice.endswith("bash scripts/train.sh")
     made = (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume)
     assert made == (True, False, False, True)
     lists = [f"my_mel_text_{one}_filelist.txt" for one in ("train", "val")]
