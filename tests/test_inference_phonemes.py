@@ -18,7 +18,6 @@ from tacotron2.data_function import Tacotron2Dataset
 
 MODEL = dataclasses.replace(tiny_voice.SMALL, n_symbols=148)
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=0.5)
-GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
 LINE = "Seven small ships came home with fish, bread and cheese."
 
 
@@ -51,12 +50,6 @@ def test_a_share_of_phones_is_drawn_from_the_seed(tmp_path: Path) -> None:
     numbers = [frames_of(tmp_path, ENGLISH, LINE, "--p-arpabet", "0.5", "--seed", seed) for seed in "01230123"]
     assert numbers[:4] == numbers[4:]
     assert len(set(numbers)) > 1
-
-
-def test_a_voice_of_another_language_reads_text(tmp_path: Path) -> None:
-    line = "Der schöne Hund läuft."
-    assert frames_of(tmp_path, GERMAN, line) == len(TextFrontEnd(GERMAN).encode(line))
-    assert frames_of(tmp_path, GERMAN, "sil n aɪ n . sil", "--g2p", "none") == 7
 
 
 def test_tacotron2_reads_other_words_as_phones_in_each_epoch(tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 1900,
     "audio, nn": 1350,
-    "text": 4400,
+    "text": 4510,
     "data": 850,
     "checkpoints": 1400,
     "training": 2200,
@@ -316,7 +316,7 @@ SIZES = {
     "scripts": 4300,
     "platform": 312,
     "files at the root": 600,
-    "tests": 31000,
+    "tests": 31200,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -123,6 +123,16 @@ def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
 
 
+def test_fine_tuning_on_another_language_asks_for_it(corpus: Path, voice: Path, tmp_path: Path) -> None:
+    wav = (corpus / "train.txt").read_text().partition("|")[0]
+    (corpus / "train_german.txt").write_text(f"{wav}|Die Tür ist zu, und das Haus schläft.\n", encoding="utf-8")
+    options = ("--from-checkpoint", str(voice))
+    with pytest.raises(InputError, match=r"train_german\.txt:1: 'Tür' has 'ü'.* LANGUAGE=de "):
+        text_of_training(corpus, tmp_path, *options, lists="_german")
+    text = text_of_training(corpus, tmp_path, *options, "--g2p-language", "de", lists="_german")
+    assert (text.g2p_language, text.cleaners) == ("de", ())
+
+
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
     def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
         (tmp_path / "list.txt").write_text(f"{text}\n")

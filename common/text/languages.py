@@ -15,21 +15,21 @@ _WORDS = {tag: frozenset(words.split()) for tag, words in word_table("languages"
 _LOAN_WORDS = word_set("loan_words")
 _WORD = re.compile(r"[^\W\d_]+")
 _BRACES = re.compile(r"\{[^}]*\}")  # phones stand in them
-_LEAST_WORDS = 3  # frequent ones by which a language is known, and more than any language's by chance
+_LEAST_WORDS = 3  # of a language, by which it is known
 
 
-def guess_language(texts: Iterable[str]) -> str:
+def guess_language(texts: Iterable[str], *, expected: str = "en") -> str:
     """The tag of eSpeak NG for the language of most of the texts, empty where their words do not tell.
 
-    A language counts against English, or English against all others, if it has twice as many of the words.
+    The texts hold twice as many of its words as of the ``expected`` language's, or if it is that, as of any other's.
     """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(_evidence(text))
     hits = {tag: sum(counts[word] for word in words & counts.keys()) for tag, words in _WORDS.items()}
     best = max(hits, key=lambda tag: hits[tag])
-    rivals = [number for tag, number in hits.items() if tag != best and (best == "en" or tag == "en")]
-    return best if hits[best] >= max(_LEAST_WORDS, 2 * max(rivals)) else ""
+    rivals = [number for tag, number in hits.items() if tag != best and expected in (best, tag)]
+    return best if hits[best] >= max([_LEAST_WORDS, *(2 * number for number in rivals)]) else ""
 
 
 def _words(text: str) -> list[str]:
@@ -56,8 +56,9 @@ def check_language(texts: Mapping[str, str], config: TextConfig, *, refuse: bool
     Raises:
         InputError: ``refuse``, and English cleaners would rewrite letters of texts that are not known to be English.
     """
-    language, found = language_of(config), guess_language(texts.values())
-    if not language or found == language:
+    language = language_of(config)
+    found = guess_language(texts.values(), expected=language)
+    if found == language:
         return
     tag = TextConfig.g2p_language if found == "en" else found or "<tag of eSpeak NG>"
     wanted = f"set LANGUAGE={tag} (train.py: --g2p-language)"
