@@ -85,6 +85,8 @@ def _lists(own: Variables, environ: dict[str, str], arguments: Sequence[str]) ->
         validation = training  # prepared with N_VAL=0
     if environ.get("INPUT_TYPE") == "char":
         environ.pop("LANGUAGE", None)  # which is of phones
+    if environ.get("LANGUAGE") and own.model in ("FastPitch", "Tacotron2"):
+        launch.note(f"LANGUAGE={environ['LANGUAGE']}: a voice of eSpeak NG's phones; INPUT_TYPE=char trains on letters")
     if environ.get("INPUT_TYPE") == "phone" and not (environ.get("SYMBOL_SET") or environ.get("LANGUAGE")):
         environ["SYMBOL_SET"] = "arpabet"
     if columns == "mel_dur_pitch_text" and not environ.get("PITCH_MEAN_STD"):
