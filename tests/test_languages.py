@@ -35,7 +35,6 @@ TEXTS = {
     "fr": ["Il y a cinq pommes sur la table.", "Elle est dans la maison."],
     "es": ["La casa es grande y la puerta no se abre.", "El gato come pescado."],
     "it": ["Il gatto dorme sul tavolo.", "Non ho tempo per questo, ma la casa è bella."],
-    "nl": ["De kat zit op de stoel en het is niet koud."],
     "nb": ["Det er en fin dag, og jeg vil ikke gå hjem nå.", "Hun har vært i byen med ham."],
     "ru": ["Привет, как дела?", "Это очень хорошо."],
     "uk": ["Це очень добре, і що ти робиш?"],
