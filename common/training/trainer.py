@@ -5,7 +5,7 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,8 @@ from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.reporter import Reporter, has_terminal
+from common.training.transcripts import measure_misfits, report_misfits
+from common.training.verdict import describe_training
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
@@ -97,6 +99,8 @@ class Trainer:
         self._unreported: deque[StepResult] = deque()  # updates of this epoch
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
+        self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
+        self._training_set = training_set
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -140,6 +144,7 @@ class Trainer:
         if best is not None and str(options.keep_best) in best:  # else of another metric
             path = checkpoint_path(options.output, self._template.model, epoch=best["epoch"])
             self._best = best if path.is_file() else None
+        self._history = list(state.get("history", []))
         random_states = state.get("random", [])
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
@@ -246,7 +251,7 @@ class Trainer:
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _finish_epoch(self, *, is_last: bool) -> None:
-        position, options = self._position, self._options
+        position, options, engine = self._position, self._options, self.engine
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
@@ -258,6 +263,11 @@ class Trainer:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
+        if position.epoch == options.epochs and not self._stopping:
+            networks = [*self._validated.values()][-1]
+            fits = measure_misfits(engine.objective, networks, self._training_set, ranks=self._ranks)
+            if fits and self._ranks.is_main:
+                report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
     def _log_epoch(self) -> None:
         position = self._position
@@ -270,8 +280,9 @@ class Trainer:
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
-        engine, epoch = self.engine, self._position.epoch
+        engine, epoch, began = self.engine, self._position.epoch, time.perf_counter()
         found: dict[str, float] = {}
+        terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
             terms = engine.evaluate(raise_errors(self._validation_loader), networks=networks)
@@ -283,7 +294,28 @@ class Trainer:
                 print_line(f"warning: {line}")
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
+        self._describe(found, terms, seconds=time.perf_counter() - began)
         return found
+
+    def _describe(self, figures: dict[str, float], terms: Iterable[str], *, seconds: float) -> None:
+        """Say in words how the training goes, whose last validation took ``seconds`` and found ``figures``."""
+        position, options, objective = self._position, self._options, self.engine.objective
+        counted, n_steps = max(1, position.steps_done - position.skipped), self._sampler.steps_per_epoch
+        means = {name: position.sums[name] / counted for name in terms if name in position.sums}
+        trained = {"epoch": float(position.epoch), "train_loss": objective.total(means, epoch=options.epochs)}
+        self._history.append(trained | figures)
+        epochs_left = options.epochs - position.epoch
+        steps_left = epochs_left * n_steps + n_steps - position.steps_done
+        validating = epochs_left // options.validation_interval * seconds
+        line = describe_training(
+            self._history,
+            metric=options.keep_best,
+            aligned=objective.aligned,
+            best_kept=None if self._best is None else self._best["epoch"],
+            seconds_left=steps_left * position.seconds / position.steps_done + validating,
+        )
+        if line and self._ranks.is_main:
+            print_line(line)
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -306,7 +338,8 @@ class Trainer:
             self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
 
-        own = {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
+        own = {"global_batch": self._sampler.global_batch, "random": random_states}
+        own |= {"best": self._best, "history": self._history}
         try:
             with writing(options.output):
                 if self._ranks.is_main:
