@@ -6,7 +6,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,10 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
+from common.training.memory import memory_errors_explained, remembered
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
+from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
 from common.training.transcripts import measure_misfits, report_misfits
 from common.training.verdict import describe_training
@@ -40,36 +42,6 @@ from common.training.verdict import describe_training
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
 PENDING_RESULTS = {"cpu": 0, "cuda": 1}
-
-
-@dataclass
-class Position:
-    """Where the run stands, with the sums that the current epoch's averages need."""
-
-    epoch: int = 1
-    steps_done: int = 0  # updates of this epoch; the rest follows when their figures are there
-    sums: dict[str, float] = field(default_factory=dict)
-    frames: int = 0
-    seconds: float = 0.0
-    skipped: int = 0
-
-    def add(self, result: StepResult, loss: float, seconds: float) -> None:
-        """Count one update of the epoch, whose total loss and time are given."""
-        self.frames += int(result.figures["step"]["n_frames"])
-        self.seconds += seconds
-        self.skipped += bool(result.skipped)
-        if not result.skipped:
-            for name, value in (result.terms | {"loss": loss}).items():
-                self.sums[name] = self.sums.get(name, 0.0) + value
-
-
-def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
-    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
-    steps, global_batch = state.get("steps_done"), sampler.global_batch
-    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
-        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
-    saved = {one.name: state[one.name] for one in fields(Position)}
-    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})
 
 
 class Trainer:
@@ -203,7 +175,8 @@ class Trainer:
         for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
             requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
-            self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
+            with memory_errors_explained(micro_batches, run=options, audio=self._template.audio):
+                self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
@@ -271,8 +244,7 @@ class Trainer:
 
     def _log_epoch(self) -> None:
         position = self._position
-        counted = max(1, position.steps_done - position.skipped)
-        figures = {"loss": math.nan} | {name: total / counted for name, total in position.sums.items()}
+        figures = {"loss": math.nan} | position.means(position.sums)
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
@@ -285,7 +257,9 @@ class Trainer:
         terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
-            terms = engine.evaluate(raise_errors(self._validation_loader), networks=networks)
+            batches = raise_errors(self._validation_loader)
+            with memory_errors_explained(current := [], run=self._options, audio=self._template.audio):
+                terms = engine.evaluate(remembered(batches, current), networks=networks)
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
@@ -300,19 +274,16 @@ class Trainer:
     def _describe(self, figures: dict[str, float], terms: Iterable[str], *, seconds: float) -> None:
         """Say in words how the training goes, whose last validation took ``seconds`` and found ``figures``."""
         position, options, objective = self._position, self._options, self.engine.objective
-        counted, n_steps = max(1, position.steps_done - position.skipped), self._sampler.steps_per_epoch
-        means = {name: position.sums[name] / counted for name in terms if name in position.sums}
-        trained = {"epoch": float(position.epoch), "train_loss": objective.total(means, epoch=options.epochs)}
-        self._history.append(trained | figures)
-        epochs_left = options.epochs - position.epoch
-        steps_left = epochs_left * n_steps + n_steps - position.steps_done
-        validating = epochs_left // options.validation_interval * seconds
+        trained = objective.total(position.means(terms), epoch=options.epochs)
+        self._history.append({"epoch": float(position.epoch), "train_loss": trained} | figures)
+        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=self._sampler.steps_per_epoch)
+        left += (options.epochs - position.epoch) // options.validation_interval * seconds
         line = describe_training(
             self._history,
             metric=options.keep_best,
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
-            seconds_left=steps_left * position.seconds / position.steps_done + validating,
+            seconds_left=left,
         )
         if line and self._ranks.is_main:
             print_line(line)
