@@ -44,7 +44,7 @@ class FastPitchObjective(Objective):
         self._losses = losses or LossScales()
         self._has_energy, self._has_alignment = energy, alignment
         self._absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
-        self.aligned = ALIGNED if alignment else None
+        self.has_aligner, self.aligned = alignment, ALIGNED if alignment else None
         self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in self._absent})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
@@ -78,7 +78,7 @@ class FastPitchObjective(Objective):
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
 
-    def misfits(self, networks: Networks, batch: FastPitchBatch) -> Tensor | None:
+    def misfits(self, networks: Networks, batch: FastPitchBatch) -> Tensor:
         return networks["fastpitch"].misfits(batch)
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:

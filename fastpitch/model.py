@@ -181,10 +181,9 @@ class FastPitch(SpeakerPitch, nn.Module):
         )
 
     @torch.no_grad()
-    def misfits(self, batch: FastPitchBatch) -> Tensor | None:
-        """How badly each utterance's transcript fits its recording (B,) (`fastpitch.aligner`); None without aligner."""
-        if self.attention is None:
-            return None
+    def misfits(self, batch: FastPitchBatch) -> Tensor:
+        """How badly each utterance's transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner`)."""
+        assert self.attention is not None, "only a voice with a learned alignment is asked"
         embedded = self.encoder.word_emb(batch.tokens)
         alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, None)
         return misfits(alignment, batch.mel_lengths)

@@ -72,6 +72,7 @@ class Objective(ABC):
     phases: tuple[Phase, ...]
     log_style: LogStyle
     aligned: Aligned | None = None  # what attention has reached that reads its text; None: there is no attention
+    has_aligner = False  # whether the networks can say how badly a transcript fits, by `misfits`
 
     def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
         """Called once an update, before its phases; for what advances by updates and not by forward passes."""
@@ -113,12 +114,9 @@ class Objective(ABC):
         """Say in a line each what a validation's ``figures`` show to be wrong."""
         return []
 
-    def misfits(self, networks: Networks, batch: Any) -> Tensor | None:
-        """How badly each utterance's transcript fits its recording (B,), by an aligner that the networks have.
-
-        Larger is worse; no gradients.
-        """
-        return None
+    def misfits(self, networks: Networks, batch: Any) -> Tensor:
+        """How badly each utterance's transcript fits its recording, by the networks' aligner: (B,), 0 at best."""
+        raise NotImplementedError
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

@@ -236,10 +236,10 @@ class Trainer:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
-        if position.epoch == options.epochs and not self._stopping:
+        if position.epoch == options.epochs and engine.objective.has_aligner and not self._stopping:
             networks = [*self._validated.values()][-1]
             fits = measure_misfits(engine.objective, networks, self._training_set, ranks=self._ranks)
-            if fits and self._ranks.is_main:
+            if self._ranks.is_main:
                 report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
     def _log_epoch(self) -> None:
@@ -258,7 +258,8 @@ class Trainer:
         for subset, networks in self._validated.items():
             started = time.perf_counter()
             batches = raise_errors(self._validation_loader)
-            with memory_errors_explained(current := [], run=self._options, audio=self._template.audio):
+            current: list[Batch] = []
+            with memory_errors_explained(current, run=self._options, audio=self._template.audio):
                 terms = engine.evaluate(remembered(batches, current), networks=networks)
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import cast
 
-from common.data import Dataset, build_loader, raise_errors
+from common.data import Dataset, TextMelBatch, build_loader, raise_errors
 from common.distributed import Ranks
 from common.files import write_text, writing
 from common.pages import Recording, player_address, render_page, text_table
@@ -29,20 +30,20 @@ class Fit:
 
 
 def measure_misfits(objective: Objective, networks: Networks, dataset: Dataset, *, ranks: Ranks) -> list[Fit]:
-    """The transcripts of a dataset, the worst first; none for networks without an aligner."""
+    """The transcripts of a dataset, the worst first."""
 
-    def compute(indices: Sequence[int]) -> Iterator[list[Fit]]:
+    def compute(indices: Sequence[int]) -> Iterator[Fit]:
         batches = [indices[start : start + _BATCH_SIZE] for start in range(0, len(indices), _BATCH_SIZE)]
-        for batch in raise_errors(build_loader(dataset, batches, n_workers=0, pin_memory=False, seed=0)):
-            found = objective.misfits(networks, batch.to(ranks.device))
-            values = [None] * len(batch.names) if found is None else found.tolist()
-            for value, name, text in zip(values, batch.names, getattr(batch, "texts", ())):
+        for one in raise_errors(build_loader(dataset, batches, n_workers=0, pin_memory=False, seed=0)):
+            batch = cast(TextMelBatch, one)
+            found = objective.misfits(networks, batch.to(ranks.device)).tolist()
+            for value, name, text in zip(found, batch.names, batch.texts):
                 wav, _, where = name.rpartition(" ")
-                yield [] if value is None else [Fit(value, wav, where, text)]
+                yield Fit(value, wav, where, text)
 
     with evaluation_mode(networks):
         found = ranks.gather_over(len(dataset), compute, "comparing transcripts")
-    return sorted((fit for fits in found for fit in fits), key=lambda fit: -fit.misfit)
+    return sorted(found, key=lambda fit: -fit.misfit)
 
 
 def report_misfits(fits: Sequence[Fit], *, dataset_path: Path, output: Path) -> None:

@@ -8,6 +8,7 @@ from common.training.options import SelectionMetric
 
 PATIENCE = 5  # validations that are compared with all before them
 GAIN = 0.01  # share of the best figure before them by which a training that improves is better
+FALL = 0.03  # share by which the loss of training has fallen since then where a network still learns
 RISE = 0.02  # share of the best figure by which each of them is worse where a network overfits or diverges
 IMPROVING = "still improving"
 _OF_ATTENTION = ("attention_diagonality", "unattended_tokens")
@@ -61,12 +62,11 @@ def _trend(history: Sequence[Record], values: Sequence[float], *, is_aligned: bo
         return IMPROVING
     since = f"since epoch {history[best]['epoch']:.0f}"
     has_risen = recent > before + RISE * abs(before)
-    learns = history[-1]["train_loss"] < (1 - GAIN) * history[best]["train_loss"]
-    if has_risen and learns:
-        return f"overfitting {since}"
-    if learns or (is_aligned and not has_risen):
-        return f"no longer improving {since}" + ("" if is_aligned else ": do the transcripts fit the recordings?")
-    return f"no longer improving {since}, in training either: lower --learning-rate"
+    learns = history[-1]["train_loss"] < (1 - FALL) * history[best]["train_loss"]
+    if not learns and (has_risen or not is_aligned):
+        return f"no longer improving {since}, in training either: lower --learning-rate"
+    state = "overfitting" if has_risen else "no longer improving"
+    return f"{state} {since}" + ("" if is_aligned else ": too few clips, or transcripts that do not fit")
 
 
 def duration(seconds: float) -> str:
