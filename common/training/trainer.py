@@ -238,7 +238,9 @@ class Trainer:
             self._save(rolling=True)
         if position.epoch == options.epochs and engine.objective.has_aligner and not self._stopping:
             networks = [*self._validated.values()][-1]
-            fits = measure_misfits(engine.objective, networks, self._training_set, ranks=self._ranks)
+            score = partial(engine.objective.misfits, networks)
+            with evaluation_mode(networks):
+                fits = measure_misfits(score, self._training_set, ranks=self._ranks)
             if self._ranks.is_main:
                 report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 

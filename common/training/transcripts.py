@@ -1,18 +1,18 @@
 """Which transcripts of a training list do not fit their recordings, by the aligner of the voice that learned them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import cast
+from typing import Any, cast
+
+from torch import Tensor
 
 from common.data import Dataset, TextMelBatch, build_loader, raise_errors
 from common.distributed import Ranks
 from common.files import write_text, writing
 from common.pages import Recording, player_address, render_page, text_table
 from common.progress import print_line
-from common.training.engine import evaluation_mode
-from common.training.objective import Networks, Objective
 
 WORST = 10  # clips on stdout
 MOST_LISTED = 100  # clips with a player
@@ -29,25 +29,23 @@ class Fit:
     text: str
 
 
-def measure_misfits(objective: Objective, networks: Networks, dataset: Dataset, *, ranks: Ranks) -> list[Fit]:
-    """The transcripts of a dataset, the worst first."""
+def measure_misfits(score: Callable[[Any], Tensor], dataset: Dataset, *, ranks: Ranks) -> list[Fit]:
+    """The transcripts of a text-to-mel dataset, in its order; ``score`` takes a batch, and returns misfits (B,)."""
 
     def compute(indices: Sequence[int]) -> Iterator[Fit]:
         batches = [indices[start : start + _BATCH_SIZE] for start in range(0, len(indices), _BATCH_SIZE)]
         for one in raise_errors(build_loader(dataset, batches, n_workers=0, pin_memory=False, seed=0)):
             batch = cast(TextMelBatch, one)
-            found = objective.misfits(networks, batch.to(ranks.device)).tolist()
-            for value, name, text in zip(found, batch.names, batch.texts):
+            for value, name, text in zip(score(batch.to(ranks.device)).tolist(), batch.names, batch.texts):
                 wav, _, where = name.rpartition(" ")
                 yield Fit(value, wav, where, text)
 
-    with evaluation_mode(networks):
-        found = ranks.gather_over(len(dataset), compute, "comparing transcripts")
-    return sorted(found, key=lambda fit: -fit.misfit)
+    return ranks.gather_over(len(dataset), compute, "comparing transcripts")
 
 
-def report_misfits(fits: Sequence[Fit], *, dataset_path: Path, output: Path) -> None:
+def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path) -> None:
     """Print the worst transcripts, and write all as ``transcripts.tsv`` and the worst with players as a page."""
+    fits = sorted(measured, key=lambda fit: -fit.misfit)
     table, page = output / "transcripts.tsv", output / "transcripts.html"
     rows = [(f"{fit.misfit:.3f}", f"{fit.wav} {fit.where}", fit.text) for fit in fits]
     usual = median(fit.misfit for fit in fits)
