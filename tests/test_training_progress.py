@@ -48,8 +48,8 @@ def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
 SAID = {
     "good": (6, None, "alignment found", "still improving"),
     "language": (8, None, "alignment found", "still improving"),  # learned as any other: no figure shows it
-    "few": (90, None, "no alignment yet", "overfitting since epoch 40: too few clips, or transcripts that do not fit"),
-    "wrong": (26, None, "no alignment yet", "overfitting since epoch 14: too few clips, or transcripts that do not"),
+    "few": (80, None, "no alignment yet", "0: too few clips, or transcripts that do not fit"),
+    "wrong": (24, None, "no alignment yet", "since epoch 14: too few clips, or transcripts that do not fit"),
     "rate": (8, 10, "no alignment yet", "in training either: lower --learning-rate"),
 }
 
@@ -61,14 +61,16 @@ def test_each_measured_run_is_told_what_it_is(case: str, logs: dict[str, list[Re
     chosen = [line for epoch, line in said.items() if first <= epoch <= (last or math.inf)]
     assert chosen and all(alignment in line and trend in line for line in chosen)
     assert all("no alignment yet" in line for epoch, line in said.items() if epoch < min(first, 4))
-    assert not any("since" in line for epoch, line in said.items() if epoch < first and case != "few")
+    assert not any("since" in line for epoch, line in said.items() if epoch < first)
 
 
 def test_the_line_names_figures_the_best_checkpoint_and_the_time_left(logs: dict[str, list[Record]]):
     line = describe(logs["good"], seconds_left=4790)
     figures = "alignment found (diagonality 0.49, unattended phones 0 %)"
     assert line == f"epoch 30: {figures}; still improving; time left 1 h 20 min"
-    assert describe(logs["few"], best_kept=50).endswith(", the best is kept (epoch 50)")
+    line = describe(logs["few"], best_kept=50).partition("; ")[2]
+    cause = "too few clips, or transcripts that do not fit"
+    assert line == f"overfitting since epoch 40: {cause}, the best is kept (epoch 50)"
     assert [duration(seconds) for seconds in (40, 90, 3600)] == ["40 s", "2 min", "1 h 00 min"]
 
 
