@@ -95,7 +95,7 @@ def test_a_resumed_run_says_what_an_uninterrupted_one_does(model: TinyModel, cor
         found = [one for one in (output / "stdout.txt").read_text().splitlines() if one.startswith("epoch ")]
         return [one.partition("time left")[0] for one in found]
 
-    words = ["--epochs", "4", "--epochs-per-checkpoint", "2"]
+    words = "--epochs 4 --epochs-per-checkpoint 2 --validation-interval 1".split()
     with without_samples():
         model.train(corpora, tmp_path / "whole", *words)
         model.train(corpora, tmp_path / "parts", *words, "--epochs-this-job", "2")
