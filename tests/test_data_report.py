@@ -76,7 +76,8 @@ def test_a_clean_corpus_has_no_findings_even_where_it_is_to_be_strict(tmp_path: 
     write_list(tmp_path, clean_corpus(tmp_path))
     status, out, _ = report(tmp_path, "--report-strict")
     assert status == 0, out
-    assert "12 clips" in out and "all clean" in out
+    assert "12 clips" in out and "all clean" in out and "Transcripts to check first" in out
+    assert 'src="../wavs/c11.wav"' in (tmp_path / "data_report" / "report.html").read_text(encoding="utf-8")
     figures = read(tmp_path)
     assert (figures["findings"], figures["n_clips"], len(figures["clips"])) == ([], 12, 12)
     first = figures["clips"][0]

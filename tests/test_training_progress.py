@@ -70,7 +70,7 @@ def test_the_line_names_figures_the_best_checkpoint_and_the_time_left(logs: dict
     assert line == f"epoch 30: {figures}; still improving; time left 1 h 20 min"
     line = describe(logs["few"], best_kept=50).partition("; ")[2]
     cause = "too few clips, or transcripts that do not fit"
-    assert line == f"overfitting since epoch 40: {cause}, the best is kept (epoch 50)"
+    assert line == f"overfitting since epoch 40, the best is kept (epoch 50): {cause}"
     assert [duration(seconds) for seconds in (40, 90, 3600)] == ["40 s", "2 min", "1 h 00 min"]
 
 
@@ -117,9 +117,6 @@ def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
         rows = [log_probs[item, frame] for frame in range(frames[item])]
         behind = [float(row.max() - row[path[item, frame]]) for frame, row in enumerate(rows)]
         assert found[item] == pytest.approx(sum(behind) / len(behind), rel=1e-6)
-    straight = torch.eye(4).repeat_interleave(2, 0)[None].mul(9).log_softmax(2)
-    path = find_path(straight, torch.tensor([4]), torch.tensor([8]))
-    assert misfits(Alignment(straight, straight, path, path), torch.tensor([8])) == 0
 
 
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
@@ -182,15 +179,6 @@ def test_memory_that_runs_out_is_one_line_with_the_longest_utterances_and_what_t
     seconds = [float(part.rpartition("(")[2]) for part in line.partition(";")[0].split(" s)")[:-1]]
     assert 1 <= len(seconds) <= 3 and seconds == sorted(seconds, reverse=True)
     assert "lower --batch-size (BS; now 4), or cut long clips" in line
-
-
-def test_other_errors_of_an_update_are_none_of_memory(corpora: Path, tmp_path: Path, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("a fault of ours")
-
-    monkeypatch.setattr(Engine, "step", fail)
-    with without_samples(), pytest.raises(RuntimeError, match="a fault of ours"):
-        MODELS[0].train(corpora, tmp_path / "out", "--epochs", "1")
 
 
 def test_a_checkpoint_without_aligner_says_which_voice_to_give(corpora: Path, tmp_path: Path, capsys):

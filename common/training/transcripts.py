@@ -24,8 +24,8 @@ class Fit:
     """How badly the transcript of a recording fits it."""
 
     misfit: float  # nats a frame, 0 at best
-    wav: str  # in the dataset's folder, or a mel
-    where: str  # "(list.txt:7)"
+    name: str  # "wavs/a.wav (list.txt:7)"
+    file: str  # "wavs/a.wav", or a mel
     text: str
 
 
@@ -37,8 +37,7 @@ def measure_misfits(score: Callable[[Any], Tensor], dataset: Dataset, *, ranks: 
         for one in raise_errors(build_loader(dataset, batches, n_workers=0, pin_memory=False, seed=0)):
             batch = cast(TextMelBatch, one)
             for value, name, text in zip(score(batch.to(ranks.device)).tolist(), batch.names, batch.texts):
-                wav, _, where = name.rpartition(" ")
-                yield Fit(value, wav, where, text)
+                yield Fit(value, name, name.rpartition(" (")[0], " ".join(text.split()))
 
     return ranks.gather_over(len(dataset), compute, "comparing transcripts")
 
@@ -47,11 +46,11 @@ def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path)
     """Print the worst transcripts, and write all as ``transcripts.tsv`` and the worst with players as a page."""
     fits = sorted(measured, key=lambda fit: -fit.misfit)
     table, page = output / "transcripts.tsv", output / "transcripts.html"
-    rows = [(f"{fit.misfit:.3f}", f"{fit.wav} {fit.where}", fit.text) for fit in fits]
+    rows = [(f"{fit.misfit:.3f}", fit.name, fit.text) for fit in fits]
     usual = median(fit.misfit for fit in fits)
     headline = f"{len(fits)} clips, the worst first; usual is a misfit of {usual:.2f}"
     clips = [
-        Recording(name, text, f"misfit {score}", player_address(dataset_path, fit.wav, page=page))
+        Recording(name, text, f"misfit {score}", player_address(dataset_path, fit.file, page=page))
         for fit, (score, name, text) in zip(fits[:MOST_LISTED], rows)
     ]
     html = render_page("training/transcripts.html", title=str(dataset_path), headline=headline, clips=clips)

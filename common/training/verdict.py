@@ -10,7 +10,6 @@ PATIENCE = 5  # validations that are compared with all before them
 GAIN = 0.01  # share of the best figure before them by which a training that improves is better
 FALL = 0.03  # share by which the loss of training has fallen since then where a network still learns
 RISE = 0.02  # share of the best figure by which each of them is worse where a network overfits or diverges
-IMPROVING = "still improving"
 _OF_ATTENTION = ("attention_diagonality", "unattended_tokens")
 Record = Mapping[str, float]  # ``epoch``, ``train_loss`` and the figures of one validation with their subsets
 
@@ -44,29 +43,28 @@ def describe_training(
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if is_aligned else 'no alignment yet'} ({figures})"]
     values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
-    trend = _trend(history, [-value if metric.largest else value for value in values], is_aligned=is_aligned)
-    if trend and trend != IMPROVING and best_kept is not None:
-        trend += f", the best is kept (epoch {best_kept})"
-    parts += [trend] if trend else []
+    values = [-value if metric.largest else value for value in values]
+    parts += _trend(history, values, is_aligned=is_aligned, best_kept=best_kept)
     parts += [f"time left {duration(seconds_left)}"] if seconds_left > 0 else []
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
 
 
-def _trend(history: Sequence[Record], values: Sequence[float], *, is_aligned: bool) -> str:
-    """What the figure to select by does, whose ``values`` are the better the smaller; "" where it is too early."""
+def _trend(history: Sequence[Record], values: Sequence[float], *, is_aligned: bool, best_kept: int | None) -> list[str]:
+    """What the figure to select by does, whose ``values`` are the better the smaller; nothing where it is too early."""
     if len(values) <= PATIENCE:
-        return IMPROVING if min(values) < values[0] else ""
+        return ["still improving"] if min(values) < values[0] else []
     best = min(range(len(values) - PATIENCE), key=values.__getitem__)
     before, recent = values[best], min(values[-PATIENCE:])
     if recent < before - GAIN * abs(before):
-        return IMPROVING
-    since = f"since epoch {history[best]['epoch']:.0f}"
-    has_risen = recent > before + RISE * abs(before)
-    learns = history[-1]["train_loss"] < (1 - FALL) * history[best]["train_loss"]
+        return ["still improving"]
+    trained, has_risen = history[best]["train_loss"], recent > before + RISE * abs(before)
+    learns = history[-1]["train_loss"] < trained - FALL * abs(trained)
+    reason = "" if is_aligned else ": too few clips, or transcripts that do not fit"
     if not learns and (has_risen or not is_aligned):
-        return f"no longer improving {since}, in training either: lower --learning-rate"
-    state = "overfitting" if has_risen else "no longer improving"
-    return f"{state} {since}" + ("" if is_aligned else ": too few clips, or transcripts that do not fit")
+        reason = ", in training either: lower --learning-rate"
+    kept = "" if best_kept is None else f", the best is kept (epoch {best_kept})"
+    state = "overfitting" if has_risen and learns else "no longer improving"
+    return [f"{state} since epoch {history[best]['epoch']:.0f}{kept}{reason}"]
 
 
 def duration(seconds: float) -> str:
