@@ -16,7 +16,6 @@ import extract_mels
 import train
 from common.checkpoints import load_checkpoint
 from common.cli import run
-from common.errors import InputError
 from common.text import Speaker
 from common.training import Aligned, Engine
 from common.training.options import SelectionMetric
@@ -179,12 +178,3 @@ def test_memory_that_runs_out_is_one_line_with_the_longest_utterances_and_what_t
     seconds = [float(part.rpartition("(")[2]) for part in line.partition(";")[0].split(" s)")[:-1]]
     assert 1 <= len(seconds) <= 3 and seconds == sorted(seconds, reverse=True)
     assert "lower --batch-size (BS; now 4), or cut long clips" in line
-
-
-def test_a_checkpoint_without_aligner_says_which_voice_to_give(corpora: Path, tmp_path: Path, capsys):
-    (tmp_path / "list.txt").write_text("wavs/a.wav|A word.\n")
-    words = ["--report", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "list.txt")]
-    with without_samples():
-        MODELS[0].train(corpora, tmp_path / "out", "--epochs", "1")
-    with pytest.raises(InputError, match="no aligner; give a FastPitch with a learned alignment"):
-        extract_mels.main([*words, "--report-checkpoint", str(MODELS[0].checkpoint(tmp_path / "out", 1))])

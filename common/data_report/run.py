@@ -54,9 +54,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
     report = analyze(corpus, audio, limits)
     if options.report_checkpoint is not None:
-        lists = corpus.wav_text_filelist
-        clips = with_misfits(report.clips, options.report_checkpoint, dataset=corpus.dataset_path, lists=lists)
-        report = replace(report, clips=clips)
+        report = with_misfits(report, options.report_checkpoint)
     print(render_template("data_report/terminal.txt", **_contents(report), columns=_columns).strip())
     worst = worst_transcripts(report.clips, dataset=corpus.dataset_path, page=paths[0])
     rows = [(one.figure.partition(",")[0], one.name, one.text) for one in worst[:WORST]]
