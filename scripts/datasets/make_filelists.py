@@ -103,8 +103,9 @@ def note_long_recordings(folder: Path, recordings: Iterable[str]) -> None:
     longest = sorted((name for name in seconds if seconds[name] > LONGEST), key=lambda name: -seconds[name])
     if longest:
         named = ", ".join(f"{name} ({seconds[name]:.0f} s)" for name in longest[:3])
-        cut = "cut them: bash scripts/import_recordings.sh CLIP TARGET --text TEXT"
-        print(f"note: {len(longest)} clips are longer than {LONGEST:.0f} s: {named}; {cut}")
+        named += f" and {len(longest) - 3} more" if len(longest) > 3 else ""
+        cut = f"cut them: bash scripts/import_recordings.sh {folder / longest[0]} TARGET --text TEXT"
+        print(f"note: longer than {LONGEST:.0f} s: {named}; {cut}")
 
 
 def audio_list_name(name: str, split: str) -> str:
