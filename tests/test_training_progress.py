@@ -46,6 +46,7 @@ def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
 # case -> the epoch of a validation, and all that is said from there on, or up to there
 SAID = {
     "good": (6, None, "alignment found", "still improving"),
+    "real": (25, None, "alignment found", "still improving"),  # 80 clips of LJSpeech, 8 of them with wrong texts
     "language": (8, None, "alignment found", "still improving"),  # learned as any other: no figure shows it
     "few": (80, None, "no alignment yet", "0: too few clips, or transcripts that do not fit"),
     "wrong": (24, None, "no alignment yet", "since epoch 14: too few clips, or transcripts that do not fit"),
