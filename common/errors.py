@@ -47,6 +47,12 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether memory has run out: Python's or NumPy's, PyTorch's of a GPU, or that of a CPU."""
+    is_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return isinstance(error, MemoryError) or is_torch
+
+
 def line_and_status(error: Exception) -> tuple[str, int]:
     """What a command says of ``error`` in one line, and its exit status; raises what is a fault of ours."""
     if isinstance(error, InputError):
@@ -54,6 +60,8 @@ def line_and_status(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}cannot be read or written ({error.strerror or error})", 1
+    if is_out_of_memory(error):
+        return "out of memory: use smaller batches, fewer --num-workers, or shorter clips", 1
     if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
         hint = "is the memory full? run the same command again (a training with --resume), or with fewer --num-workers"
         return f"{str(error).split('. ')[0]}; {hint}", 1

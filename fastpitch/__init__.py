@@ -27,6 +27,7 @@ MODEL = ModelSpec(
         n_speakers=lambda config: config.n_speakers,
         phrase_columns=("pitch", "duration"),
         teacher_forced_dataset=deferred("fastpitch.data_function.teacher_forced_dataset"),
+        has_aligner=lambda config: config.learned_alignment,
         list_columns=lambda config: "audio_text" if config.learned_alignment else "mel_dur_pitch_text",
     ),
     read_published=deferred("fastpitch.published_checkpoints.read_published"),

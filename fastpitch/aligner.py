@@ -122,6 +122,17 @@ def forward_sum_losses(
     return losses.masked_fill(losses.isinf(), 0.0).to(log_probs.dtype) / token_lengths
 
 
+def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
+    """How badly each text fits its recording, of an alignment without a prior: (B,) float32, nats a frame, 0 at best.
+
+    It is the mean over frames of how much less probable the path's token is than the text's most probable one. A text
+    that is not spoken has other tokens everywhere that suit a frame better than the one whose turn it is.
+    """
+    on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
+    behind = alignment.log_attention.amax(2) - on_path
+    return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
+
+
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Minus the log attention of frames to the token of their path, a sum over frames (Badlani et al., 2.4)."""
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)

@@ -18,7 +18,7 @@ from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
 from common.text.config import TextConfig
-from fastpitch.aligner import Alignment, ConvAttention
+from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import (
     SpeakerPitch,
@@ -179,6 +179,14 @@ class FastPitch(SpeakerPitch, nn.Module):
             target_energy=energy,
             alignment=alignment,
         )
+
+    @torch.no_grad()
+    def misfits(self, batch: FastPitchBatch) -> Tensor:
+        """How badly each utterance's transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner`)."""
+        assert self.attention is not None, "only a voice with a learned alignment is asked"
+        embedded = self.encoder.word_emb(batch.tokens)
+        alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, None)
+        return misfits(alignment, batch.mel_lengths)
 
     teacher_forced = forward  # the name that all text-to-mel models share
 

@@ -36,8 +36,8 @@ class HarmonicBatch(Batch):
     mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the mel in which pitch is found
 
     @property
-    def n_frames(self) -> Tensor:
-        return torch.full((), self.pitch.numel(), device=self.pitch.device)
+    def frame_lengths(self) -> Tensor:
+        return torch.full((len(self.names),), self.pitch.size(1), device=self.pitch.device)
 
 
 class HarmonicDataset(RecordingDataset):

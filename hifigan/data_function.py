@@ -27,8 +27,8 @@ class HifiganBatch(Batch):
     mels: Tensor | None = None  # (B, n_mels, T / hop) float32; None: computed from the audio
 
     @property
-    def n_frames(self) -> Tensor:
-        return self.mel_lengths.sum()
+    def frame_lengths(self) -> Tensor:
+        return self.mel_lengths
 
     @property
     def mel_lengths(self) -> Tensor:

@@ -38,8 +38,8 @@ class JasperBatch(Batch):
     draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the augmentation; None: no augmentation
 
     @property
-    def n_frames(self) -> Tensor:
-        return ((self.wave_lengths + self.hop_length - 1) // self.hop_length).sum()
+    def frame_lengths(self) -> Tensor:
+        return (self.wave_lengths + self.hop_length - 1) // self.hop_length
 
 
 class JasperDataset:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions
@@ -34,6 +34,7 @@ class Tacotron2Objective(Objective):
         },
         format="{:>6.3f}",
     )
+    aligned = Aligned(diagonality=FORMED)
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         self._options, self._guide = options, options.guided_attention_weight

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -12,14 +13,17 @@ import pytest
 import soundfile
 from corpus import RATE, glide
 from page_reader import PageReader
+from tiny_voice import SMALL, save_voice
 from training_setup import parsed
 
 import extract_mels
 from common.cli import run
+from common.config import AudioConfig
 from common.data_report.charts import draw
 from common.data_report.findings import KINDS
 from common.extraction.options import transcript_config
 from common.pages.render import STYLESHEET
+from common.text.config import TextConfig
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 
@@ -76,7 +80,8 @@ def test_a_clean_corpus_has_no_findings_even_where_it_is_to_be_strict(tmp_path: 
     write_list(tmp_path, clean_corpus(tmp_path))
     status, out, _ = report(tmp_path, "--report-strict")
     assert status == 0, out
-    assert "12 clips" in out and "all clean" in out
+    assert "12 clips" in out and "all clean" in out and "Transcripts to check first" in out
+    assert 'src="../wavs/c11.wav"' in (tmp_path / "data_report" / "report.html").read_text(encoding="utf-8")
     figures = read(tmp_path)
     assert (figures["findings"], figures["n_clips"], len(figures["clips"])) == ([], 12, 12)
     first = figures["clips"][0]
@@ -278,6 +283,26 @@ def test_the_page_leads_to_extremes_and_findings_and_words_of_the_corpus_stay_wo
     page = read_page(tmp_path)  # lists extremes and findings first
     assert len(next(table for table in page.tables if table.headings[-1] == "text").rows) == 11
     assert "... and 3 more in report.json" in page.text and "wavs/<img src=x>.wav" in page.text
+
+
+def test_an_aligner_compares_the_transcripts_that_training_would_take(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path, 5)
+    add(tmp_path, "stereo", np.stack([speak(7), speak(7)], axis=1))
+    write_list(tmp_path, ["wavs/stereo.wav|two channels.", "wavs/none.wav|no file.", *lines])
+    voices = {
+        name: save_voice(
+            tmp_path / name, text=TextConfig(), model=replace(SMALL, learned_alignment=aligns), audio=AudioConfig()
+        )
+        for name, aligns in (("aligner.pt", True), ("without.pt", False))
+    }
+    status, out, _ = report(tmp_path, "--report-checkpoint", voices["aligner.pt"])
+    assert status == 1 and "Transcripts to check first" in out  # as a file is missing
+    found = {clip["wav"]: clip.get("misfit", -1) for clip in read(tmp_path)["clips"]}
+    assert [wav for wav, misfit in found.items() if misfit >= 0] == [line.partition("|")[0] for line in lines]
+    listed = [line.split()[3] for line in out.partition("to check first")[2].splitlines()[1:6]]
+    assert listed == sorted(listed, key=lambda wav: -found[wav])
+    status, _, err = report(tmp_path, "--report-checkpoint", voices["without.pt"])
+    assert status == 2 and "no aligner; give a FastPitch with a learned alignment" in err
 
 
 def test_a_corpus_of_which_nothing_can_be_read_still_has_a_page(tmp_path: Path, report):

@@ -51,6 +51,16 @@ def test_a_corpus_is_split_without_overlap_and_the_same_way_each_time(tmp_path: 
     assert lines != sorted(lines)
 
 
+def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    corpus = make_corpus(tmp_path / "corpus", clips=5)
+    for name, seconds in (("c00", 20.1), ("c01", 9), ("c02", 301), ("c03", 62), ("c04", 30)):
+        soundfile.write(corpus / "wavs" / f"{name}.wav", np.zeros(int(8000 * seconds)), 8000)
+    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "1", "--n-test", "0")
+    named = "wavs/c02.wav (301 s), wavs/c03.wav (62 s), wavs/c04.wav (30 s) and 1 more"
+    cut = f"bash scripts/import_recordings.sh {corpus}/wavs/c02.wav TARGET --text TEXT"
+    assert f"note: longer than 20 s: {named}; cut them: {cut}\n" in capsys.readouterr().out
+
+
 def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     corpus = make_corpus(tmp_path / "corpus")
     (corpus / "wavs" / "c05.wav").rename(corpus / "wavs" / "c05.flac")

@@ -301,22 +301,22 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1900,
+    "flat files of common/": 1910,
     "audio, nn": 1350,
     "text": 4510,
     "data": 850,
     "checkpoints": 1400,
-    "training": 2200,
+    "training": 2440,
     "synthesis": 2700,
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
-    "evaluation, data_report, pages": 2000,
-    "the six models": 8700,
+    "evaluation, data_report, pages": 2115,
+    "the six models": 8715,
     "scripts": 4310,
     "platform": 312,
     "files at the root": 600,
-    "tests": 31200,
+    "tests": 31420,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -26,8 +26,8 @@ class ToyBatch(Batch):
     lengths: Tensor  # (B,)
 
     @property
-    def n_frames(self) -> Tensor:
-        return self.lengths.sum()
+    def frame_lengths(self) -> Tensor:
+        return self.lengths
 
 
 class Pointwise(nn.Module):

@@ -19,9 +19,9 @@ class WaveGlowBatch(Batch):
     recordings: Tensor | None = None  # (B, T) float32, for resynthesis
 
     @property
-    def n_frames(self) -> Tensor:
-        n_frames = len(self.names) * (self.audio.size(1) // self.hop_length)
-        return torch.full((), n_frames, device=self.audio.device)
+    def frame_lengths(self) -> Tensor:
+        n_frames = self.audio.size(1) // self.hop_length
+        return torch.full((len(self.names),), n_frames, device=self.audio.device)
 
 
 class WaveGlowDataset(RecordingDataset):

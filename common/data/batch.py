@@ -29,9 +29,14 @@ class Batch:
     names: tuple[str, ...]  # one an utterance, "wavs/a.wav (train.txt:7)"
 
     @property
-    def n_frames(self) -> torch.Tensor:
-        """Valid (unpadded) mel frames of the batch, a scalar int64 tensor; the unit of training throughput."""
+    def frame_lengths(self) -> torch.Tensor:
+        """Valid (unpadded) mel frames of each utterance, (B,) int64."""
         raise NotImplementedError
+
+    @property
+    def n_frames(self) -> torch.Tensor:
+        """Mel frames of all utterances, a scalar int64 tensor; the unit of training throughput."""
+        return self.frame_lengths.sum()
 
     @property
     def sizes(self) -> dict[str, int]:

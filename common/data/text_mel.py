@@ -33,8 +33,8 @@ class TextMelBatch(Batch):
     texts: tuple[str, ...] = field(default=(), kw_only=True)  # as the list has them; () or one an utterance
 
     @property
-    def n_frames(self) -> Tensor:
-        return self.mel_lengths.sum()
+    def frame_lengths(self) -> Tensor:
+        return self.mel_lengths
 
     @classmethod
     def of_one(cls: type[T], name: str, tokens: Tensor, mel: Tensor, *, text: str = "", **fields: Any) -> T:

@@ -21,6 +21,11 @@ class ReportOptions:
         names=("-o",),
         writes=True,
     )
+    report_checkpoint: Path | None = option(
+        None,
+        "FastPitch with a learned alignment of this language, whose aligner says which transcripts fit worst, such as "
+        "the one in voices/; without it: those of the oddest speaking rates",
+    )
     report_strict: bool = option(False, "exit status 1 if anything at all is suspicious")
 
 

@@ -12,12 +12,25 @@ from common.data_report.clip import MEASURES, measure
 from common.data_report.findings import KINDS, find_issues
 from common.data_report.options import Limits, ReportOptions
 from common.data_report.summary import MOST_LISTED, PERCENTILES, DataReport, hours, to_json, values_of
+from common.data_report.transcripts import with_misfits, worst_transcripts
 from common.extraction import ExtractionOptions, map_in_processes, mel_settings, read_lists
 from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
-from common.pages import Cell, Link, Measure, Row, cells, read_measures, render_page, render_template, text_table
+from common.pages import (
+    Cell,
+    Link,
+    Measure,
+    Recording,
+    Row,
+    cells,
+    read_measures,
+    render_page,
+    render_template,
+    text_table,
+)
 from common.text import name_symbol
 
+WORST = 10  # transcripts on the terminal
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 
 Rows = list[Row]  # the first is the heading
@@ -40,9 +53,14 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
     report = analyze(corpus, audio, limits)
+    if options.report_checkpoint is not None:
+        report = with_misfits(report, options.report_checkpoint)
     print(render_template("data_report/terminal.txt", **_contents(report), columns=_columns).strip())
+    worst = worst_transcripts(report.clips, dataset=corpus.dataset_path, page=paths[0])
+    rows = [(one.figure.partition(",")[0], one.name, one.text) for one in worst[:WORST]]
+    print("\nTranscripts to check first (with players: Transcripts in the page)", *text_table(rows), sep="\n")
     with writing(folder, _HINT):
-        write_text(paths[0], page(report, draw(report)))
+        write_text(paths[0], page(report, draw(report), worst))
         write_json(paths[1], to_json(report))
     print(*paths, sep="\n")
     return int(any(options.report_strict or finding.kind in UNUSABLE for finding in report.findings))
@@ -65,7 +83,7 @@ def analyze(corpus: ExtractionOptions, audio: AudioOptions, limits: Limits) -> D
     return DataReport(dataset, lists, mels, text, limits, clips, tuple(findings))
 
 
-def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
+def page(report: DataReport, charts: Sequence[dict[str, str]], worst: Sequence[Recording]) -> str:
     """The HTML of the report."""
     measures, contents = [MEASURES[name] for name in report.distributions], _contents(report)
     return render_page(
@@ -74,6 +92,7 @@ def page(report: DataReport, charts: Sequence[dict[str, str]]) -> str:
         title=str(report.dataset),
         headline=report.headline,
         charts=charts,
+        worst=worst,
         measures=measures,
         most_rows=MOST_LISTED,
         kinds=[

@@ -1,10 +1,12 @@
 """Measured quantities, and the cells of tables that show them on pages and on the terminal."""
 
 import csv
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from common.options import words_of_value
 
@@ -53,6 +55,22 @@ class Measure:
     def cell(self, value: float | None, anchor: str = "", hint: str = "") -> Number:
         """A value in a table."""
         return Number(self.show(value), anchor, hint, value=value)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording to listen to."""
+
+    name: str
+    text: str
+    figure: str  # what is to be said of it
+    address: str  # as `player_address`
+
+
+def player_address(folder: Path, name: str, *, page: Path) -> str:
+    """The address for ``page`` of a recording in a corpus's ``folder``, or of that of a mel; "" where there is none."""
+    path = folder / (Path("wavs", *Path(name).parts[1:]).with_suffix(".wav") if name.endswith(".pt") else name)
+    return quote(os.path.relpath(path, page.parent)) if path.is_file() else ""
 
 
 Cell = str | Measure | Link | tuple[Link, ...]

@@ -20,3 +20,4 @@ from .optim import (
 )
 from .settings import TrainingRequest as TrainingRequest, TrainingSetup as TrainingSetup
 from .trainer import Trainer as Trainer
+from .verdict import Aligned as Aligned

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import Batch
+from common.training.verdict import Aligned
 
 Networks = dict[str, Any]  # modules of the classes that the model's package builds
 _N_EXAMPLES = 2
@@ -70,6 +71,8 @@ class Objective(ABC):
 
     phases: tuple[Phase, ...]
     log_style: LogStyle
+    aligned: Aligned | None = None  # what attention has reached that reads its text; None: there is no attention
+    has_aligner = False  # whether the networks can say how badly a transcript fits, by `misfits`
 
     def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
         """Called once an update, before its phases; for what advances by updates and not by forward passes."""
@@ -110,6 +113,10 @@ class Objective(ABC):
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
         """Say in a line each what a validation's ``figures`` show to be wrong."""
         return []
+
+    def misfits(self, networks: Networks, batch: Any) -> Tensor:
+        """How badly each utterance's transcript fits its recording, by the networks' aligner: (B,), 0 at best."""
+        raise NotImplementedError
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

@@ -5,8 +5,8 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,43 +31,17 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
+from common.training.memory import memory_errors_explained, remembered
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
+from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
+from common.training.transcripts import measure_misfits, report_misfits
+from common.training.verdict import describe_training
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
 # at once.
 PENDING_RESULTS = {"cpu": 0, "cuda": 1}
-
-
-@dataclass
-class Position:
-    """Where the run stands, with the sums that the current epoch's averages need."""
-
-    epoch: int = 1
-    steps_done: int = 0  # updates of this epoch; the rest follows when their figures are there
-    sums: dict[str, float] = field(default_factory=dict)
-    frames: int = 0
-    seconds: float = 0.0
-    skipped: int = 0
-
-    def add(self, result: StepResult, loss: float, seconds: float) -> None:
-        """Count one update of the epoch, whose total loss and time are given."""
-        self.frames += int(result.figures["step"]["n_frames"])
-        self.seconds += seconds
-        self.skipped += bool(result.skipped)
-        if not result.skipped:
-            for name, value in (result.terms | {"loss": loss}).items():
-                self.sums[name] = self.sums.get(name, 0.0) + value
-
-
-def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
-    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
-    steps, global_batch = state.get("steps_done"), sampler.global_batch
-    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
-        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
-    saved = {one.name: state[one.name] for one in fields(Position)}
-    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})
 
 
 class Trainer:
@@ -97,6 +71,8 @@ class Trainer:
         self._unreported: deque[StepResult] = deque()  # updates of this epoch
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
+        self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
+        self._training_set = training_set
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -140,6 +116,7 @@ class Trainer:
         if best is not None and str(options.keep_best) in best:  # else of another metric
             path = checkpoint_path(options.output, self._template.model, epoch=best["epoch"])
             self._best = best if path.is_file() else None
+        self._history = list(state.get("history", []))
         random_states = state.get("random", [])
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
@@ -198,7 +175,8 @@ class Trainer:
         for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
             requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
-            self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
+            with memory_errors_explained(micro_batches, run=options, audio=self._template.audio):
+                self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
@@ -246,7 +224,7 @@ class Trainer:
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _finish_epoch(self, *, is_last: bool) -> None:
-        position, options = self._position, self._options
+        position, options, engine = self._position, self._options, self.engine
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
@@ -258,11 +236,17 @@ class Trainer:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
+        if position.epoch == options.epochs and engine.objective.has_aligner and not self._stopping:
+            networks = [*self._validated.values()][-1]
+            score = partial(engine.objective.misfits, networks)
+            with evaluation_mode(networks):
+                fits = measure_misfits(score, self._training_set, ranks=self._ranks)
+            if self._ranks.is_main:
+                report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
     def _log_epoch(self) -> None:
         position = self._position
-        counted = max(1, position.steps_done - position.skipped)
-        figures = {"loss": math.nan} | {name: total / counted for name, total in position.sums.items()}
+        figures = {"loss": math.nan} | position.means(position.sums)
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
@@ -270,11 +254,15 @@ class Trainer:
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
-        engine, epoch = self.engine, self._position.epoch
+        engine, epoch, began = self.engine, self._position.epoch, time.perf_counter()
         found: dict[str, float] = {}
+        terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
-            terms = engine.evaluate(raise_errors(self._validation_loader), networks=networks)
+            batches = raise_errors(self._validation_loader)
+            current: list[Batch] = []
+            with memory_errors_explained(current, run=self._options, audio=self._template.audio):
+                terms = engine.evaluate(remembered(batches, current), networks=networks)
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
@@ -283,7 +271,25 @@ class Trainer:
                 print_line(f"warning: {line}")
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
+        self._describe(found, terms, seconds=time.perf_counter() - began)
         return found
+
+    def _describe(self, figures: dict[str, float], terms: Iterable[str], *, seconds: float) -> None:
+        """Say in words how the training goes, whose last validation took ``seconds`` and found ``figures``."""
+        position, options, objective = self._position, self._options, self.engine.objective
+        trained = objective.total(position.means(terms), epoch=options.epochs)
+        self._history.append({"epoch": float(position.epoch), "train_loss": trained} | figures)
+        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=self._sampler.steps_per_epoch)
+        left += (options.epochs - position.epoch) // options.validation_interval * seconds
+        line = describe_training(
+            self._history,
+            metric=options.keep_best,
+            aligned=objective.aligned,
+            best_kept=None if self._best is None else self._best["epoch"],
+            seconds_left=left,
+        )
+        if line and self._ranks.is_main:
+            print_line(line)
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -306,7 +312,8 @@ class Trainer:
             self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
 
-        own = {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
+        own = {"global_batch": self._sampler.global_batch, "random": random_states}
+        own |= {"best": self._best, "history": self._history}
         try:
             with writing(options.output):
                 if self._ranks.is_main:

@@ -12,6 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from common.errors import InputError, shown
 from common.files import read_lines, write_text
 from common.options import add_options, option, read_options
 
+LONGEST = 20.0  # s; the memory of an update grows with the longest clip of its batch
 SPLITS = ("train", "val", "test")
 
 
@@ -90,6 +92,22 @@ def split_clips(
     return {split: splits[split] for split in SPLITS}
 
 
+def note_long_recordings(folder: Path, recordings: Iterable[str]) -> None:
+    """Print a line that names the longest recordings of more than 20 s, and the command that cuts them; if any."""
+    import soundfile  # here, as scripts read ListOptions and must start fast
+
+    seconds: dict[str, float] = {}
+    for name in recordings:
+        with suppress(soundfile.LibsndfileError):  # which training or extraction refuse by name
+            seconds[name] = soundfile.info(folder / name).duration
+    longest = sorted((name for name in seconds if seconds[name] > LONGEST), key=lambda name: -seconds[name])
+    if longest:
+        named = ", ".join(f"{name} ({seconds[name]:.0f} s)" for name in longest[:3])
+        named += f" and {len(longest) - 3} more" if len(longest) > 3 else ""
+        cut = f"cut them: bash scripts/import_recordings.sh {folder / longest[0]} TARGET --text TEXT"
+        print(f"note: longer than {LONGEST:.0f} s: {named}; {cut}")
+
+
 def audio_list_name(name: str, split: str) -> str:
     """File name of a list of recordings; LJSpeech's training list keeps the name that it is known by."""
     return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
@@ -145,6 +163,7 @@ def main() -> int:
             if lines:
                 write_text(options.output / name, "".join(line + "\n" for line in lines))
                 print(f"{options.output / name}: {len(lines)} clips")
+    note_long_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     return 0
 
 

@@ -18,8 +18,8 @@ class ToyBatch(Batch):
     wave: Tensor  # (B, F * hop)
 
     @property
-    def n_frames(self) -> Tensor:
-        return torch.tensor(self.mel.size(0) * self.mel.size(2))
+    def frame_lengths(self) -> Tensor:
+        return torch.full((self.mel.size(0),), self.mel.size(2))
 
 
 class ToyDataset(RecordingDataset):

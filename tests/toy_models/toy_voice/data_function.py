@@ -25,8 +25,8 @@ class ToyBatch(Batch):
     means: Tensor  # (B, n_mels)
 
     @property
-    def n_frames(self) -> Tensor:
-        return self.lengths.sum()
+    def frame_lengths(self) -> Tensor:
+        return self.lengths
 
 
 class ToyDataset:

@@ -1,0 +1,52 @@
+"""Where a training stands: in which epoch and update, with the sums that the epoch's averages need."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from common.data import GlobalBatchSampler
+from common.training.engine import StepResult
+
+
+@dataclass
+class Position:
+    """Where the run stands, with the sums that the current epoch's averages need."""
+
+    epoch: int = 1
+    steps_done: int = 0  # updates of this epoch; the rest follows when their figures are there
+    sums: dict[str, float] = field(default_factory=dict)
+    frames: int = 0
+    seconds: float = 0.0
+    skipped: int = 0
+
+    def add(self, result: StepResult, loss: float, seconds: float) -> None:
+        """Count one update of the epoch, whose total loss and time are given."""
+        self.frames += int(result.figures["step"]["n_frames"])
+        self.seconds += seconds
+        self.skipped += bool(result.skipped)
+        if not result.skipped:
+            for name, value in (result.terms | {"loss": loss}).items():
+                self.sums[name] = self.sums.get(name, 0.0) + value
+
+    @property
+    def applied(self) -> int:
+        """Updates of this epoch that were not skipped; at least 1, to divide by."""
+        return max(1, self.steps_done - self.skipped)
+
+    def means(self, names: Iterable[str]) -> dict[str, float]:
+        """The epoch's mean of those terms among ``names`` that training has."""
+        return {name: self.sums[name] / self.applied for name in names if name in self.sums}
+
+    def seconds_left(self, *, epochs: int, steps_per_epoch: int) -> float:
+        """How long the updates until the end of the last of ``epochs`` take, at the speed of this epoch's."""
+        steps = (epochs - self.epoch + 1) * steps_per_epoch - self.steps_done
+        return steps * self.seconds / max(1, self.steps_done)
+
+
+def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
+    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
+    steps, global_batch = state.get("steps_done"), sampler.global_batch
+    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
+        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
+    saved = {one.name: state[one.name] for one in fields(Position)}
+    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})

@@ -1,0 +1,181 @@
+"""What a training says of itself: how it goes, which transcripts do not fit, and what did not fit into memory."""
+
+import csv
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from page_reader import PageReader
+from tiny import TINY_OPTIONS
+from tiny_models import MODELS, TinyModel, without_samples
+
+import extract_mels
+import train
+from common.checkpoints import load_checkpoint
+from common.cli import run
+from common.text import Speaker
+from common.training import Aligned, Engine
+from common.training.options import SelectionMetric
+from common.training.verdict import Record, describe_training, duration
+from fastpitch.aligner import Alignment, misfits
+from fastpitch.alignment_search import durations_of_path, find_path
+from fastpitch.loss_function import ALIGNED
+from scripts.datasets.make_corpus import make_corpus
+
+LOGS = Path(__file__).with_name("training_logs.tsv")  # of measured runs (docs/TRAINING.md)
+describe = partial(describe_training, metric=SelectionMetric(), aligned=ALIGNED, best_kept=None, seconds_left=0)
+
+
+@pytest.fixture(scope="module")
+def logs() -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    with LOGS.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            found.setdefault(row.pop("case"), []).append({name: float(value) for name, value in row.items()})
+    return found
+
+
+def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
+    """The epoch of each validation, and what is said then."""
+    return ((history[n]["epoch"], describe(history[: n + 1])) for n in range(len(history)))
+
+
+# case -> the epoch of a validation, and all that is said from there on, or up to there
+SAID = {
+    "good": (6, None, "alignment found", "still improving"),
+    "real": (25, None, "alignment found", "still improving"),  # 80 clips of LJSpeech, 8 of them with wrong texts
+    "language": (8, None, "alignment found", "still improving"),  # learned as any other: no figure shows it
+    "few": (80, None, "no alignment yet", "0: too few clips, or transcripts that do not fit"),
+    "wrong": (24, None, "no alignment yet", "since epoch 14: too few clips, or transcripts that do not fit"),
+    "rate": (8, 10, "no alignment yet", "in training either: lower --learning-rate"),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_each_measured_run_is_told_what_it_is(case: str, logs: dict[str, list[Record]]):
+    first, last, alignment, trend = SAID[case]
+    said = dict(lines(logs[case]))
+    chosen = [line for epoch, line in said.items() if first <= epoch <= (last or math.inf)]
+    assert chosen and all(alignment in line and trend in line for line in chosen)
+    assert all("no alignment yet" in line for epoch, line in said.items() if epoch < min(first, 4))
+    assert not any("since" in line for epoch, line in said.items() if epoch < first)
+
+
+def test_the_line_names_figures_the_best_checkpoint_and_the_time_left(logs: dict[str, list[Record]]):
+    line = describe(logs["good"], seconds_left=4790)
+    figures = "alignment found (diagonality 0.49, unattended phones 0 %)"
+    assert line == f"epoch 30: {figures}; still improving; time left 1 h 20 min"
+    line = describe(logs["few"], best_kept=50).partition("; ")[2]
+    cause = "too few clips, or transcripts that do not fit"
+    assert line == f"overfitting since epoch 40, the best is kept (epoch 50): {cause}"
+    assert [duration(seconds) for seconds in (40, 90, 3600)] == ["40 s", "2 min", "1 h 00 min"]
+
+
+def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_select_by():
+    history = [{"epoch": n, "train_loss": 1 - n / 50, "val_wer": 50 + abs(n - 9)} for n in range(1, 20)]
+    said = partial(describe, aligned=None, metric=SelectionMetric("wer"))
+    assert [said(history[:n]) for n in (1, 2, 9)] == ["", "epoch 2: still improving", "epoch 9: still improving"]
+    assert said(history) == "epoch 19: overfitting since epoch 9"
+    largest = [record | {"val_wer": -record["val_wer"]} for record in history]
+    assert said(largest, metric=SelectionMetric("wer", largest=True)) == said(history)
+    stuck = [record | {"train_loss": 1.0} for record in history]
+    assert said(stuck).endswith("no longer improving since epoch 9, in training either: lower --learning-rate")
+    flat = [record | {"val_wer": 50.0} for record in history]
+    assert said(flat) == "epoch 19: no longer improving since epoch 1"
+    words = describe([{"epoch": 1, "val_attention_diagonality": 0.9}], aligned=Aligned(0.7))
+    assert words == "epoch 1: alignment found (diagonality 0.90)"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
+def test_a_resumed_run_says_what_an_uninterrupted_one_does(model: TinyModel, corpora: Path, tmp_path: Path):
+    def said(output: Path) -> list[str]:
+        found = [one for one in (output / "stdout.txt").read_text().splitlines() if one.startswith("epoch ")]
+        return [one.partition("time left")[0] for one in found]
+
+    words = "--epochs 4 --epochs-per-checkpoint 2 --validation-interval 1".split()
+    with without_samples():
+        model.train(corpora, tmp_path / "whole", *words)
+        model.train(corpora, tmp_path / "parts", *words, "--epochs-this-job", "2")
+        model.train(corpora, tmp_path / "parts", *words, "--resume")
+    assert said(tmp_path / "parts") == said(tmp_path / "whole") != []
+    histories = [load_checkpoint(model.checkpoint(tmp_path / run, 4)).training["history"] for run in ("whole", "parts")]
+    drop = [[{k: v for k, v in one.items() if not k.endswith("took")} for one in history] for history in histories]
+    assert drop[0] == drop[1] and len(drop[0]) == 4
+
+
+def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
+    generator = torch.Generator().manual_seed(2)
+    lengths, frames = torch.tensor([4, 3]), torch.tensor([9, 6])
+    is_token = torch.arange(4) < lengths.view(-1, 1, 1)
+    log_probs = torch.randn(2, 9, 4, generator=generator).masked_fill(~is_token, -torch.inf).log_softmax(2)
+    path = find_path(log_probs, lengths, frames)
+    found = misfits(Alignment(log_probs, log_probs, path, durations_of_path(path, frames, 4)), frames)
+    for item in range(2):
+        rows = [log_probs[item, frame] for frame in range(frames[item])]
+        behind = [float(row.max() - row[path[item, frame]]) for frame, row in enumerate(rows)]
+        assert found[item] == pytest.approx(sum(behind) / len(behind), rel=1e-6)
+
+
+SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
+
+
+def test_the_end_of_a_training_lists_all_transcripts_the_worst_first_with_players(tmp_path: Path, capsys):
+    make_corpus(tmp_path / "corpus", SENTENCES, {"": Speaker(words_per_minute=200)}, n_validation=1)
+    lists = [
+        f"--{kind}-files={tmp_path}/corpus/{name}.txt" for kind, name in (("training", "train"), ("validation", "val"))
+    ]
+    words = ["-o", str(tmp_path / "out"), "-d", str(tmp_path / "corpus"), *lists, *TINY_OPTIONS, "-bs", "4"]
+    with without_samples():
+        train.main([*words, "--learned-alignment", "--epochs", "2", "--epochs-this-job", "1"])
+        assert not (tmp_path / "out" / "transcripts.tsv").exists()
+        train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
+    rows = [line.split("\t") for line in (tmp_path / "out" / "transcripts.tsv").read_text().splitlines()[1:]]
+    scores = [float(score) for score, _, _ in rows]
+    assert len(rows) == 4 and scores == sorted(scores, reverse=True)
+    page = PageReader((tmp_path / "out" / "transcripts.html").read_text(encoding="utf-8"))
+    assert all(text in page.text and where in page.text for _, where, text in rows)
+    assert f'src="../corpus/{rows[0][1].split()[0]}"' in (tmp_path / "out" / "transcripts.html").read_text()
+    assert f"{rows[0][0]}  {rows[0][1]}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_shipped_voice_finds_exchanged_transcripts_among_real_clips(shared_data: Path, tmp_path: Path, capsys):
+    corpus = shared_data / "LJSpeech-sample"
+    (tmp_path / "wavs").symlink_to(corpus / "wavs")
+    rows = [line.split("|") for line in (corpus / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    exchanged = sorted(rows, key=lambda row: (corpus / "wavs" / f"{row[0]}.wav").stat().st_size)[36:44]  # of one length
+    texts = {row[0]: row[-1] for row in rows}
+    texts |= {row[0]: other[-1] for row, other in zip(exchanged, exchanged[1:] + exchanged[:1])}
+    (tmp_path / "list.txt").write_text("".join(f"wavs/{clip}.wav|{text}\n" for clip, text in texts.items()))
+    words = ["--report", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "list.txt"), "--num-workers", "1"]
+    assert extract_mels.main([*words, "--report-checkpoint", "voices/lj-small.pt"]) == 0
+    worst = capsys.readouterr().out.partition("Transcripts to check first")[2].splitlines()[1:11]
+    assert sum(any(row[0] in line for row in exchanged) for line in worst) == 8
+
+
+ALLOCATION = "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried to allocate"
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [("step", RuntimeError(ALLOCATION)), ("evaluate", MemoryError()), ("evaluate", torch.OutOfMemoryError("CUDA"))],
+)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
+def test_memory_that_runs_out_is_one_line_with_the_longest_utterances_and_what_to_lower(
+    model: TinyModel, where: str, error: Exception, corpora: Path, tmp_path: Path, monkeypatch, capsys
+):
+    def fail(self, batches, **_):
+        next(iter(batches))
+        raise error
+
+    monkeypatch.setattr(Engine, where, fail)
+    with without_samples(), pytest.raises(SystemExit) as caught:
+        run(lambda: model.train(corpora, tmp_path / "out", "--epochs", "1"))
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert caught.value.code == 1 and line.startswith("error: out of memory with ")
+    seconds = [float(part.rpartition("(")[2]) for part in line.partition(";")[0].split(" s)")[:-1]]
+    assert 1 <= len(seconds) <= 3 and seconds == sorted(seconds, reverse=True)
+    assert "lower --batch-size (BS; now 4), or cut long clips" in line
