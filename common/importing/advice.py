@@ -1,35 +1,22 @@
 """Which recordings of a corpus no training takes or learns well from, and the command that makes others of them."""
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from common.audio import open_wav
-from common.config import AudioConfig
+from common.audio import CONTAINERS, open_wav
 from common.errors import AudioError, InputError
-from common.importing.decoding import SUFFIXES, decode
+from common.importing.decoding import decode
 from common.importing.levels import find_sound
+from common.importing.options import USUAL_RATE, import_command
 
-USUAL_RATE = AudioConfig.sampling_rate  # Hz: what vocoders are published for
 LONGEST_SILENCE = 0.75  # s at an end: the data report's --report-max-silence
 LEAST_LEVEL = -35.0  # dBFS of the speech: with 16 bits, quieter recordings have audible noise once they are amplified
 LONGEST_CLIP = 20.0  # s: the data report's --report-max-seconds
 _TRIED = 20  # recordings whose samples are looked at
-
-
-def import_command(corpus: Path) -> str:
-    """The command that makes a corpus of the recordings in ``corpus``."""
-    target = corpus.with_name(f"{corpus.name}_{USUAL_RATE}") if corpus.name else Path(f"corpus_{USUAL_RATE}")
-    return f"bash scripts/import_recordings.sh {shlex.quote(str(corpus))} {shlex.quote(str(target))}"
-
-
-def name_import(corpus: Path) -> str:
-    """Words that end a message on recordings of a corpus: the command to run; "" where no sound file is there."""
-    has_sound = any(path.suffix.lower() in SUFFIXES for path in corpus.rglob("*"))
-    return f"; run {import_command(corpus)}" if has_sound else ""
 
 
 def long_clips(count: int, name: str, seconds: float) -> str:
@@ -46,20 +33,15 @@ def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, fl
     counts: Counter[int] = Counter()
     lengths = {}
     for name in recordings:
-        problem = ""
-        try:
-            with open_wav(corpus / name) as file:
-                rate, lengths[name] = file.samplerate, file.frames / file.samplerate
-                if file.channels != 1:
-                    problem = f"{file.channels} channels, {rate} Hz"
-                elif file.format not in ("WAV", "WAVEX", "RF64", "FLAC"):
-                    problem = f"{file.format} in place of WAV or FLAC"
-        except AudioError as error:
-            problem = str(error).removeprefix(f"{corpus / name}: ")
-        if problem:
-            raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
-        rates.setdefault(rate, name)
-        counts[rate] += 1
+        with suppress(AudioError), open_wav(corpus / name) as file:  # extraction lists all damaged files
+            rate, lengths[name] = file.samplerate, file.frames / file.samplerate
+            problem = f"{file.channels} channels, {rate} Hz" if file.channels != 1 else ""
+            if file.format not in CONTAINERS:
+                problem = f"{file.format} in place of WAV or FLAC"
+            if problem:
+                raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
+            rates.setdefault(rate, name)
+            counts[rate] += 1
     if len(counts) > 1:
         found = " and ".join(f"{count} of {rate} Hz ({rates[rate]})" for rate, count in counts.most_common(2))
         raise InputError(f"{corpus}: sampling rates differ, {found}; run {import_command(corpus)}")
@@ -69,6 +51,8 @@ def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, fl
 def note_faults(corpus: Path, lengths: Mapping[str, float]) -> list[str]:
     """Lines on recordings that train but badly: an unusual sampling rate, long clips, silence, a low level."""
     names = list(lengths)
+    if not names:
+        return []
     notes = []
     with open_wav(corpus / names[0]) as file:
         rate = file.samplerate

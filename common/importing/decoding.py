@@ -13,8 +13,6 @@ from common.audio import check_complete
 from common.errors import AudioError, reason
 from common.files import check_file
 
-# What recordings are called; their content decides how they are read.
-SUFFIXES = tuple(".wav .flac .mp3 .ogg .oga .opus .m4a .mp4 .aac .aif .aiff .wma .webm".split())
 BLOCK = 1 << 16  # samples that are decoded at once
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from unidecode import unidecode
 
 from common.errors import InputError
-from common.importing.decoding import SUFFIXES
+from common.importing.options import SUFFIXES
 
 _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first is taken
 

@@ -15,7 +15,7 @@ from common.extraction import map_in_processes
 from common.files import make_folder, read_lines, write_text, writing
 from common.importing.advice import LONGEST_CLIP, long_clips
 from common.importing.clips import ImportedClip, import_clip
-from common.importing.options import ImportOptions
+from common.importing.options import SPEAKERS, ImportOptions
 from common.importing.recordings import clip_names, files_below, speakers_of
 from common.importing.transcripts import Matched, match_transcripts
 from common.pages import text_table
@@ -23,7 +23,6 @@ from common.signals import StopSignals
 
 TABLE = "import.tsv"
 METADATA = "metadata.csv"
-SPEAKERS = "speakers.txt"  # their names, one a line, where there are several: each has a folder of wavs/
 _MOST_SHOWN = 10  # refusals on the terminal
 
 
