@@ -21,7 +21,7 @@ _TRIED = 20  # recordings whose samples are looked at
 
 def long_clips(count: int, name: str, seconds: float) -> str:
     """A line on clips that are too long, one of which is ``name``."""
-    return f"{count} clips are longer than {LONGEST_CLIP:g} s ({name}: {seconds:.0f} s); cut them, with --text"
+    return f"clips longer than {LONGEST_CLIP:g} s: {count} ({name}: {seconds:.0f} s); cut them, with --text"
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:

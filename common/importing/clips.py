@@ -54,19 +54,21 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
 
     Raises OutputError where the clip cannot be written.
     """
+    rate = options.sampling_rate
     try:
-        decoded = decode(source / row.source, sampling_rate=options.sampling_rate)
+        decoded = decode(source / row.source, sampling_rate=rate)
         row = replace(row, sampling_rate=decoded.sampling_rate, channels=decoded.n_channels)
         blocks, n_samples = [], 0
         for block in decoded.blocks:
             blocks.append(block)
             n_samples += len(block)
-            if n_samples > LONGEST * options.sampling_rate:
+            if n_samples > LONGEST * rate:
                 raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it")
         wave = np.concatenate([np.zeros(0, np.float32), *blocks])
-        row = replace(row, seconds_before=round(len(wave) / options.sampling_rate, 3))
+        row = replace(row, seconds_before=round(len(wave) / rate, 3))
         wave, facts = level_and_trim(wave, options)
-        save_wav(target / "wavs" / f"{row.clip}.wav", torch.from_numpy(wave), sampling_rate=options.sampling_rate)
+        path = target / "wavs" / f"{row.clip}.wav"
+        save_wav(path, torch.from_numpy(wave), sampling_rate=rate, durable=False)
     except OutputError:
         raise
     except AudioError as error:

@@ -173,7 +173,7 @@ def _summary(
         ("resampled", ", ".join(f"{count} from {rate} Hz" for rate, count in rates.most_common()) or "none"),
         ("mixed down", f"{sum(row.channels > 1 for row in good)}"),
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
-        ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB; {limited} clips are limited by their peaks"),
+        ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
     ]
     lines = [f"{target}: {len(good)} clips of {len(results)} recordings with transcripts", *text_table(rows)]
     if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
