@@ -5,13 +5,14 @@
 Any sampling rate, channels and sound format; transcripts wherever they are. Run again, it resumes.
 """
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
+from common.files import read_lines
 from common.importing.options import ImportOptions
 from common.options import add_options, read_options
+from scripts.launch import print_next
 
 
 def build_parser() -> ArgumentParser:
@@ -34,8 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     status = import_recordings(args.source, args.target, read_options(args, ImportOptions))
     if status == 0:
-        name = shlex.quote(args.target.resolve().name)
-        print(f"next: DATASET_PATH={shlex.quote(str(args.target))} NAME={name} bash scripts/prepare_dataset.sh")
+        n_val = min(100, max(1, len(read_lines(args.target / "metadata.csv")) // 20))
+        words = [f"DATASET_PATH={args.target}", f"NAME={args.target.resolve().name}", f"N_VAL={n_val}", "N_TEST=0"]
+        print_next("", [*words, "FEATURES=false", "bash", "scripts/prepare_dataset.sh"])
     return status
 
 

@@ -75,7 +75,13 @@ def test_what_trains_badly_is_noted_while_lists_are_made(tmp_path: Path, monkeyp
         f"note: {corpus}: 1 of 3 recordings tried are quiet, speech at -52 dBFS (wavs/b.wav)",
         f"note: to mend it: bash scripts/import_recordings.sh {corpus} {corpus}_22050",
     ]
-    options = ["--report", "-d", str(corpus), "--wav-text-filelist", str(corpus / "lists/my_audio_text_train_filelist.txt")]
+    options = [
+        "--report",
+        "-d",
+        str(corpus),
+        "--wav-text-filelist",
+        str(corpus / "lists/my_audio_text_train_filelist.txt"),
+    ]
     extract_mels.main([*options, "--num-workers", "1"])
     report = capsys.readouterr().out
     assert f": mended by bash scripts/import_recordings.sh {corpus} {corpus}_22050" in report

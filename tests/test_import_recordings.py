@@ -92,7 +92,10 @@ def test_every_format_becomes_the_same_clip_and_nothing_of_the_source_changes(tm
         assert pyloudnorm.Meter(RATE).integrated_loudness(clip) == pytest.approx(-23, abs=0.1)
     out = capsys.readouterr().out
     assert "15 from" not in out and "14 from 44100 Hz, 1 from 48000 Hz" in out and "mixed down   15" in out
-    assert out.splitlines()[-1] == f"next: DATASET_PATH={target} NAME=target bash scripts/prepare_dataset.sh"
+    assert (
+        out.splitlines()[-1]
+        == f"next: DATASET_PATH={target} NAME=target N_VAL=1 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh"
+    )
 
 
 LAYOUTS = {  # files of texts, recordings, and the clips with their texts
@@ -320,6 +323,9 @@ def test_the_command_runs_by_the_script_with_several_processes(tmp_path: Path):
     assert dry.stdout == f"py -m scripts.import_recordings '{source}' '{target}'\n" and not target.exists()
     result = run_bash(script, source, target, "--num-workers", "2")
     assert result.returncode == 0 and len(metadata(target)) == 3, result.stderr
-    assert f"next: DATASET_PATH='{target}' NAME='my target' bash scripts/prepare_dataset.sh\n" in result.stdout
+    assert (
+        f"next: DATASET_PATH='{target}' NAME='my target' N_VAL=1 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh\n"
+        in result.stdout
+    )
     result = run_bash(script, source, source / "a")
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)

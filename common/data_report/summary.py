@@ -100,7 +100,7 @@ class DataReport:
         """What concerns the corpus, not single clips."""
         rate, usual = self.audio.sampling_rate, AudioConfig().sampling_rate
         if rate != usual:
-            yield f"pass --sampling-rate {rate} to the extraction too; its default is {usual}"
+            yield f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(self.dataset)}"
         if len(self.clips) < SMALLEST_GROUP:
             yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
         few = [f"{name} ({one['n_clips']})" for name, one in self.speakers.items() if one["n_clips"] < FEW_CLIPS]
