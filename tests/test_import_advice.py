@@ -1,4 +1,4 @@
-"""Recordings that no training takes are refused before lists are written, and the command that imports them is named."""
+"""Recordings that no training takes are refused before lists are written, with the command that imports them."""
 
 import sys
 from pathlib import Path

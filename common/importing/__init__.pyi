@@ -1,11 +1,6 @@
 """Recordings as people have them become a corpus: any sound file and transcripts of many forms, wherever they lie."""
 
-from .advice import (
-    check_recordings as check_recordings,
-    import_command as import_command,
-    name_import as name_import,
-    note_faults as note_faults,
-)
+from .advice import check_recordings as check_recordings, note_faults as note_faults
 from .clips import ImportedClip as ImportedClip, level_and_trim as level_and_trim
 from .decoding import Decoded as Decoded, decode as decode
 from .options import ImportOptions as ImportOptions

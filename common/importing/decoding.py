@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -82,7 +83,7 @@ def _decode_by_ffmpeg(path: Path) -> Decoded:
     return Decoded(stream.rate, stream.channels, _ffmpeg_blocks(container, path))
 
 
-def _ffmpeg_blocks(container: "av.container.InputContainer", path: Path) -> Iterator[np.ndarray]:  # noqa: F821
+def _ffmpeg_blocks(container: Any, path: Path) -> Iterator[np.ndarray]:
     """Mono blocks of the first audio stream, whatever its sample format."""
     import av
 

@@ -46,12 +46,12 @@ class RecordingIndex:
         found = [one for one in files if one.suffix.lower() in SUFFIXES]
         self.recordings = sorted(found, key=lambda one: (without_suffix(one), SUFFIXES.index(one.suffix.lower())))
         self._by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
-        self._reasons: dict[PurePosixPath, str] = {}
+        self.reasons: dict[PurePosixPath, str] = {}  # why recordings are left out
         by_clip: dict[PurePosixPath, PurePosixPath] = {}
         for one in self.recordings:
             clip = _clip_of(one)
             if (used := by_clip.setdefault(clip, one)) is not one:
-                self._reasons[one] = f"{used} has the same name and is taken"
+                self.reasons[one] = f"{used} has the same name and is taken"
                 continue
             for start in range(len(clip.parts)):
                 self._by_name["/".join(clip.parts[start:])].append(one)
@@ -78,11 +78,7 @@ class RecordingIndex:
     def explain(self, recording: PurePosixPath | None, reason: str) -> None:
         """Note why a recording is left out."""
         if recording is not None:
-            self._reasons[recording] = reason
-
-    def why_left(self, recording: PurePosixPath) -> str:
-        """Why a recording has no transcript."""
-        return self._reasons.get(recording, "no transcript")
+            self.reasons[recording] = reason
 
 
 def _clip_of(path: PurePosixPath) -> PurePosixPath:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.errors import InputError, OptionError
@@ -17,7 +17,7 @@ from common.importing.advice import LONGEST_CLIP, long_clips
 from common.importing.clips import ImportedClip, import_clip
 from common.importing.options import SPEAKERS, ImportOptions
 from common.importing.recordings import clip_names, files_below, speakers_of
-from common.importing.transcripts import Matched, match_transcripts
+from common.importing.transcripts import Transcript, match_transcripts
 from common.pages import text_table
 from common.signals import StopSignals
 
@@ -37,9 +37,9 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
         OptionError: the folders overlap, or ``target`` holds something else.
     """
     _check_folders(source, target)
-    matched, unmatched = match_transcripts(source, files_below(source, without=target))
+    matched, left = match_transcripts(source, files_below(source, without=target))
     rows = _rows_of(source, matched, options)
-    refused = [ImportedClip(one.name, reason=one.reason) for one in unmatched]
+    refused = [ImportedClip(name, reason=reason) for name, reason in left.items()]
     kept = _keep_clips(_read_table(target / TABLE), rows, target)
     make_folder(target / "wavs")
     _write_table(target / TABLE, [*kept.values()])
@@ -55,7 +55,7 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
             if stop.received is not None:
                 break
     results = [done.get(row.source, row) for row in rows if row.source in done or row.reason]
-    texts = {str(one.recording): one.text for one in matched}
+    texts = {one.clip: one.text for one in matched}
     _write_corpus(target, [row for row in results if row.is_imported], texts)
     _write_table(target / TABLE, [*results, *refused])
     print(*_summary(results, refused, n_kept=len(kept), target=target, options=options), sep="\n")
@@ -78,17 +78,17 @@ def _check_folders(source: Path, target: Path) -> None:
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
 
 
-def _rows_of(source: Path, matched: Sequence[Matched], options: ImportOptions) -> list[ImportedClip]:
+def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions) -> list[ImportedClip]:
     """A row for each recording with a transcript, refused where there is no text."""
-    recordings = [one.recording for one in matched]
+    recordings = [PurePosixPath(one.clip) for one in matched]
     said, how = [one.speaker for one in matched], options.speakers
     if how == "auto" and (source / SPEAKERS).is_file():
         how = "folders"
     names = clip_names(recordings, speakers_of(recordings, said, how)) if matched else []
     rows = []
     for one, name in zip(matched, names):
-        about = (source / one.recording).stat()
-        row = ImportedClip(str(one.recording), name, "", "", about.st_size, about.st_mtime_ns, options.of_clips)
+        about = (source / one.clip).stat()
+        row = ImportedClip(one.clip, name, "", "", about.st_size, about.st_mtime_ns, options.of_clips)
         rows.append(row if one.text else replace(row, state="refused", reason=f"the transcript is empty ({one.where})"))
     return rows
 

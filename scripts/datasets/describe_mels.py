@@ -16,7 +16,7 @@ from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
 from common.extraction.arguments import add_mel_options
 from common.files import write_json
-from common.importing.advice import check_recordings
+from common.importing import check_recordings
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
 
