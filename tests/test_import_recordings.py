@@ -303,9 +303,6 @@ def test_the_command_runs_by_the_script_with_several_processes(tmp_path: Path):
     assert dry.stdout == f"py -m scripts.import_recordings '{source}' '{target}'\n" and not target.exists()
     result = run_bash(script, source, target, "--num-workers", "2")
     assert result.returncode == 0 and len(metadata(target)) == 3, result.stderr
-    assert (
-        f"next: DATASET_PATH='{target}' NAME='my target' N_VAL=1 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh\n"
-        in result.stdout
-    )
+    assert f"next: DATASET_PATH='{target}' NAME='my target' N_VAL=1 N_TEST=0 FEATURES=false bash" in result.stdout
     result = run_bash(script, source, source / "a")
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
