@@ -112,14 +112,15 @@ def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray
 def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
     """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
     if len(wave) >= SHORTEST_LOUDNESS * sampling_rate:
-        loudness = float(_meter(sampling_rate).integrated_loudness(wave))
+        loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
         if loudness > _LEAST_LOUDNESS:
             return loudness
     return 10 * math.log10(max(float(np.mean(np.square(wave, dtype=np.float64))), 1e-12))
 
 
 @cache
-def _meter(sampling_rate: int) -> Any:
-    import pyloudnorm  # here, in the processes that measure: it needs SciPy
+def loudness_meter(sampling_rate: int) -> Any:
+    """What measures loudness at a sampling rate (Hz); made before processes are forked, they load nothing."""
+    import pyloudnorm  # here, where clips are made: it loads SciPy for a second
 
     return pyloudnorm.Meter(sampling_rate)

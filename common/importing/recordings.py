@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from unidecode import unidecode
@@ -15,23 +15,17 @@ from common.importing.options import SUFFIXES
 _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first is taken
 
 
-def files_below(source: Path, *, without: Path) -> list[PurePosixPath]:
-    """All files below a folder, relative to it and in order, but hidden ones and those of the folder ``without``."""
-    return sorted(_walk(source, source, without.resolve()))
-
-
-def _walk(folder: Path, source: Path, without: Path) -> Iterator[PurePosixPath]:
-    for entry in os.scandir(folder):
-        if entry.name.startswith((".", "__MACOSX")):
-            continue
-        path = Path(entry.path)
-        if not entry.is_dir():
-            name = path.relative_to(source).as_posix()
-            if not name.isprintable():
-                raise InputError(f"{name!a}: a name of other than printable UTF-8 characters; rename the file")
-            yield PurePosixPath(name)
-        elif path.resolve() != without and not entry.is_symlink():
-            yield from _walk(path, source, without)
+def files_below(source: Path) -> list[PurePosixPath]:
+    """All files below a folder but hidden ones, relative to it, in order; InputError for a name that is unprintable."""
+    names = []
+    for folder, folders, files in os.walk(source, followlinks=True):
+        inner = PurePosixPath(Path(folder).relative_to(source).as_posix())
+        links = {name for name in folders if Path(folder, name).resolve() in Path(folder).resolve().parents}  # endless
+        folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX")) and name not in links]
+        names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
+    if bad := next((name for name in names if not str(name).isprintable()), None):
+        raise InputError(f"{str(bad)!a}: a name of other than printable UTF-8 characters; rename the file")
+    return sorted(names)
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:

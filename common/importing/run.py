@@ -14,14 +14,13 @@ from common.errors import InputError, OptionError
 from common.extraction import map_in_processes
 from common.files import make_folder, read_lines, write_text, writing
 from common.importing.advice import LONGEST_CLIP, long_clips
-from common.importing.clips import ImportedClip, import_clip
-from common.importing.options import SPEAKERS, ImportOptions
+from common.importing.clips import ImportedClip, import_clip, loudness_meter
+from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, speakers_of
 from common.importing.transcripts import Transcript, match_transcripts
 from common.pages import text_table
 from common.signals import StopSignals
 
-TABLE = "import.tsv"
 METADATA = "metadata.csv"
 _MOST_SHOWN = 10  # refusals on the terminal
 
@@ -37,7 +36,7 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
         OptionError: the folders overlap, or ``target`` holds something else.
     """
     _check_folders(source, target)
-    matched, left = match_transcripts(source, files_below(source, without=target))
+    matched, left = match_transcripts(source, files_below(source))
     rows = _rows_of(source, matched, options)
     refused = [ImportedClip(name, reason=reason) for name, reason in left.items()]
     kept = _keep_clips(_read_table(target / TABLE), rows, target)
@@ -46,6 +45,8 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     jobs = [row for row in rows if row.source not in kept and not row.reason]
     done = dict(kept)
     work = partial(import_clip, source=source.resolve(), target=target.resolve(), options=options)
+    if jobs:
+        loudness_meter(options.sampling_rate)
     with StopSignals() as stop, (target / TABLE).open("a", encoding="utf-8", newline="") as journal:
         for row in map_in_processes(work, jobs, n_workers=options.num_workers, desc="importing") if jobs else ():
             done[row.source] = row

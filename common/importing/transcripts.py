@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from common.errors import InputError
 from common.files import read_lines, read_text
+from common.importing.options import TABLE
 from common.importing.recordings import RecordingIndex, without_suffix
 
 # Names of columns, and of fields of JSON; of several texts the first of these is taken that is not empty.
@@ -26,7 +27,7 @@ _TEXT = (
     *"text sentence transcript transcription raw_text".split(),
 )
 _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
-_NOT_VALIDATED = ("invalidated.tsv", "other.tsv", "reported.tsv")  # of Common Voice
+_NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
 _TIME_MARKS = re.compile(r"(\s*\d+(\.\d+)?\s+\d+(\.\d+)?(\s+\S+)?\s*(\n|$))+")  # labels of HTK and Audacity
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
@@ -79,16 +80,16 @@ def _of_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingInd
         one.parent for one in tables if one.name == "validated.tsv"
     }  # Common Voice's other lists are its parts
     for path in tables:
-        if path.name in _NOT_VALIDATED or (path.parent in validated and path.name != "validated.tsv"):
+        if path.name in _NOT_READ or (path.parent in validated and path.name != "validated.tsv"):
             continue
-        if path.suffix == ".txt" and (index.find(str(path.with_suffix("")))[0] or not _is_list(source / path)):
+        if path.suffix.lower() == ".txt" and (index.find(str(path.with_suffix("")))[0] or not _is_list(source / path)):
             continue
         rows = [(number, row) for number, row in _read_rows(source / path) if any(row)]
         heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
         if _has(heading, _CLIP) and _has(heading, _TEXT):
             rows = rows[1:]
-        else:
-            heading = _guess_heading([row for _, row in rows], index)
+        else:  # a heading without texts is of another table
+            heading = [] if _has(heading, _CLIP) else _guess_heading([row for _, row in rows], index)
         for number, row in rows if heading else ():
             yield _transcript(dict(zip(heading, row)), f"{path}:{number}")
 
@@ -132,7 +133,8 @@ def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _guess_heading(rows: Sequence[Sequence[str]], index: RecordingIndex) -> list[str]:
     """Clip and text, and a third column of normalized texts or of speakers; none for a table without recordings."""
-    if not any(len(row) > 1 and row[0] and index.find(row[0])[0] for row in rows[:100]):
+    known = [row for row in rows[:100] if len(row) > 1 and row[0] and index.find(row[0])[0]]
+    if not any(letter.isalpha() for row in known for letter in row[1]):  # such as lengths
         return []
     third = {row[2] for row in rows if len(row) > 2 and row[2]}
     folders = {part for row in rows for part in PurePosixPath(row[0]).parts[:-1]}
