@@ -104,7 +104,7 @@ LAYOUTS = json.loads((ROOT / "tests/import_layouts.json").read_text(encoding="ut
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path):
+def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path, capsys):
     texts, recordings, wanted = LAYOUTS[layout].values()
     source, target = tmp_path / "source", tmp_path / "target"
     for name in recordings:
@@ -114,6 +114,7 @@ def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path):
         (source / name).write_text(text, encoding="utf-8")
     assert run_import(source, target) == 0
     assert metadata(target) == wanted
+    assert ("1; by --speakers folders 2" in capsys.readouterr().out) == (layout == "sessions of one speaker")
     written = {path.relative_to(target / "wavs").with_suffix("").as_posix() for path in target.rglob("*.wav")}
     assert written == wanted.keys()
     speakers = sorted({clip.split("/")[0] for clip in wanted if "/" in clip})

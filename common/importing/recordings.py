@@ -87,15 +87,21 @@ def speakers_of(recordings: Sequence[PurePosixPath], said: Sequence[str | None],
     ``said``, else the folder that a recording's name begins with, as ``p225/p225_001`` in VCTK, LibriTTS and
     LibriSpeech.
     """
-    depth, names = _common_depth(recordings), list(said)
+    names = list(said)
     if how == "none":
         names = [None for _ in recordings]
     elif how == "folders":
-        names = [one.parts[depth] if len(one.parts) > depth + 1 else None for one in recordings]
+        names = first_folders(recordings)
     elif not any(said):
         names = [_speaker_by_name(one) for one in recordings]
     names = [one and safe_name(re.sub("^([0-9a-f]{12})[0-9a-f]{20,}$", r"\1", one)) for one in names]
     return [one or "unknown" for one in names] if len(set(names)) > 1 else [None] * len(names)
+
+
+def first_folders(recordings: Sequence[PurePosixPath]) -> list[str | None]:
+    """The first folder of each recording that not all have in common; None for one that lies in these alone."""
+    depth = _common_depth(recordings)
+    return [one.parts[depth] if len(one.parts) > depth + 1 else None for one in recordings]
 
 
 def _speaker_by_name(recording: PurePosixPath) -> str | None:
@@ -104,7 +110,7 @@ def _speaker_by_name(recording: PurePosixPath) -> str | None:
 
 def _common_depth(recordings: Sequence[PurePosixPath]) -> int:
     """How many folders all recordings have in common."""
-    return len(PurePosixPath(os.path.commonpath([one.parent for one in recordings])).parts)
+    return len(PurePosixPath(os.path.commonpath([one.parent for one in recordings])).parts) if recordings else 0
 
 
 def safe_name(text: str) -> str:

@@ -16,7 +16,7 @@ from common.files import make_folder, read_lines, write_text, writing
 from common.importing.advice import LONGEST_CLIP, long_clips
 from common.importing.clips import ImportedClip, import_clip, loudness_meter
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
-from common.importing.recordings import clip_names, files_below, speakers_of
+from common.importing.recordings import clip_names, files_below, first_folders, speakers_of
 from common.importing.transcripts import Transcript, match_transcripts
 from common.pages import text_table
 from common.signals import StopSignals
@@ -167,10 +167,12 @@ def _summary(
     cut = [row.cut_at_start + row.cut_at_end for row in good]
     gains = sorted(row.gain for row in good) or [0.0]
     speakers = {row.clip.split("/")[0] for row in good if "/" in row.clip}
+    folders = {*first_folders([PurePosixPath(row.source) for row in good])} - {None}
+    hint = f"; by --speakers folders {len(folders)}" if len(folders) > 1 and options.speakers == "auto" else ""
     limited = sum(row.loudness < options.loudness - 0.1 for row in good)
     rows = [
         ("clips", f"{len(good)}, {seconds / 3600:.2f} h, {n_kept} of them kept from an earlier run"),
-        ("speakers", f"{len(speakers) or 1}"),
+        ("speakers", f"{len(speakers)}" if speakers else f"1{hint}"),
         ("resampled", ", ".join(f"{count} from {rate} Hz" for rate, count in rates.most_common()) or "none"),
         ("mixed down", f"{sum(row.channels > 1 for row in good)}"),
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
