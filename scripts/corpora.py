@@ -28,7 +28,7 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     own, features, options = replace(own, dataset_path=corpus), own.features, given()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
-    if not has_text and corpus.is_dir():
+    if not has_text and corpus.is_dir() and features in ("auto", "false"):
         other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
         if features == "auto" and not (own.tacotron2_checkpoint or words):

@@ -63,10 +63,11 @@ def note_faults(corpus: Path, lengths: Mapping[str, float]) -> list[str]:
     tried = names[:: max(1, len(names) // _TRIED)][:_TRIED]
     silences, levels = {}, {}
     for name in tried:
-        sound = find_sound(np.concatenate([*decode(corpus / name).blocks]), rate) if lengths[name] else None
-        if sound is not None:
-            silences[name] = max(sound.start, lengths[name] - sound.end)
-            levels[name] = sound.level
+        with suppress(AudioError):
+            sound = find_sound(np.concatenate([*decode(corpus / name).blocks, np.zeros(0)]), rate)
+            if sound is not None:
+                silences[name] = max(sound.start, lengths[name] - sound.end)
+                levels[name] = sound.level
     silent = [name for name, seconds in silences.items() if seconds > LONGEST_SILENCE]
     quiet = [name for name, level in levels.items() if level < LEAST_LEVEL]
     of = f"of {len(tried)} recordings tried"

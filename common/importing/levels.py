@@ -34,10 +34,12 @@ def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
     least 30 ms. Weaker sounds beside them count too, as long as they stand out of the noise.
     """
     size = max(1, round(FRAME_SECONDS * sampling_rate))
+    if len(wave) < size:
+        return None
     frames = np.reshape(wave[: len(wave) // size * size] - np.float32(wave.mean()), (-1, size))
     powers = np.einsum("ft,ft->f", frames, frames, dtype=np.float64) / size
     steady = _opened(powers)  # without clicks
-    if not len(steady) or steady.max() <= 10 ** (QUIETEST / 10):
+    if steady.max() <= 10 ** (QUIETEST / 10):
         return None
     speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
     recorded = powers > speech * _DIGITAL_SILENCE
