@@ -311,7 +311,7 @@ SIZES = {
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
-    "importing": 1420,
+    "importing": 1440,
     "evaluation, data_report, pages": 2000,
     "the six models": 8700,
     "scripts": 4360,
