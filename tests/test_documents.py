@@ -29,6 +29,7 @@ PROGRAMS = {  # that the documents name options of
     *(f"train -m {model}" for model in available_models()),
     *("scripts.checkpoint_tools convert", "scripts.datasets.make_filelists"),
     *("scripts.download_models", "scripts.evaluate_voice", "scripts.checkpoint_tools inspect"),
+    "scripts.import_recordings",
 }
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")

@@ -77,6 +77,7 @@ EXAMPLES = {
 CHOSEN = {  # in examples, where a tiny project differs
     "TACOTRON2=voice.pt": "TACOTRON2=tacotron2.pt",
     "WAVEGLOW=vocoder.pt": "WAVEGLOW=waveglow.pt",
+    "recordings my_voice": "recordings new_voice --num-workers 1",
     "bash scripts/train_digits.sh": "EPOCHS=1 bash scripts/train_digits.sh",
 }
 COPIES = {
@@ -97,7 +98,8 @@ def make_project(folder: Path) -> None:
         (folder / f"phrases/{name}.tsv").unlink()
         (folder / f"phrases/{name}.tsv").write_text("output\ttext\na.wav\tA few words.\n")
     archive_of_ljspeech(folder)
-    shutil.copytree(folder / "LJSpeech-1.1", folder / "my_voice")
+    for copy in ("my_voice", "recordings", "VCTK-Corpus"):
+        shutil.copytree(folder / "LJSpeech-1.1", folder / copy)
     spoken = [f"wavs/{path.name}|line one\n" for path in (folder / "my_voice/wavs").iterdir()]
     (folder / "my_voice/list.txt").write_text("".join(spoken))
     make_checkpoints(folder)

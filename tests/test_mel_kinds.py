@@ -154,7 +154,7 @@ def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path)
 
 
 def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for index, rate in enumerate((44100, 44100, 8000)):
+    for index, rate in enumerate((44100, 44100)):
         (tmp_path / "wavs").mkdir(exist_ok=True)
         soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
     assert described(monkeypatch, tmp_path) == audio_preset(44100)
