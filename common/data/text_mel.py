@@ -49,9 +49,10 @@ def concatenate_clips(clips: Sequence[T], *, space: int | None) -> T:
     """
     first = clips[0]
     parts = list(clips)
-    for number, clip in enumerate(clips[:-1] if space is not None else ()):
-        parts[number] = clip.padded({"tokens": clip.tokens.size(1) + 1})
-        parts[number].tokens[:, -1] = space
+    if space is not None:
+        parts[:-1] = [clip.padded({"tokens": clip.tokens.size(1) + 1}) for clip in clips[:-1]]
+        for part in parts[:-1]:
+            part.tokens[:, -1] = space
     joined: dict[str, Any] = {}
     for name, axes in first.axes.items():
         if len(axes) == 1 and getattr(first, name) is not None:
@@ -157,7 +158,7 @@ class TextMelDataset(ListedDataset):
         if join_clips:
             sizes, speakers = self.sizes(), [entry.fields.get("speaker", "") for entry in entries]
             most = int(join_clips * audio.sampling_rate / audio.hop_length)
-            self._joined = JoinedClips(*sizes.values(), speakers, most=most, seed=seed)
+            self._joined = JoinedClips(sizes["frames"], sizes["tokens"], speakers, most=most, seed=seed)
             self.lengths = sizes["frames"]
 
     def lengths_in(self, epoch: int) -> list[int]:
