@@ -181,7 +181,8 @@ class TextMelDataset(ListedDataset):
         Raises:
             InputError: the file of a mel cannot be read.
         """
-        frames = self.lengths if self.recorded else [mel_frames(self.folder, entry) for entry in self.entries]
+        known = self.recorded or self._joined is not None
+        frames = self.lengths if known else [mel_frames(self.folder, entry) for entry in self.entries]
         tokens = [len(self.transcripts[index]) for index in range(len(self))]
         if self._joined is not None:
             frames, tokens = [*frames, *self._joined.frames_at_most], [*tokens, *self._joined.tokens_at_most]

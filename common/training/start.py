@@ -203,7 +203,8 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     longest, begun = training_set.longest, request.resumed or request.initial
     if begun is None:
         return longest
-    return None if begun[1].longest is None else longest.or_longer(begun[1].longest)
+    before = begun[1].longest
+    return before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
 def _print_once(ranks: Ranks, *lines: str) -> None:
