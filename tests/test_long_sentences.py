@@ -1,0 +1,150 @@
+"""Long sentences: training joins clips, voices know their longest utterance and speak longer ones in parts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from tiny_models import MODELS
+from tiny_voice import save_voice
+
+from common.checkpoints import load_checkpoint, save_checkpoint
+from common.config import AudioConfig
+from common.data import GlobalBatchSampler, Longest, shapes_for
+from common.distributed import Ranks
+from common.nn.alignment import interpolated_prior
+from common.synthesis import Voice, load_voice, subtitles
+from common.text import TextFrontEnd
+from common.text.config import TextConfig
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.training_list import read_list
+from tacotron2.data_function import Tacotron2Dataset
+
+JOIN = 1.5  # s; clips have 0.2 to 0.6
+TEXT = (
+    "When the boats had come back to the harbour, the old captain sat down on the wall beside the lighthouse and "
+    "began to tell the children of the winter when all of the bay had frozen"
+)
+
+
+def dataset(folder: Path, *, learned: bool = False, join: float = JOIN) -> FastPitchDataset:
+    rows = [line.split("|") for line in (folder / "train.txt").read_text().splitlines()]
+    if learned:  # pitch of frames
+        for mel, _, pitch, _ in rows:
+            torch.save(torch.full((torch.load(folder / mel).size(1),), 150.0), folder / pitch)
+        rows = [[mel, pitch, text] for mel, _, pitch, text in rows]
+    speakers = ["ann"] * 7 + ["bob"] * (len(rows) - 7)
+    (folder / "said.txt").write_text("".join("|".join([*row, name]) + "\n" for row, name in zip(rows, speakers)))
+    entries = read_list(folder, folder / "said.txt", learned_alignment=learned)
+    settings = {"audio": AudioConfig(), "text": TextConfig(speakers=("ann", "bob")), "seed": 5}
+    return FastPitchDataset(folder, entries, n_speakers=2, join_clips=join, **settings)
+
+
+def test_a_joined_utterance_is_its_clips_one_after_the_other(tmp_path: Path):
+    data, space = dataset(tiny.make_corpus(tmp_path / "c")), TextFrontEnd(TextConfig()).symbols.index(" ")
+    n_joined, most = 0, int(JOIN * 22050 / 256)
+    for epoch, index in ((epoch, index) for epoch in range(8) for index in range(len(data))):
+        batch = data.draw(index, epoch=epoch)
+        assert batch.mels.size(2) == batch.mel_lengths == batch.durations.sum() == data.lengths_in(epoch)[index]
+        clips, tokens = [data[index]], data[index].tokens
+        while tokens.size(1) < batch.tokens.size(1):
+            clips.append(data[index + len(clips)])
+            tokens = torch.cat([tokens, torch.tensor([[space]]), clips[-1].tokens], 1)
+        n_joined += len(clips) > 1
+        assert torch.equal(batch.tokens, tokens) and batch.token_lengths == tokens.size(1)
+        assert torch.equal(batch.mels, torch.cat([clip.mels for clip in clips], 2))
+        assert batch.durations.tolist()[0] == [n for clip in clips for n in [0, *clip.durations.tolist()[0]]][1:]
+        assert batch.pitch.tolist()[0] == [value for clip in clips for value in [0.0, *clip.pitch.tolist()[0]]][1:]
+        assert {int(clip.speakers) for clip in clips} == {int(batch.speakers)}
+        assert len(clips) == 1 or batch.mels.size(2) <= most
+    assert 0.15 < n_joined / (8 * len(data)) < 0.35
+
+
+def test_an_epoch_decides_what_is_joined_and_batches_know_the_lengths(tmp_path: Path):
+    folder = tiny.make_corpus(tmp_path / "c")
+    data, again, alone = dataset(folder), dataset(folder), dataset(folder, join=0)
+    assert data.lengths_in(3) == again.lengths_in(3) != data.lengths_in(4)
+    assert all(torch.equal(data.draw(i, epoch=3).mels, again.draw(i, epoch=3).mels) for i in (9, 2, 5))
+    assert all(torch.equal(alone.draw(i, epoch=3).mels, alone[i].mels) for i in range(len(alone)))
+    assert alone.lengths_in(3) is alone.lengths
+    found = GlobalBatchSampler(
+        data.lengths, batch_size=5, accumulation=4, seed=1, ranks=Ranks(), lengths_in=data.lengths_in
+    )
+    lengths = [data.lengths_in(1)[draw.index] for batch in found for draw in batch]
+    assert lengths == sorted(lengths) and max(lengths) > max(alone.sizes()["frames"])
+    (*_, largest), _ = shapes_for([data], 3)
+    assert largest["frames"] >= data.longest.frames >= max(max(data.lengths_in(epoch)) for epoch in range(20))
+    assert alone.longest == Longest(*map(max, alone.sizes().values()))
+
+
+def test_priors_and_tacotron2s_batches_are_of_the_joined_clips(tmp_path: Path):
+    folder = tiny.make_corpus(tmp_path / "c")
+    data = dataset(folder, learned=True)
+    data._pitch_mean, data._pitch_std = torch.tensor([100.0]), torch.tensor([50.0])
+    index = max(range(len(data)), key=data.lengths_in(1).__getitem__)
+    batch = data.draw(index, epoch=1)
+    n_frames, n_tokens = int(batch.mel_lengths), int(batch.token_lengths)
+    assert n_frames == batch.pitch_frames.size(1) > max(data.lengths)
+    assert torch.equal(batch.prior[0], interpolated_prior(n_frames, n_tokens).float())
+    other = Tacotron2Dataset(
+        folder, folder / "train.txt", mels_from_disk=True, audio=AudioConfig(), text=TextConfig(), join_clips=JOIN
+    )
+    lengths = other.lengths_in(2)
+    assert [int(other.draw(i, epoch=2).mel_lengths) for i in range(len(other))] == lengths != other.lengths
+
+
+def test_voices_keep_the_longest_utterance_of_all_their_trainings(corpora: Path, tmp_path: Path):
+    model, joined = MODELS[0], ["--join-clips", str(JOIN), "--epochs-per-checkpoint", "1"]
+    assert model.train(corpora, tmp_path / "a", *joined, "--epochs", "2") == 0
+    stopped = load_checkpoint(model.checkpoint(tmp_path / "a", 1))
+    (tmp_path / "b").mkdir()
+    save_checkpoint(model.checkpoint(tmp_path / "b", 1), stopped)
+    assert model.train(corpora, tmp_path / "b", *joined, "--resume", "--epochs", "2") == 0
+    whole, resumed = (load_checkpoint(model.checkpoint(tmp_path / name, 2)) for name in "ab")
+    weights, others = (one.networks["fastpitch"] for one in (whole, resumed))
+    assert all(torch.equal(value, others[name]) for name, value in weights.items())
+    assert whole.longest == resumed.longest and whole.longest.frames > 100
+    begun = ["--from-checkpoint", str(model.checkpoint(tmp_path / "a", 2)), "--epochs", "1"]
+    assert model.train(corpora, tmp_path / "c", *begun) == 0
+    assert load_checkpoint(model.checkpoint(tmp_path / "c", 1)).longest == whole.longest
+    save_checkpoint(model.checkpoint(tmp_path / "a", 2), replace(whole, longest=None))
+    assert model.train(corpora, tmp_path / "d", *begun) == 0
+    assert load_checkpoint(model.checkpoint(tmp_path / "d", 1)).longest is None
+
+
+@pytest.fixture
+def voice(tmp_path: Path) -> Voice:
+    path = save_voice(tmp_path / "voice.pt")
+    save_checkpoint(path, replace(load_checkpoint(path), longest=Longest(frames=500, symbols=70)))
+    return load_voice(path, device="cpu")
+
+
+def test_a_sentence_of_more_symbols_than_were_trained_on_is_spoken_in_parts(voice: Voice, capsys):
+    speech = voice.speak(f"Go on. {TEXT}. Stop it.")
+    note = "note: sentences of more than 70 symbols, the longest that this voice was trained on, are spoken in parts"
+    voice.plan(f"{TEXT}.")
+    assert capsys.readouterr().err == f"{note}; --no-split-sentences speaks them whole\n"
+    assert [one.text for one in speech.utterances][1:-1] == [
+        "When the boats had come back to the harbour,",
+        "the old captain sat down on the wall beside the lighthouse",
+        "and began to tell the children of the winter",
+        "when all of the bay had frozen.",
+    ]
+    assert [part.item.pause for part in speech.parts] == [0.35, 0.15, 0.05, 0.05, 0.35, 0.0]
+    assert " ".join(word.text for word in speech.words) == f"Go on {TEXT.replace(',', '')} Stop it"
+    times = [time for word in speech.words for time in (word.start, word.end)]
+    assert times == sorted(times) and times[-1] <= speech.duration
+    assert "the old captain sat down" in " ".join(subtitles(speech, "srt").split())
+    again = voice.speak(speech.prosody)
+    assert [one.text for one in again.utterances] == [one.text for one in speech.utterances]
+    assert again.duration == speech.duration
+
+
+def test_what_says_more_than_text_and_voices_that_do_not_know_their_longest_stay_whole(voice: Voice):
+    marked = f"<speak>{TEXT.replace('captain', '<emphasis>captain</emphasis>')}</speak>"
+    whole = replace(voice, longest=None)
+    table = whole.speak(TEXT).prosody
+    for one, text in ((voice, marked), (voice, table), (whole, TEXT), (replace(voice, longest=len(TEXT)), TEXT)):
+        assert len(one.plan(text)) == 1
+    assert len(voice.plan(TEXT)) == 4 and len(voice.plan(TEXT, whole=True)) == 1
