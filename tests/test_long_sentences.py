@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-from tiny_models import MODELS
+from tiny_models import MODELS, TinyModel, without_samples
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint, save_checkpoint
@@ -22,8 +22,7 @@ from fastpitch.training_list import read_list
 
 JOIN = 1.5  # s; clips have 0.2 to 0.6
 TEXT = (
-    "When the boats had come back to the harbour, the old captain sat down on the wall beside the lighthouse and "
-    "began to tell the children of the winter when all of the bay had frozen"
+    "When the boats had come back, the old captain sat down on the wall beside the lighthouse and began to tell of it"
 )
 
 
@@ -42,7 +41,7 @@ def dataset(folder: Path, *, learned: bool = False, join: float = JOIN) -> FastP
 
 def test_a_joined_utterance_is_its_clips_one_after_the_other(tmp_path: Path):
     data, space = dataset(tiny.make_corpus(tmp_path / "c")), TextFrontEnd(TextConfig()).symbols.index(" ")
-    n_joined, most = 0, int(JOIN * 22050 / 256)
+    n_joined = 0
     for epoch, index in ((epoch, index) for epoch in range(8) for index in range(len(data))):
         batch = data.draw(index, epoch=epoch)
         assert batch.mels.size(2) == batch.mel_lengths == batch.durations.sum() == data.lengths_in(epoch)[index]
@@ -54,11 +53,10 @@ def test_a_joined_utterance_is_its_clips_one_after_the_other(tmp_path: Path):
         assert torch.equal(batch.tokens, tokens) and batch.token_lengths == tokens.size(1)
         assert torch.equal(batch.mels, torch.cat([clip.mels for clip in clips], 2))
         for name in ("durations", "pitch"):  # nothing of the space
-            assert (
-                getattr(batch, name)[0].tolist() == [n for c in clips for n in [0, *getattr(c, name)[0].tolist()]][1:]
-            )
+            values = [value for clip in clips for value in [0, *getattr(clip, name)[0].tolist()]]
+            assert getattr(batch, name)[0].tolist() == values[1:]
         assert {int(clip.speakers) for clip in clips} == {int(batch.speakers)}
-        assert len(clips) == 1 or batch.mels.size(2) <= most
+        assert len(clips) == 1 or batch.mels.size(2) <= JOIN * 22050 / 256
     assert 0.15 < n_joined / (8 * len(data)) < 0.35
 
 
@@ -67,10 +65,9 @@ def test_an_epoch_decides_what_is_joined_and_batches_know_the_lengths(tmp_path: 
     data, again, alone = dataset(folder), dataset(folder), dataset(folder, join=0)
     assert data.lengths_in(3) == again.lengths_in(3) != data.lengths_in(4)
     assert all(torch.equal(alone.draw(i, epoch=3).mels, alone[i].mels) for i in range(len(alone)))
-    found = GlobalBatchSampler(
-        data.lengths, batch_size=5, accumulation=4, seed=1, ranks=Ranks(), lengths_in=data.lengths_in
-    )
-    lengths = [data.lengths_in(1)[draw.index] for batch in found for draw in batch]
+    cut = {"batch_size": 5, "accumulation": 4, "seed": 1, "ranks": Ranks()}
+    batches = GlobalBatchSampler(data.lengths, **cut, lengths_in=data.lengths_in)
+    lengths = [data.lengths_in(1)[draw.index] for batch in batches for draw in batch]
     assert lengths == sorted(lengths) and max(lengths) > max(alone.sizes()["frames"])
     (*_, largest), _ = shapes_for([data], 3)
     assert largest["frames"] >= data.longest.frames >= max(max(data.lengths_in(epoch)) for epoch in range(20))
@@ -87,16 +84,18 @@ def test_a_prior_is_that_of_the_joined_clips(tmp_path: Path):
 
 
 @pytest.mark.parametrize("model", [one for one in MODELS if one.corpus == "features"], ids=lambda model: model.name)
-def test_voices_keep_the_longest_utterance_of_all_their_trainings(model, corpora: Path, tmp_path: Path):
-    assert model.train(corpora, tmp_path / "a", "--join-clips", str(JOIN), "--epochs", "1") == 0
+def test_voices_keep_the_longest_utterance_of_all_their_trainings(model: TinyModel, corpora: Path, tmp_path: Path):
     first = model.checkpoint(tmp_path / "a", 1)
-    longest = load_checkpoint(first).longest
-    assert longest.frames > 100
-    assert model.train(corpora, tmp_path / "b", "--from-checkpoint", str(first), "--epochs", "1") == 0
-    assert load_checkpoint(model.checkpoint(tmp_path / "b", 1)).longest == longest
+
+    def longest(name: str, *words: str, epoch: int = 1) -> Longest | None:
+        with without_samples():
+            assert model.train(corpora, tmp_path / name, *words, "--epochs", str(epoch)) == 0
+        return load_checkpoint(model.checkpoint(tmp_path / name, epoch)).longest
+
+    joined = longest("a", "--join-clips", str(JOIN))
+    assert joined.frames > 100 and longest("b", "--from-checkpoint", str(first)) == joined
     save_checkpoint(first, replace(load_checkpoint(first), longest=None))
-    assert model.train(corpora, tmp_path / "a", "--resume", "--epochs", "2") == 0
-    assert load_checkpoint(model.checkpoint(tmp_path / "a", 2)).longest is None
+    assert longest("a", "--resume", epoch=2) is None
 
 
 @pytest.fixture
@@ -112,12 +111,11 @@ def test_a_sentence_of_more_symbols_than_were_trained_on_is_spoken_in_parts(voic
     voice.plan(f"{TEXT}.")
     assert capsys.readouterr().err == f"{note}; --no-split-sentences speaks them whole\n"
     assert [one.text for one in speech.utterances][1:-1] == [
-        "When the boats had come back to the harbour,",
+        "When the boats were back,",
         "the old captain sat down on the wall beside the lighthouse",
-        "and began to tell the children of the winter",
-        "when all of the bay had frozen.",
+        "and began to tell of it.",
     ]
-    assert [part.item.pause for part in speech.parts] == [0.35, 0.15, 0.05, 0.05, 0.35, 0.0]
+    assert [part.item.pause for part in speech.parts] == [0.35, 0.15, 0.05, 0.35, 0.0]
     assert " ".join(word.text for word in speech.words) == f"Go on {TEXT.replace(',', '')} Stop it"
     times = [time for word in speech.words for time in (word.start, word.end)]
     assert times == sorted(times) and times[-1] <= speech.duration == voice.speak(speech.prosody).duration
@@ -128,4 +126,4 @@ def test_what_says_more_than_text_and_voices_that_do_not_know_their_longest_stay
     whole = replace(voice, longest=None)
     table = whole.speak(TEXT).prosody
     assert [len(one.plan(text)) for one, text in ((voice, marked), (voice, table), (whole, TEXT))] == [1, 1, 1]
-    assert len(voice.plan(TEXT)) == 4 and len(voice.plan(TEXT, whole=True)) == 1
+    assert len(voice.plan(TEXT)) == 3 and len(voice.plan(TEXT, whole=True)) == 1
