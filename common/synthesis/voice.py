@@ -200,7 +200,7 @@ class Voice(Synthesizer):
     def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
         """The utterances of a text; phones that stand for themselves are one."""
         config = self.front_end.config
-        if config.input_type != "char" and config.g2p is None:
+        if not self._reads_text:
             return [TextUtterance((Span(text),), pause=0.0)]
         language = config.g2p_language if config.g2p is not None else "en"
         return split_utterances(read_markup(text, where=where, language=language), longest=longest)
@@ -209,10 +209,12 @@ class Voice(Synthesizer):
         self, utterance: TextUtterance, *, make: Callable[[TextUtterance], SynthesisInput], whole: bool
     ) -> list[SynthesisInput]:
         """What ``make`` makes of an utterance, or of parts of it where that has more symbols than `longest`."""
-        items = [make(utterance)]
-        most = items[0].length if whole or self.longest is None or not utterance.is_plain else self.longest
+        items, most = [make(utterance)], self.longest
+        may_split = self._reads_text and utterance.is_plain and not whole
+        if most is None or items[0].length <= most or not may_split:
+            return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
-        for share in _SHARES if items[0].length > most else ():
+        for share in _SHARES:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = split_utterances(utterance.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
@@ -220,7 +222,7 @@ class Voice(Synthesizer):
             if max(item.length for item in items) <= most:
                 break
         if len(items) > 1:
-            self._note_parts  # noqa: B018  # once
+            self._note_parts  # noqa: B018  # said once
         return items
 
     def _input(
@@ -250,6 +252,11 @@ class Voice(Synthesizer):
             marks=tuple(marks),
             pause=utterance.pause,
         )
+
+    @property
+    def _reads_text(self) -> bool:
+        """Whether what it reads is text, not phones that stand for themselves."""
+        return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
     @cached_property
     def _note_parts(self) -> None:
