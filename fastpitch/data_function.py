@@ -1,6 +1,7 @@
 """FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -106,6 +107,14 @@ class FastPitchDataset(TextMelDataset):
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
         return batch(pitch_frames=normalized[None], prior=self._prior(index, size)[None])
 
+    def join(self, clips: Sequence[FastPitchBatch]) -> FastPitchBatch:
+        """Clips as one utterance; a prior is that of all its frames and symbols."""
+        joined = super().join(clips)
+        if joined.prior is None:
+            return joined
+        size = joined.mels.size(2), joined.tokens.size(1)
+        return replace(joined, prior=interpolated_prior(*size).float()[None])
+
     def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
         """The prior (F, L) of an utterance, computed or stored; raises InputError where that is missing or of another
         size.
@@ -154,6 +163,7 @@ def build_dataset(
         n_speakers=options.architecture.n_speakers,
         unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
+        join_clips=options.join_clips if training else 0.0,
         pitch_method=options.pitch_method,
         pitch_cache=options.pitch_cache,
         priors=options.alignment_priors,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.audio.options import ESTIMATORS
+from common.data.joining import JOIN_CLIPS
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.config import TextConfig
@@ -91,6 +92,7 @@ class TrainingOptions:
         variable="NUM_SPEAKERS",
         published=("NSPEAKERS",),
     )
+    join_clips: float = JOIN_CLIPS()
     pitch_mean_std_file: Path | None = option(
         None,
         "JSON with the pitch statistics to store in the model (Hz); with --learned-alignment they are measured if not "

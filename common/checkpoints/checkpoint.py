@@ -11,6 +11,7 @@ from torch import Tensor
 
 from common.checkpoints.layout import as_float32
 from common.config import AudioConfig, from_plain, to_plain
+from common.data import Longest
 from common.errors import CheckpointError, shown
 from common.files import write_atomically
 from common.registry import available_models, get_model
@@ -47,6 +48,7 @@ class Checkpoint:
     assumed: tuple[str, ...] = ()
     assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
     stripped: Stripped | None = None  # None: a checkpoint of training, or a published one
+    longest: Longest | None = None  # utterance that it was trained on; None: not known
     layout: str = OWN_LAYOUT  # of the file that it was read from, for people; no file records it
 
     @property
@@ -63,6 +65,7 @@ def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
         "config": {"model": checkpoint.config, "audio": to_plain(checkpoint.audio), "text": text},
         "assumed": list(checkpoint.assumed),
         "assumed_config": list(checkpoint.assumed_config),
+        "longest": None if checkpoint.longest is None else to_plain(checkpoint.longest),
     }
 
 
@@ -99,6 +102,8 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     if (stripped := payload.get("stripped")) is not None:
         stripped = Stripped(**stripped)
         networks = {name: as_float32(state) for name, state in networks.items()}
+    if (longest := payload.get("longest")) is not None:
+        longest = from_plain(Longest, longest, where=f"{where}: longest", error=CheckpointError)
     return Checkpoint(
         model,
         config["model"],
@@ -110,6 +115,7 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
         assumed=tuple(payload.get("assumed", ())),
         assumed_config=tuple(payload.get("assumed_config", ())),
         stripped=stripped,
+        longest=longest,
         layout=payload.get("layout", OWN_LAYOUT),
     )
 

@@ -50,6 +50,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "audio": to_plain(checkpoint.audio),
         "assumed_audio": list(checkpoint.assumed),
         "text": None if checkpoint.text is None else to_plain(checkpoint.text),
+        "longest": None if checkpoint.longest is None else to_plain(checkpoint.longest),
         "ema": checkpoint.has_ema,
         "training": training,
         **more,

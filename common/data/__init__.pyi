@@ -25,6 +25,7 @@ from .filelist import (
     read_filelist as read_filelist,
     read_numbered_lines as read_numbered_lines,
 )
+from .joining import Longest as Longest
 from .loader import (
     build_loader as build_loader,
     leave_to_the_parent as leave_to_the_parent,

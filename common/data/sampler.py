@@ -1,6 +1,6 @@
 """Which utterances make up which update: random global batches, dealt out by length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -15,11 +15,21 @@ class GlobalBatchSampler:
     The global batch (processes x accumulation steps x batch size) is drawn first; then it is sorted by length and
     cut into length-bucketed micro-batches. In each accumulation step all processes get neighboring pieces, so that
     none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
+    ``lengths_in`` gives the lengths of an epoch where they are not always ``lengths``.
 
     Iterating gives this process's micro-batches, ``accumulation`` of them an update.
     """
 
-    def __init__(self, lengths: Sequence[int], *, batch_size: int, accumulation: int, seed: int, ranks: Ranks) -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        *,
+        batch_size: int,
+        accumulation: int,
+        seed: int,
+        ranks: Ranks,
+        lengths_in: Callable[[int], Sequence[int]] | None = None,
+    ) -> None:
         self.global_batch = batch_size * accumulation * ranks.world_size
         self.steps_per_epoch = len(lengths) // self.global_batch
         if self.steps_per_epoch == 0:
@@ -28,7 +38,8 @@ class GlobalBatchSampler:
                 f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}; "
                 "lower --batch-size or --gradient-accumulation-steps"
             )
-        self._lengths = lengths
+        self._n_utterances = len(lengths)
+        self._lengths_in = lengths_in or (lambda epoch: lengths)
         self._batch_size = batch_size
         self._seed = seed
         self._ranks = ranks
@@ -47,12 +58,13 @@ class GlobalBatchSampler:
     def __iter__(self) -> Iterator[list[Draw]]:
         epoch = self._epoch
         generator = torch.Generator().manual_seed((self._seed * 1_000_003 + epoch) % 2**63)
-        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        order = torch.randperm(self._n_utterances, generator=generator).tolist()
+        lengths = self._lengths_in(epoch)
         size, world = self._batch_size, self._ranks.world_size
         for step in range(self._first_step, self.steps_per_epoch):
             drawn = order[step * self.global_batch : (step + 1) * self.global_batch]
             # Ties fall by index, so that the order never depends on the draw.
-            drawn.sort(key=lambda index: (self._lengths[index], index))
+            drawn.sort(key=lambda index: (lengths[index], index))
             pieces = [drawn[start : start + size] for start in range(0, self.global_batch, size)]
             for piece in pieces[self._ranks.rank :: world]:
                 yield [Draw(index, epoch) for index in piece]

@@ -143,6 +143,9 @@ class SpeakingOptions(EmaOptions):
         "number or name of the speaker, where neither the list nor the prosody says it; the first if not given",
         variable="SPEAKER",
     )
+    split_sentences: bool = option(
+        True, "speak sentences of more symbols than the voice was trained on in parts, cut at the best pauses"
+    )
     griffin_lim_iters: int | None = option(
         None,
         f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
@@ -250,6 +253,7 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
     found |= dict.fromkeys(("accept_audio_differences", "cuda_graphs"), vocoders)
+    found["split_sentences"] = generators
     found["griffin_lim_iters"] = not vocoders
     found["speaker"] = any(one.n_speakers for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)

@@ -32,6 +32,8 @@ from common.text import (
     utterance_draws,
 )
 
+SHORTEST_PART = 40  # characters of a part of a sentence that is too long
+_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the characters that the symbols are expected of, until all parts fit
 LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
 
 
@@ -44,6 +46,7 @@ class Voice(Synthesizer):
     n_speakers: int
     speaker: str | None = None  # name or number, where a text or table says none; None: the first
     phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
+    longest: int | None = None  # symbols of a sentence, of which longer ones are spoken in parts; None: whole
 
     def __post_init__(self) -> None:
         if self.speaker is not None:
@@ -126,11 +129,14 @@ class Voice(Synthesizer):
         phrase: Phrase | None = None,
         longest: int = 0,
         index: int = 0,
+        whole: bool = False,
     ) -> list[SynthesisInput]:
         """The utterances of a text, ready to be synthesized: quick, as no network runs.
 
         ``style`` multiplies what the text says; sentences stand together up to ``longest`` characters, each alone at 0.
-        Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become phones.
+        A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or has
+        markup. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
+        phones.
 
         Raises:
             InputError: the text cannot be spoken; says why.
@@ -148,7 +154,8 @@ class Voice(Synthesizer):
             utterances = self._utterances(text, longest=longest, where=phrase.where)
             seed = self.phones_seed
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            items = _with_silence(utterances, partial(self._input, style=style, phrase=phrase, draw=draw))
+            make = partial(self._input, style=style, phrase=phrase, draw=draw)
+            items = _with_silence(utterances, partial(self._parts, make=make, whole=whole))
             if not items:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
@@ -170,7 +177,7 @@ class Voice(Synthesizer):
             given = [(name, dataset_path / path) for name, path in columns.items() if path is not None]
             longest = sys.maxsize if given else LONGEST_PHRASE
             style = Style(speaker=phrase.speaker)
-            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index)
+            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index, whole=bool(given))
             if given and len(items) > 1:
                 raise InputError(f"{where}: breaks in the text, and pitch or durations; give one of them")
             for item in items:
@@ -193,10 +200,30 @@ class Voice(Synthesizer):
     def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
         """The utterances of a text; phones that stand for themselves are one."""
         config = self.front_end.config
-        if config.input_type != "char" and config.g2p is None:
+        if not self._reads_text:
             return [TextUtterance((Span(text),), pause=0.0)]
         language = config.g2p_language if config.g2p is not None else "en"
         return split_utterances(read_markup(text, where=where, language=language), longest=longest)
+
+    def _parts(
+        self, utterance: TextUtterance, *, make: Callable[[TextUtterance], SynthesisInput], whole: bool
+    ) -> list[SynthesisInput]:
+        """What ``make`` makes of an utterance, or of parts of it where that has more symbols than `longest`."""
+        items, most = [make(utterance)], self.longest
+        may_split = self._reads_text and utterance.is_plain and not whole
+        if most is None or items[0].length <= most or not may_split:
+            return items
+        characters_a_symbol = len(utterance.spans[0].text) / items[0].length
+        for share in _SHARES:
+            n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
+            parts = split_utterances(utterance.spans, longest=n_characters, most=n_characters)
+            parts[-1] = replace(parts[-1], pause=utterance.pause)
+            items = _with_silence(parts, lambda part: [make(part)])
+            if max(item.length for item in items) <= most:
+                break
+        if len(items) > 1:
+            self._note_parts  # noqa: B018  # said once
+        return items
 
     def _input(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
@@ -226,6 +253,17 @@ class Voice(Synthesizer):
             pause=utterance.pause,
         )
 
+    @property
+    def _reads_text(self) -> bool:
+        """Whether what it reads is text, not phones that stand for themselves."""
+        return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
+
+    @cached_property
+    def _note_parts(self) -> None:
+        """Say that sentences are spoken in parts, the first time."""
+        trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
+        print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
+
     @cached_property
     def _leaves_out_styles(self) -> bool:
         """Whether the network cannot change pace and pitch; when it is first asked, a warning says so."""
@@ -235,7 +273,7 @@ class Voice(Synthesizer):
 
 
 def _with_silence(
-    utterances: Sequence[TextUtterance], make: Callable[[TextUtterance], SynthesisInput]
+    utterances: Sequence[TextUtterance], make: Callable[[TextUtterance], list[SynthesisInput]]
 ) -> list[SynthesisInput]:
     """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
 
@@ -245,14 +283,14 @@ def _with_silence(
     lead, early = 0.0, list[tuple[str, float]]()
     empty: EmptyTextError | None = None
     for one in utterances:
-        item = None
+        made: list[SynthesisInput] = []
         try:
-            item = make(one) if one.spans else None
+            made = make(one) if one.spans else []
         except EmptyTextError as error:
             empty = empty or error
-        if item is not None:
+        if made:
             marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
-            items.append(replace(item, lead=lead, marks=marks + item.marks))
+            items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
             lead, early = 0.0, []
         elif items:
             last = items[-1]

@@ -22,6 +22,7 @@ PARAGRAPH = 0.7
 SEMICOLON = 0.25  # and colons and dashes, where a long sentence is cut
 COMMA = 0.15  # the same
 SPACE = 0.05  # where a long sentence without punctuation is cut
+_PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, from 1
 _BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
 
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -44,6 +45,12 @@ _LABELS = frozenset(word_table("labels"))
 _NUMERAL = re.compile(r"[IVXLC]+\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
 _ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
+# Where a sentence without punctuation is cut rather than at other spaces: before these, whatever the language.
+_CONJUNCTIONS = frozenset(
+    "and or but because which who when while although und oder aber weil dass et ou mais parce qui y pero porque e ma "
+    "che perché".split()
+)
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 _NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
 _DIGITS = frozenset("#0123456789")
 
@@ -57,15 +64,20 @@ class TextUtterance:
     # Index of the span before which the mark stands (len(spans): at the end), name.
     marks: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is text without markup."""
+        return [replace(span, text="") for span in self.spans] == [Span("")] and not self.marks
 
-def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[TextUtterance]:
+
+def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX_CHARACTERS) -> list[TextUtterance]:
     """Every sentence alone, or with ``longest`` sentences together up to so many characters.
 
-    A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than
-    ``MAX_CHARACTERS`` is cut at clauses, else at spaces, else anywhere but in what is never cut. What holds nothing to
-    say ("...") stays with its neighbor. Nothing but white space is lost.
+    A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than ``most``
+    characters is cut at clauses, else before conjunctions, else at spaces, else anywhere but in what is never cut. What
+    holds nothing to say ("...") stays with its neighbor. Nothing but white space is lost.
     """
-    splitter = _Splitter(longest)
+    splitter = _Splitter(longest, most)
     for item in items:
         splitter.add(item)
     return splitter.finish()
@@ -84,8 +96,8 @@ class _Draft:
 class _Splitter:
     """Collects the spans of a block, which nothing but punctuation separates, and splits it at its end."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self, longest: int, most: int) -> None:
+        self._longest, self._most = longest, most
         self._drafts: list[_Draft] = []
         self._before: _Draft | None = None  # the last one with spans
         self._new_block()
@@ -167,7 +179,7 @@ class _Splitter:
 
     def _split(self) -> None:
         masked = _BRACES.sub(lambda match: ATOM * len(match[0]), "".join(span.masked for span in self._spans))
-        pieces = list(_together(_pieces(masked), self._longest))
+        pieces = list(_together(_pieces(masked, self._most), self._longest))
         starts = [0, *accumulate(len(span.text) for span in self._spans)]
         drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
         begins = [piece.start for piece in pieces]
@@ -222,7 +234,7 @@ def _together(pieces: Iterator[_Piece], longest: int) -> Iterator[_Piece]:
         yield held
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _pieces(text: str, most: int) -> Iterator[_Piece]:
     """Sentences, of which those with nothing to say are put to the one before, or the first ones to the next."""
     held: _Piece | None = None
     held_says = False
@@ -233,10 +245,10 @@ def _pieces(text: str) -> Iterator[_Piece]:
             held_says = held_says or says
             continue
         if held:
-            yield from _cut(text, held)
+            yield from _cut(text, held, most)
         held, held_says = piece, says
     if held:
-        yield from _cut(text, held)
+        yield from _cut(text, held, most)
 
 
 def _sentences(text: str) -> Iterator[_Piece]:
@@ -308,14 +320,14 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
     return known and not _STARTER.match(text, following)
 
 
-def _cut(text: str, piece: _Piece) -> Iterator[_Piece]:
+def _cut(text: str, piece: _Piece, most: int) -> Iterator[_Piece]:
     """A piece that is too long in parts of about the same length, if possible none of them with nothing to say."""
     start, last = piece.start, piece.end - 1
     while last > start and not _SPOKEN.match(text, last):
         last -= 1
-    while (left := piece.end - start) > MAX_CHARACTERS:
-        limit = start + MAX_CHARACTERS
-        end, pause = _best_cut(text, start, min(limit, last) if last > start else limit, left=left)
+    while (left := piece.end - start) > most:
+        limit = start + most
+        end, pause = _best_cut(text, start, min(limit, last) if last > start else limit, left=left, most=most)
         if end > last > start:
             break
         yield _Piece(start, len(text[start:end].rstrip()) + start, pause)
@@ -323,9 +335,9 @@ def _cut(text: str, piece: _Piece) -> Iterator[_Piece]:
     yield replace(piece, start=start)
 
 
-def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, float]:
+def _best_cut(text: str, start: int, limit: int, *, left: int, most: int) -> tuple[int, float]:
     """Where to cut after ``start``, at the strongest mark near the middle, a third, ... of what is left; the pause."""
-    length = -(-left // -(-left // MAX_CHARACTERS))
+    length = -(-left // -(-left // most))
     best = (0, 0, 0)
     for place in range(start + 1, limit + 1):
         strength = _strength(text, place)
@@ -333,7 +345,7 @@ def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, flo
             strength = 1
         best = max(best, (strength, -abs(place - start - length), place))
     if best[0]:
-        return best[2], (SPACE, COMMA, SEMICOLON)[best[0] - 1]
+        return best[2], _PAUSES[best[0] - 1]
     end = start + length
     if text[end - 1] == text[end] == ATOM:  # what is not cut: before it, or where it begins here, after it
         inside = length - len(text[start:end].rstrip(ATOM))
@@ -342,12 +354,17 @@ def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, flo
 
 
 def _strength(text: str, place: int) -> int:
-    """How good a cut is before a character: 3 after a semicolon, 2 after a comma, 1 at a space, else 0."""
+    """How good a cut is before a character: 4 after a semicolon, 3 after a comma, 2 at the space before a conjunction,
+    1 at another one, else 0.
+    """
     if not text[place].isspace():
-        return 2 * (text[place - 1] in "，、；：")
+        return 3 * (text[place - 1] in "，、；：")
     last = text[place - 1]
     if last in _QUOTES and text[place - 2] in ",;:":
         last = text[place - 2]
     if last == "." and _is_abbreviation(text, place - 1, _skip_spaces(text, place)):
         return 1
-    return 3 if last in ".!?…;:—–" else 2 if last in ",)" else 1
+    if last in ".!?…;:—–,)":
+        return 3 if last in ",)" else 4
+    following = _NEXT_WORD.match(text, place)
+    return 2 if following is not None and following[1].lower() in _CONJUNCTIONS else 1

@@ -23,7 +23,7 @@ from common.checkpoints import (
 )
 from common.cli import ComputingOptions
 from common.config import differences, from_plain, to_plain
-from common.data import Dataset, shapes_for
+from common.data import Dataset, Longest, TextMelDataset, shapes_for
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.files import check_apart, make_folder
@@ -172,6 +172,7 @@ def build_trainer(
         path, checkpoint = found
         _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
+    template = replace(template, longest=_longest(datasets["training_set"], request))
     log_file = prepare_output(run, spec, datasets, read=command.read)
     if training.set_up_networks is not None:
         _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
@@ -193,6 +194,17 @@ def build_trainer(
     logger = Logger(log_file, enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
     return trainer, logger
+
+
+def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
+    """The longest utterance of a training and of those before it; None where one of them does not say it."""
+    if not isinstance(training_set, TextMelDataset):
+        return None
+    longest, begun = training_set.longest, request.resumed or request.initial
+    if begun is None:
+        return longest
+    before = begun[1].longest
+    return before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
 def _print_once(ranks: Ranks, *lines: str) -> None:

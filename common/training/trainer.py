@@ -79,6 +79,7 @@ class Trainer:
             accumulation=options.gradient_accumulation_steps,
             seed=options.seed,
             ranks=ranks,
+            lengths_in=getattr(training_set, "lengths_in", None),  # of a dataset that joins clips
         )
         validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         load = partial(
