@@ -1,0 +1,279 @@
+"""Where each sentence of a text lies in one long recording of it, without a trained model.
+
+eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Sentences that are
+left out, added, repeated or in another order do not shift what is around them: between two sentences a path may stay
+for any time, and jump to any sentence nearby. A first path teaches how eSpeak's sounds look in the reader's voice, by
+linear regression, and the next one uses that. Source: aeneas (Pettarin, 2015) for the idea; Sakoe & Chiba, Dynamic
+Programming Algorithm Optimization for Spoken Word Recognition (1978).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+import scipy.fft
+import torch
+
+from common.audio.mel import MelExtractor
+from common.config import AudioConfig
+from common.errors import InputError
+from common.text.espeak import EspeakSpeech, Speaker
+
+RATE = 22050  # Hz, of the reading; eSpeak's own
+_CONFIG = AudioConfig(RATE, hop_length=441, n_mels=40, mel_fmin=60.0, mel_fmax=7600.0, framing="aligned")
+FRAME_RATE = 50  # Hz
+_STEP = 5  # frames in a step of the path
+_STEP_RATE = FRAME_RATE / _STEP  # Hz
+_N_CEPSTRA = 13
+_SPREAD = 5  # frames to either side, of the slope of a cepstrum
+_FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
+_BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
+_COHORT = 300  # columns that stand for any other sound
+
+# Costs of one step, in standard deviations of the distance to any other sound, whose mean is 0.
+_PAUSE = -3.0  # a quiet step between two words
+_QUIET_SOUND = 0.5  # a quiet step elsewhere
+_UNEVEN = 0.6  # to stay at a column, or to pass one over
+_JUMP = 3  # code of a jump
+_BLOCK = 64  # steps
+_RIDGE = 50.0
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """What a path pays where it does not follow the text."""
+
+    unmatched: float  # a step between two sentences that is not quiet
+    jump: float  # to go on at another sentence than the next
+
+
+_FIRST = _Weights(unmatched=-0.4, jump=30.0)
+_LATER = _Weights(unmatched=-1.2, jump=10.0)
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """The reading, in steps."""
+
+    features: np.ndarray  # (T, d)
+    quiet: np.ndarray  # (T,) bool
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What eSpeak NG says, a column for each step; columns without sound stand between words and sentences."""
+
+    features: np.ndarray  # (J, d)
+    sentence: np.ndarray  # (J,) of the column; between two sentences -1
+    word: np.ndarray  # (J,) of the column, or before it
+    between: np.ndarray  # (J,) bool: no sound
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """The columns between sentences, before the first and after the last one."""
+        return np.flatnonzero(self.sentence < 0)
+
+
+def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
+    """Sound (T,) at `RATE` in blocks -> log-mel-spectrogram (F, 40) at `FRAME_RATE`."""
+    extractor = MelExtractor(_CONFIG)
+    length, hop = _CONFIG.filter_length, _CONFIG.hop_length
+    left = np.zeros(extractor.pad_left, np.float32)
+    mels = [np.zeros((0, _CONFIG.n_mels), np.float32)]
+    for block in (*blocks, np.zeros(extractor.pad_right, np.float32)):
+        left = np.concatenate([left, block])
+        n_frames = (len(left) - length) // hop + 1
+        if n_frames > 0:
+            used = torch.from_numpy(left[None, : (n_frames - 1) * hop + length])
+            mels.append(extractor.of_frames(used)[0].T.numpy())
+            left = left[n_frames * hop :]
+    return np.concatenate(mels)
+
+
+def _levels(mels: np.ndarray) -> np.ndarray:
+    """Power of each frame, nepers (F,)."""
+    return np.log(np.exp(2 * mels).sum(axis=1))
+
+
+def quiet_frames(mels: np.ndarray) -> np.ndarray:
+    """Which frames hold no speech (F,): nearer to the quietest ones than to speech, or 37 dB below it."""
+    levels = _levels(mels)
+    speech, lowest = np.percentile(levels, [90, 3])
+    return levels < min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4)
+
+
+def _cepstra(mels: np.ndarray) -> np.ndarray:
+    """(F, 40) -> cepstra and their slopes (F, 26)."""
+    cepstra = scipy.fft.dct(mels, axis=1, norm="ortho")[:, :_N_CEPSTRA]
+    padded = np.pad(cepstra, ((_SPREAD, _SPREAD), (0, 0)), mode="edge")
+    return np.concatenate([cepstra, padded[2 * _SPREAD :] - padded[: -2 * _SPREAD]], axis=1)
+
+
+def _in_steps(frames: np.ndarray) -> np.ndarray:
+    """(F, d) at `FRAME_RATE` -> means of `_STEP` of them (T, d)."""
+    n_steps = len(frames) // _STEP
+    return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
+
+
+def _centered(mels: np.ndarray) -> np.ndarray:
+    """Log-mels less the mean of each channel in speech."""
+    levels = _levels(mels)
+    return mels - mels[levels > np.percentile(levels, 90) - 6].mean(axis=0)
+
+
+def _text_columns(spoken: Sequence[EspeakSpeech], mels: Sequence[np.ndarray], features: np.ndarray) -> _Text:
+    """Columns of sentences; ``features`` (F, d) are those of all their frames in a row."""
+    rows, owners, words = [np.zeros(features.shape[1])], [-1], [0]
+    start = 0
+    for number, (speech, mel) in enumerate(zip(spoken, mels)):
+        ends = [round(word.end_s * _STEP_RATE) for word in speech.words[:-1]]
+        word = 0
+        for place, row in enumerate(_in_steps(features[start : start + len(mel)])):
+            while word < len(ends) and ends[word] <= place:
+                word += 1
+                rows.append(np.full_like(row, np.nan))
+                owners.append(number)
+                words.append(word)
+            rows.append(row)
+            owners.append(number)
+            words.append(word)
+        rows.append(np.full_like(rows[0], np.nan))
+        owners.append(-1)
+        words.append(0)
+        start += len(mel)
+    table = np.stack(rows).astype(np.float32)
+    table[0] = np.nan
+    between = np.isnan(table[:, 0])
+    return _Text(np.nan_to_num(table), np.array(owners), np.array(words), between)
+
+
+class _Costs:
+    """What each step of the reading costs at each column of the text."""
+
+    def __init__(self, sound: _Sound, text: _Text, weights: _Weights) -> None:
+        """Compare each step with some columns that stand for any other sound."""
+        sounding = text.features[~text.between]
+        others = sounding[np.random.default_rng(0).integers(len(sounding), size=_COHORT)]
+        distances = np.square(others).sum(axis=1) - 2 * sound.features @ others.T
+        self._mean, self._spread = distances.mean(axis=1), distances.std(axis=1).mean()
+        self._x, self._y, self._quiet = sound.features, text.features, sound.quiet
+        self._squares = np.square(text.features).sum(axis=1)
+        self._gaps, self._between_words = text.sentence < 0, text.between & (text.sentence >= 0)
+        self._gap_costs = np.where(sound.quiet, _PAUSE, weights.unmatched).astype(np.float32)
+        self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
+
+    def block(self, steps: slice, columns: slice) -> np.ndarray:
+        """(steps, columns) float32."""
+        products = self._x[steps] @ self._y[columns].T
+        table = (self._squares[columns] - 2 * products - self._mean[steps, None]) / self._spread
+        table[self._quiet[steps]] = _QUIET_SOUND
+        table[:, self._gaps[columns]] = self._gap_costs[steps, None]
+        table[:, self._between_words[columns]] = self._word_costs[steps, None]
+        return table
+
+    def along(self, path: np.ndarray) -> np.ndarray:
+        """What each step costs where a path goes (T,)."""
+        blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
+        return np.concatenate(blocks)[:, 0]
+
+
+def _find_path(costs: _Costs, text: _Text, *, n_steps: int, jump: float) -> np.ndarray:
+    """The cheapest path: the column of each step (T,)."""
+    n_columns = len(text.features)
+    width = min(2 * _BAND, n_columns)
+    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)
+    is_gap = text.sentence < 0
+    staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
+    codes = np.zeros((n_steps, width), np.uint8)
+    sources = np.zeros(n_steps, np.int64)  # of the jumps
+    totals = np.full(n_columns + 2, np.inf, np.float32)  # of column j at j + 2
+    totals[2] = 0.0
+    for begin in range(0, n_steps, _BLOCK):
+        steps = slice(begin, min(begin + _BLOCK, n_steps))
+        columns = slice(starts[begin], starts[steps.stop - 1] + width)
+        block = costs.block(steps, columns)
+        _advance(totals, block, starts[steps], staying, is_gap, jump, codes[steps], sources[steps])
+    path = np.zeros(n_steps, np.int64)
+    gaps = np.flatnonzero(is_gap)
+    column = int(gaps[totals[gaps + 2].argmin()])
+    for step in reversed(range(n_steps)):
+        if codes[step, column - starts[step]] == _JUMP:
+            column = int(sources[step])
+        path[step] = column
+        column -= int(codes[step, column - starts[step]])
+    return path
+
+
+@numba.njit(cache=True)
+def _advance(
+    totals: np.ndarray,
+    block: np.ndarray,
+    starts: np.ndarray,
+    staying: np.ndarray,
+    is_gap: np.ndarray,
+    jump: float,
+    codes: np.ndarray,
+    sources: np.ndarray,
+) -> None:
+    """Continue the cheapest paths to each column by the steps of a block."""
+    width = codes.shape[1]
+    for step in range(len(block)):
+        low = starts[step]
+        source = -1
+        for column in range(low + width - 1, low - 1, -1):
+            best, code = totals[column + 2] + staying[column], 0
+            if totals[column + 1] < best:
+                best, code = totals[column + 1], 1
+            if totals[column] + _UNEVEN < best:
+                best, code = totals[column] + _UNEVEN, 2
+            totals[column + 2] = best + block[step, column - starts[0]]
+            codes[step, column - low] = code
+            if is_gap[column] and (source < 0 or totals[column + 2] < totals[source + 2]):
+                source = column
+        totals[low : low + 2] = np.inf  # what has left the band
+        sources[step] = source
+        if source >= 0:
+            least = totals[source + 2] + jump
+            for column in range(low, low + width):
+                if is_gap[column] and totals[column + 2] > least:
+                    totals[column + 2] = least
+                    codes[step, column - low] = _JUMP
+
+
+def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Text]:
+    """Features in which eSpeak's sounds are the nearest to the reader's where they match along a path.
+
+    What linear regression (ridge) predicts of the reader's, and the reader's, both whitened by what it does not.
+    """
+    matched = ~text.between[path] & ~sound.quiet
+    given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
+    x, y = sound.features[matched], given[path[matched]]
+    weights = np.linalg.solve(y.T @ y + _RIDGE * np.eye(y.shape[1]), y.T @ x)
+    rest = np.cov((x - y @ weights).T) + 1e-3 * np.eye(x.shape[1])
+    whitening = np.linalg.inv(np.linalg.cholesky(rest)).T
+    return (
+        replace(sound, features=(sound.features @ whitening).astype(np.float32)),
+        replace(text, features=(given @ weights @ whitening).astype(np.float32)),
+    )
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """Steps [start, end) in which a path goes through a sentence."""
+
+    sentence: int
+    start: int
+    end: int
+    cost: float
+
+
+def _align(sound: _Sound, text: _Text) -> tuple[np.ndarray, np.ndarray]:
+    first = _Costs(sound, text, _FIRST)
+    path = _find_path(first, text, n_steps=len(sound.features), jump=_FIRST.jump)
+    costs = first
+    for _ in range(2):
+        learned = _adapted(sound, text, path)
+        costs = _Costs(*learned, _LATER)
+        path = _find_path(costs, text, n_steps=len(sound.features), jump=_LATER.jump)
+    return path, costs.along(path)
