@@ -7,6 +7,8 @@ linear regression, and the next one uses that. Source: aeneas (Pettarin, 2015) f
 Programming Algorithm Optimization for Spoken Word Recognition (1978).
 """
 
+import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +19,6 @@ import torch
 
 from common.audio.mel import MelExtractor
 from common.config import AudioConfig
-from common.errors import InputError
 from common.text.espeak import EspeakSpeech, Speaker
 
 RATE = 22050  # Hz, of the reading; eSpeak's own
@@ -27,6 +28,8 @@ _STEP = 5  # frames in a step of the path
 _STEP_RATE = FRAME_RATE / _STEP  # Hz
 _N_CEPSTRA = 13
 _SPREAD = 5  # frames to either side, of the slope of a cepstrum
+_SPEECH_RANGE = 6.0  # nepers of power, 26 dB
+_MOSTLY = 0.7  # of the frames of a step that is quiet
 _FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
 _BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
 _COHORT = 300  # columns that stand for any other sound
@@ -38,6 +41,9 @@ _UNEVEN = 0.6  # to stay at a column, or to pass one over
 _JUMP = 3  # code of a jump
 _BLOCK = 64  # steps
 _RIDGE = 50.0
+_ROUNDS = 2  # of learning how the reader sounds
+_WINDOW = 15  # steps whose mean cost says how well a sentence fits, where it fits worst
+_DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,17 @@ class _Weights:
 
 _FIRST = _Weights(unmatched=-0.4, jump=30.0)
 _LATER = _Weights(unmatched=-1.2, jump=10.0)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A sentence in the reading."""
+
+    sentence: int  # place in the text
+    start_s: float
+    end_s: float
+    confidence: float  # 0 to 1
+    words: tuple[tuple[str, float], ...]  # as eSpeak NG says them, some of them together, and where they begin, s
 
 
 @dataclass(frozen=True)
@@ -68,11 +85,20 @@ class _Text:
     sentence: np.ndarray  # (J,) of the column; between two sentences -1
     word: np.ndarray  # (J,) of the column, or before it
     between: np.ndarray  # (J,) bool: no sound
+    windows: np.ndarray | None  # (sentences, 2), steps from and before which each is read, where that is known
 
     @property
-    def gaps(self) -> np.ndarray:
-        """The columns between sentences, before the first and after the last one."""
-        return np.flatnonzero(self.sentence < 0)
+    def is_gap(self) -> np.ndarray:
+        """The columns between two sentences, before the first and after the last one (J,) bool."""
+        return self.sentence < 0
+
+    def places(self, n_steps: int) -> np.ndarray:
+        """The column about which each step's band lies (T,): on the diagonal, or as the sentences' windows say."""
+        steps = np.arange(n_steps)
+        if self.windows is None:
+            return steps * len(self.sentence) // n_steps
+        gaps = np.flatnonzero(self.is_gap)
+        return np.interp(steps, self.windows.mean(axis=1), (gaps[:-1] + gaps[1:]) / 2).astype(np.int64)
 
 
 def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
@@ -116,40 +142,37 @@ def _in_steps(frames: np.ndarray) -> np.ndarray:
     return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
 
 
+def _is_speech(mels: np.ndarray) -> np.ndarray:
+    """Which frames are about as loud as speech (F,) bool."""
+    levels = _levels(mels)
+    return levels > np.percentile(levels, 90) - _SPEECH_RANGE
+
+
 def _centered(mels: np.ndarray) -> np.ndarray:
     """Log-mels less the mean of each channel in speech."""
-    levels = _levels(mels)
-    return mels - mels[levels > np.percentile(levels, 90) - 6].mean(axis=0)
+    return mels - mels[_is_speech(mels)].mean(axis=0)
 
 
-def _text_columns(spoken: Sequence[EspeakSpeech], mels: Sequence[np.ndarray], features: np.ndarray) -> _Text:
-    """Columns of sentences; ``features`` (F, d) are those of all their frames in a row."""
-    rows, owners, words = [np.zeros(features.shape[1])], [-1], [0]
-    start = 0
-    for number, (speech, mel) in enumerate(zip(spoken, mels)):
+def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray], windows: np.ndarray | None) -> _Text:
+    """The columns of sentences, of which ``features`` (F, d) are the frames."""
+    silent = np.full(features[0].shape[1], np.nan)
+    columns = [(silent, -1, 0)]  # features, sentence, word
+    for number, (speech, frames) in enumerate(zip(spoken, features)):
         ends = [round(word.end_s * _STEP_RATE) for word in speech.words[:-1]]
         word = 0
-        for place, row in enumerate(_in_steps(features[start : start + len(mel)])):
+        for place, row in enumerate(_in_steps(frames)):
             while word < len(ends) and ends[word] <= place:
                 word += 1
-                rows.append(np.full_like(row, np.nan))
-                owners.append(number)
-                words.append(word)
-            rows.append(row)
-            owners.append(number)
-            words.append(word)
-        rows.append(np.full_like(rows[0], np.nan))
-        owners.append(-1)
-        words.append(0)
-        start += len(mel)
-    table = np.stack(rows).astype(np.float32)
-    table[0] = np.nan
-    between = np.isnan(table[:, 0])
-    return _Text(np.nan_to_num(table), np.array(owners), np.array(words), between)
+                columns.append((silent, number, word))
+            columns.append((row, number, word))
+        columns.append((silent, -1, 0))
+    table = np.stack([row for row, _, _ in columns]).astype(np.float32)
+    sentences, words = np.array([column[1:] for column in columns]).T
+    return _Text(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]), windows)
 
 
 class _Costs:
-    """What each step of the reading costs at each column of the text."""
+    """What each step of the reading costs at each column of the text, but for uneven steps."""
 
     def __init__(self, sound: _Sound, text: _Text, weights: _Weights) -> None:
         """Compare each step with some columns that stand for any other sound."""
@@ -159,7 +182,8 @@ class _Costs:
         self._mean, self._spread = distances.mean(axis=1), distances.std(axis=1).mean()
         self._x, self._y, self._quiet = sound.features, text.features, sound.quiet
         self._squares = np.square(text.features).sum(axis=1)
-        self._gaps, self._between_words = text.sentence < 0, text.between & (text.sentence >= 0)
+        self._gaps, self._between_words = text.is_gap, text.between & ~text.is_gap
+        self._windows = None if text.windows is None else text.windows[text.sentence]
         self._gap_costs = np.where(sound.quiet, _PAUSE, weights.unmatched).astype(np.float32)
         self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
 
@@ -168,22 +192,26 @@ class _Costs:
         products = self._x[steps] @ self._y[columns].T
         table = (self._squares[columns] - 2 * products - self._mean[steps, None]) / self._spread
         table[self._quiet[steps]] = _QUIET_SOUND
+        if self._windows is not None:
+            at, (earliest, latest) = np.arange(steps.start, steps.stop)[:, None], self._windows[columns].T
+            table[(at < earliest) | (at >= latest)] = np.inf
         table[:, self._gaps[columns]] = self._gap_costs[steps, None]
         table[:, self._between_words[columns]] = self._word_costs[steps, None]
         return table
 
-    def along(self, path: np.ndarray) -> np.ndarray:
-        """What each step costs where a path goes (T,)."""
+    def along(self, path: np.ndarray, text: _Text) -> np.ndarray:
+        """What each step costs where a path goes, (T,)."""
         blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
-        return np.concatenate(blocks)[:, 0]
+        uneven = ~text.between[path] & (np.diff(path, prepend=-1) != 1)
+        return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
 
 
 def _find_path(costs: _Costs, text: _Text, *, n_steps: int, jump: float) -> np.ndarray:
     """The cheapest path: the column of each step (T,)."""
     n_columns = len(text.features)
     width = min(2 * _BAND, n_columns)
-    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)
-    is_gap = text.sentence < 0
+    starts = np.clip(text.places(n_steps) - _BAND, 0, n_columns - width)
+    is_gap = text.is_gap
     staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
     codes = np.zeros((n_steps, width), np.uint8)
     sources = np.zeros(n_steps, np.int64)  # of the jumps
@@ -258,22 +286,56 @@ def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Tex
     )
 
 
-@dataclass(frozen=True)
-class _Visit:
-    """Steps [start, end) in which a path goes through a sentence."""
+def align(mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None) -> list[Match]:
+    """Find the sentences in a reading's `log_mels` (F, 40), those that are found in the order of the reading.
 
-    sentence: int
-    start: int
-    end: int
-    cost: float
+    ``windows_s`` (sentences, 2) says from and before when each is read, where that is known. Raises InputError where
+    eSpeak NG cannot say a sentence.
+    """
+    spoken = [Speaker(language).speak(sentence) for sentence in sentences]
+    sound, text = _prepared(mels, spoken, None if windows_s is None else windows_s * _STEP_RATE)
+    n_steps = len(sound.features)
+    costs = _Costs(sound, text, _FIRST)
+    path = _find_path(costs, text, n_steps=n_steps, jump=_FIRST.jump)
+    for _ in range(_ROUNDS):
+        if (~text.between[path] & ~sound.quiet).any():
+            costs = _Costs(*_adapted(sound, text, path), _LATER)
+            path = _find_path(costs, text, n_steps=n_steps, jump=_LATER.jump)
+    return _matches(path, text, costs.along(path, text), spoken)
 
 
-def _align(sound: _Sound, text: _Text) -> tuple[np.ndarray, np.ndarray]:
-    first = _Costs(sound, text, _FIRST)
-    path = _find_path(first, text, n_steps=len(sound.features), jump=_FIRST.jump)
-    costs = first
-    for _ in range(2):
-        learned = _adapted(sound, text, path)
-        costs = _Costs(*learned, _LATER)
-        path = _find_path(costs, text, n_steps=len(sound.features), jump=_LATER.jump)
-    return path, costs.along(path)
+def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None) -> tuple[_Sound, _Text]:
+    """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
+    said = [log_mels([speech.wave]) for speech in spoken]
+    centered, centered_text = _centered(mels), _centered(np.concatenate(said))
+    noise = np.maximum(np.percentile(centered, 5, axis=0), _FLOOR)
+    read = _cepstra(np.logaddexp(centered, _FLOOR))
+    text = _cepstra(np.logaddexp(centered_text, noise))
+    read /= read[_is_speech(mels)].std(axis=0)
+    text /= text.std(axis=0)
+    ends = np.cumsum([len(mel) for mel in said])
+    quiet = _in_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
+    sound = _Sound(_in_steps(read).astype(np.float32), quiet)
+    return sound, _text_columns(spoken, np.split(text, ends[:-1]), windows)
+
+
+def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[EspeakSpeech]) -> list[Match]:
+    """The sentences on a path, each where it fits best."""
+    sentences, between = text.sentence[path], text.between[path]
+    best: dict[int, Match] = {}
+    edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(path)]
+    for start, end in itertools.pairwise(edges):
+        number, sounding = int(sentences[start]), start + np.flatnonzero(~between[start:end])
+        if number < 0 or not len(sounding):
+            continue
+        n_averaged = min(_WINDOW, len(sounding))
+        worst = np.convolve(costs[sounding], np.full(n_averaged, 1 / n_averaged), mode="valid").max()
+        confidence = 1 / (1 + math.exp(min(_STEEPNESS * (worst - _DOUBTFUL), 50)))
+        if number not in best or best[number].confidence < confidence:
+            said = text.word[path[sounding]]
+            starts = np.flatnonzero(np.diff(said, prepend=-1))
+            words = [word.label for word in spoken[number].words]
+            groups = [" ".join(words[a:b]) for a, b in itertools.pairwise([*said[starts], len(words)])]
+            times = [float(step / _STEP_RATE) for step in (*sounding[starts], sounding[-1] + 1)]
+            best[number] = Match(number, times[0], times[-1], confidence, tuple(zip(groups, times)))
+    return sorted(best.values(), key=lambda match: match.start_s)
