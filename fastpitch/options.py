@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.audio.pitch import METHODS
+from common.audio.options import ESTIMATORS
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.config import TextConfig
@@ -103,7 +103,7 @@ class TrainingOptions:
     pitch_method: str = option(
         "praat",
         "estimates the pitch of recordings",
-        choices=METHODS,
+        choices=ESTIMATORS,
         variable="PITCH_METHOD",
         published=("--pitch-online-method",),
     )

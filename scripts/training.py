@@ -11,6 +11,7 @@ from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.files import write_text
+from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
 from scripts.datasets.make_filelists import ListOptions
 from scripts.launch import GPU, MODELS, cuda, given, python, script
@@ -34,11 +35,13 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
     output = own.output_dir or Path("output") / speaker
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
-        launch.require(corpus / "metadata.csv", "no such file; it lists clip|transcript, or set TRAIN_FILELIST")
+        wanted = f"no such file; it lists clip|transcript, or set TRAIN_FILELIST{name_import(corpus)}"
+        launch.require(corpus / "metadata.csv", wanted)
         lists = output / "filelists"
         training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
         if not training.is_file():
-            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=speaker)
+            named = None if own.speaker is None and (corpus / SPEAKERS).is_file() else speaker
+            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=named)
             options += finetune_voice.passed_on(environ)
             launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
     environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}

@@ -47,7 +47,15 @@ def formula_weights(parameters: list[list]) -> dict[str, Tensor]:
 
 
 def _formula(shape: list[int], *, k: int, offset: float, scale: float) -> Tensor:
-    h = np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint32)  # products wrap around at 2^32, as they should
+    size = int(np.prod(shape))
+    parts = [np.arange(start, min(start + 2**16, size), dtype=np.uint32) for start in range(0, size, 2**16)]
+    parts = [_uniform(part, k=k, offset=offset, scale=scale) for part in parts]  # each stays in the cache
+    return torch.from_numpy(np.concatenate(parts)).view(shape)
+
+
+def _uniform(h: np.ndarray, *, k: int, offset: float, scale: float) -> np.ndarray:
+    """Numbers of the positions ``h`` (uint32, used up), whose products wrap around at 2^32, as they should."""
+    h += np.uint32(1)
     h *= np.uint32(2654435761)
     h += np.uint32((k + 1) * 2246822519 % 2**32)
     for shift, factor in ((15, 2246822519), (13, 3266489917)):
@@ -55,7 +63,7 @@ def _formula(shape: list[int], *, k: int, offset: float, scale: float) -> Tensor
         h *= np.uint32(factor)
     h ^= h >> np.uint32(16)
     uniform = h / 2**32
-    uniform -= 0.5  # in place, as these are tens of millions of numbers
+    uniform -= 0.5
     uniform *= 2 * scale
     uniform += offset
-    return torch.from_numpy(uniform.astype(np.float32)).view(shape)
+    return uniform.astype(np.float32)

@@ -17,18 +17,19 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-# One process imports PyTorch, which takes it seconds, and forks the others before they do any work.
+# One process imports what the program names above an empty line, which takes seconds, and forks the others before work.
 _LAUNCHER = """
 import os, sys
-import torch
-import train
-program = compile(sys.argv.pop(1), "<rank>", "exec")
+import torch._dynamo
+imports, _, work = sys.argv.pop(1).rpartition("\\n\\n")
+exec(imports)
+program = compile(work, "<rank>", "exec")
 children = []
 for rank in range(int(os.environ["WORLD_SIZE"])):
     child = os.fork()
     if child == 0:
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        exec(program, {"__name__": "__main__"})
+        exec(program)
         sys.exit()
     children.append(child)
 sys.exit(max(os.waitpid(child, 0)[1] for child in children) != 0)

@@ -15,20 +15,19 @@ from subprocess import CompletedProcess
 import pytest
 from conftest import SHARED
 from corpus import make_corpus
-from shell import ROOT, TRACKED, run_bash
+from shell import ROOT, TRACKED, paste
 
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.logger import read_log
 
-VALUE = r'(?:"[^"]*"|\S+)'
-ASSIGNMENT = rf"[A-Z_]+={VALUE}"
-START = rf"(?:{ASSIGNMENT} )*(?:bash|python|git clone|cd) \S"
+START = r'(?:[A-Z_]+=(?:"[^"]*"|\S+) )*(?:bash|python|git clone|cd) \S'
 COMMAND = re.compile(rf"{START}.*?(?= {START}|$)")  # several may stand on one line, where line breaks were lost
 # Besides lines of commands: help that a sentence names, a script with an argument, and options to pass to a program.
 HELP = re.compile(r"\bpython \w+\.py (?:--help|-h)\b")
 SCRIPT = re.compile(r"scripts/\w+\.sh \w+$")
 OPTIONS = re.compile(r"--[\w-]+ [^|\s]")
 OF_A_GPU = ("--cuda", "--cudnn-benchmark")
+FILLED = ("filelists/", "phrases/", "voices/")  # folders of a project that commands write to
 CLIPS = {"train": 4, "val": 1, "test": 1}  # of the corpus of `Project`
 
 
@@ -78,11 +77,6 @@ def files_named(text: str) -> list[str]:
     return found
 
 
-def settings_of(command: str) -> dict[str, str]:
-    """The variables that a command sets, without quotes."""
-    return {name: value.strip('"') for name, value in re.findall(rf"([A-Z_]+)=({VALUE})", command)}
-
-
 def speak_longer(path: Path) -> None:
     """Let a FastPitch of hardly any training say each symbol for some frames."""
     checkpoint = load_checkpoint(path)
@@ -101,11 +95,11 @@ def names_logged(path: Path) -> set[str]:
 
 
 class Project:
-    """A folder with links to the files that git tracks of this project, and lists and data of its own."""
+    """A folder with links to the files and folders that git tracks of this project, and lists and data of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in TRACKED:
+        for name in {name if name.startswith(FILLED) else name.partition("/")[0] for name in TRACKED}:
             link = folder / name
             if not link.exists():
                 link.parent.mkdir(parents=True, exist_ok=True)
@@ -113,8 +107,7 @@ class Project:
 
     def bash(self, command: str, **variables: str | Path) -> CompletedProcess[str]:
         """Run a line as a shell in this folder does, on the CPU."""
-        line = f"cd '{self.folder}' && {command}"
-        return run_bash("-c", line, **{"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables)
+        return paste(command, self.folder, **{"OMP_NUM_THREADS": "1"} | variables)
 
     def dry_run(self, command: str, **variables: str | Path) -> list[list[str]]:
         """The words of each command that a line's script would run, with ``py`` for the interpreter."""

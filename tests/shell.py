@@ -92,21 +92,48 @@ def read_shell_file(path: Path) -> ShellFile:
     return ShellFile(comment, name, variables, [word for word in shlex.split(words) if word != "$@"])
 
 
+def environment_of(**variables: str | Path) -> dict[str, str]:
+    """An environment of these variables, and of where programs are and what processor this is."""
+    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
+    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": "", "PYTHON": sys.executable}
+    return environment | {name: str(value) for name, value in variables.items()}
+
+
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a script with nothing in the environment but ``variables``, where programs are and what processor this is.
 
     It sees no GPU. The Python of the tests runs it by default, since a script without PYTHON makes .venv. Dry runs of
     scripts are of this process, which is faster.
     """
-    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
-    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": "", "PYTHON": sys.executable}
-    environment |= {name: str(value) for name, value in variables.items()}
+    environment = environment_of(**variables)
     if variables.get("DRY_RUN") == "1" and Path(words[0]).is_file() and Path(words[0]).suffix == ".sh":
         file = read_shell_file(Path(words[0]))
         if file.runs and file.runs != "slurm_train" and not any("$" in value for value in file.fixed.values()):
             return _run_here(Path(words[0]), file.runs, [*file.words, *map(str, words[1:])], environment | file.fixed)
     command = ["bash", *map(str, words)]
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
+
+
+def words_of(command: str) -> tuple[dict[str, str], list[str]]:
+    """The variables set before a command, and its words."""
+    words = shlex.split(command, comments=True)
+    variables = {}
+    while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0], re.DOTALL):
+        name, _, variables[name] = words.pop(0).partition("=")
+    return variables, words
+
+
+def paste(command: str, folder: Path = ROOT, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a line in a project's folder with `run_bash`, which reads it itself only where not all of it is plain words.
+
+    Of such a line only spaces, double quotes and a comment at the end mean anything to bash.
+    """
+    line = command.partition(" #")[0]
+    if re.fullmatch(r"[\w ./:,=\"@%+-]+", line):
+        settings, words = words_of(line)
+        if words[0] == "bash" and words[1].endswith(".sh"):
+            return run_bash(folder / words[1], *words[2:], **(variables | settings))
+    return run_bash("-c", f"cd '{folder}' && {command}", **variables)
 
 
 def _run_here(path: Path, name: str, words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:

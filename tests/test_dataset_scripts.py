@@ -113,9 +113,8 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     splits = ("train", "val", "test")
     assert list(modules) == ["scripts.datasets.make_filelists", "scripts.datasets.describe_mels"]
     assert [path.name for path in args.wav_text_filelist] == [f"my_audio_text_{one}_filelist.txt" for one in splits]
-    assert [path.name for path in args.output_meta_file] == [
-        f"my_mel_dur_pitch_text_{one}_filelist.txt" for one in splits
-    ]
+    made = [f"my_mel_dur_pitch_text_{one}_filelist.txt" for one in splits]
+    assert [path.name for path in args.output_meta_file] == made
     assert (args.extract_durs_from_textgrids, args.extract_pitch_char, args.resume) == (True, True, True)
     assert "INPUT_TYPE=phone" in following[0]
     assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in following[1]
@@ -137,9 +136,8 @@ def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
     assert voice.startswith("next, for a voice that finds its durations:") and voice.endswith("bash scripts/train.sh")
     made = (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume)
     assert made == (True, False, False, True)
-    assert [path.name for path in args.output_meta_file][:2] == [
-        f"my_mel_text_{one}_filelist.txt" for one in ("train", "val")
-    ]
+    lists = [f"my_mel_text_{one}_filelist.txt" for one in ("train", "val")]
+    assert [path.name for path in args.output_meta_file][:2] == lists
     train_list = f"TRAIN_FILELIST={tmp_path}/my_mel_text_train_filelist.txt"
     assert train_list in following and following.endswith("bash scripts/train_tacotron2.sh")
 
@@ -148,9 +146,8 @@ def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
     for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
         (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(tmp_path / "corpus" / "wavs" / name, np.zeros(9), 16000)
-    variables = {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path, "NAME": "my"}
-    settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "N_VAL": "1", "N_TEST": "0"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", **variables, **settings)
+    variables = {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path, "NAME": "my", "N_VAL": "1", "N_TEST": "0"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", **variables)
     note = f"note: {tmp_path}/corpus has no metadata.csv: lists of recordings alone are made"
     assert result.returncode == 0 and result.stderr.startswith(note)
     assert read_audio_config(tmp_path / "corpus" / "audio.json") == audio_preset(16000)

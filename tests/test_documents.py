@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from seed_commands import place_of_program
-from shell import PROCESSOR, ROOT, read_shell_file
+from shell import PROCESSOR, ROOT, read_shell_file, words_of
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
@@ -29,6 +29,7 @@ PROGRAMS = {  # that the documents name options of
     *(f"train -m {model}" for model in available_models()),
     *("scripts.checkpoint_tools convert", "scripts.datasets.make_filelists"),
     *("scripts.download_models", "scripts.evaluate_voice", "scripts.checkpoint_tools inspect"),
+    "scripts.import_recordings",
 }
 PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
@@ -54,15 +55,6 @@ def commands() -> list[str]:
             inline = r"`((?:\w+=(?:\"[^\"`]*\"|\S+) )*(?:bash|sbatch|\.venv/bin/python) [^`]*)`"
             lines += re.findall(inline + r"(?![^.\n]*\(command of commit)", text)  # which is no longer there
     return sorted({" ".join(shlex.split(line, comments=True)) and line.strip() for line in lines if line.strip()})
-
-
-def words_of(command: str) -> tuple[dict[str, str], list[str]]:
-    """The variables set before a command, and its words."""
-    words = shlex.split(command)
-    variables = {}
-    while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0], re.DOTALL):
-        name, _, variables[name] = words.pop(0).partition("=")
-    return variables, words
 
 
 @cache

@@ -4,11 +4,12 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+import torch.distributed.run as torchrun
 from limits import HANG_LIMIT, wait_until
 from ranks import ROOT, run_ranks
 from test_failing_writes import ended
@@ -70,9 +71,8 @@ def test_a_job_finishes_its_work_unless_ctrl_c_is_pressed_after_the_first_signal
 
 
 PROGRAM = """
-import os, signal, sys, time, torch
+import os, signal, sys, time
 from pathlib import Path
-from common import distributed
 from common.cli import run
 from common.errors import InputError, OptionError
 def main():
@@ -80,6 +80,8 @@ def main():
     if end == "wrong option":
         time.sleep(0 if rank else 2)
         raise OptionError("--speed: expected a number")
+    import torch
+    from common import distributed
     with distributed.processes(cuda=False) as ranks:
         if end.startswith("torchrun is killed"):
             Path(sys.argv[2], f"{rank}.pid").write_text(str(os.getpid()))
@@ -101,15 +103,16 @@ run(main)
 """
 
 
-def run_by_torchrun(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
-    """Two processes of ``PROGRAM`` that end as ``end`` says."""
+def run_by_torchrun(folder: Path, end: str) -> int | None:
+    """Run two processes of ``PROGRAM`` that end as ``end`` says; returns the exit status of torchrun, a fork of us."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program, end]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*command, folder], env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT
-    )
+    words = ["--standalone", "--nproc-per-node", "2", str(program), end, str(folder)]
+    with patch.dict(os.environ, {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}):
+        launcher = multiprocessing.get_context("fork").Process(target=torchrun.main, args=(words,), daemon=True)
+        launcher.start()
+    launcher.join(HANG_LIMIT)
+    return launcher.exitcode
 
 
 @pytest.mark.parametrize(
@@ -121,10 +124,12 @@ def run_by_torchrun(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
         ("killed", "", "(SIGKILL)"),
     ],
 )
-def test_torchrun_reports_the_process_that_failed_after_its_one_line(tmp_path: Path, end: str, line: str, cause: str):
-    done = run_by_torchrun(tmp_path, end)
-    assert (done.returncode, done.stdout) == (1, "")
-    own, _, report = done.stderr.partition("Traceback (most recent call last):")
+def test_torchrun_reports_the_process_that_failed_after_its_one_line(
+    tmp_path: Path, capfd, end: str, line: str, cause: str
+):
+    status, printed = run_by_torchrun(tmp_path, end), capfd.readouterr()
+    assert (status, printed.out) == (1, "")
+    own, _, report = printed.err.partition("Traceback (most recent call last):")
     assert line in own.splitlines() or not line
     assert cause in report.partition("Root Cause")[2]
 
@@ -154,7 +159,7 @@ def test_a_signal_that_comes_while_a_command_says_its_error_changes_nothing(caps
 
 @pytest.mark.slow
 def test_processes_whose_torchrun_is_killed_end_with_it(tmp_path: Path):
-    assert run_by_torchrun(tmp_path, "torchrun is killed").returncode == -signal.SIGKILL
+    assert run_by_torchrun(tmp_path, "torchrun is killed") == -signal.SIGKILL
     for rank in range(2):
         pid = int((tmp_path / f"{rank}.pid").read_text())
         wait_until(lambda pid=pid: not _runs(pid))

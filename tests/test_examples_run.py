@@ -16,8 +16,8 @@ import tiny_voice
 import tiny_waveglow
 import torch
 from foreign import fastpitch_1_0, save_authors_hifigan
-from seed_commands import Project, archive_of_ljspeech, place_of_program, settings_of
-from shell import ROOT, training_options
+from seed_commands import Project, archive_of_ljspeech, place_of_program
+from shell import ROOT, training_options, words_of
 from sung_words import CONFIG
 from test_jasper_manifest import make_librispeech
 from test_scripts_help import SCRIPTS, examples
@@ -194,7 +194,7 @@ def tiny_options(words: list[str], folder: Path) -> Sequence[str]:
 def test_an_example_runs(example: str, project: Project, no_samples: None, monkeypatch: pytest.MonkeyPatch):
     for words, others in ({"/data/": f"{project.folder}/data/"} | CHOSEN).items():
         example = example.replace(words, others)
-    for name, value in settings_of(example).items():
+    for name, value in words_of(example)[0].items():
         monkeypatch.setenv(name, value)
     for words in project.dry_run(example):
         if words[0] == "py" and "DRY_RUN=1" not in example:

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 
 import extract_mels
 from common.audio import load_wav
-from common.audio.pitch import METHODS, estimate_pitch
+from common.audio.options import ESTIMATORS
+from common.audio.pitch import estimate_pitch
 from common.cli import run
 from common.config import AudioConfig, from_plain
 
@@ -324,7 +325,7 @@ def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract
     assert status == 1 and "PCM_16 samples have full scale 32768, --max-wav-value demands 8.38861e+06" in out
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ESTIMATORS)
 def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(method: str, tmp_path: Path, extract):
     make_corpus(tmp_path, 2, seconds=0.5)
     options = ("--output-meta-file", tmp_path / "new.txt", "--extract-mels", "--extract-pitch", "--pitch-method")
@@ -341,7 +342,7 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     (tmp_path / "pitch" / "c001.pt").unlink()
     assert extract(tmp_path, *options, method, "--resume")[0] == 0
     assert features(tmp_path) == before
-    other = next(name for name in METHODS if name != method)
+    other = next(name for name in ESTIMATORS if name != method)
     status, _, error = extract(tmp_path, *options, other)
     assert status == 1
     assert f"was made with other settings: pitch_method: '{method}' (there), '{other}' (options); give" in error

@@ -107,10 +107,10 @@ def write_below_a_file(item: int) -> None:
 def test_a_worker_that_dies_or_cannot_write_is_reported():
     threads = torch.get_num_threads()
     work = partial(map_in_processes, n_workers=2, desc="work")
-    assert work(double, range(100)) == [2 * item for item in range(100)]
+    assert list(work(double, range(100))) == [2 * item for item in range(100)]
     assert all(work(left_to_the_parent, range(4)))
     with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(Not a directory\); .*--resume"):
-        work(write_below_a_file, [1, 2])
+        list(work(write_below_a_file, [1, 2]))
     with pytest.raises(RuntimeError, match=r"DataLoader worker "):
-        work(die, range(20))
+        list(work(die, range(20)))
     assert torch.get_num_threads() == threads

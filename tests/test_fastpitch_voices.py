@@ -1,13 +1,11 @@
 """Voices from recordings and transcripts alone: several speakers, fine-tuning by name, exact resume, energy."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from golden_files import matching
-from shell import ROOT
+from seed_commands import Project
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
@@ -48,12 +46,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_train(corpus: Path, output: Path, *extra: str, lists: tuple[str, str] = ("train.txt", "val.txt")) -> int:
     files = ["--training-files", str(corpus / lists[0]), "--validation-files", str(corpus / lists[1])]
     shape = () if "--from-checkpoint" in extra else TINY_OPTIONS
-    return train.main(
-        [
-            *("-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "4", "--warmup-steps", "10"),
-            *("--learned-alignment", "--validation-interval", "100", *extra),
-        ]
-    )
+    words = ["-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "4", "--warmup-steps", "10"]
+    return train.main([*words, "--learned-alignment", "--validation-interval", "100", *extra])
 
 
 @pytest.fixture(scope="module")
@@ -196,22 +190,10 @@ def test_symbols_keep_their_vectors_by_name_and_new_ones_start_from_the_mean(tmp
 
 
 def test_speakers_keep_their_vectors_and_statistics_by_name(tmp_path: Path):
-    old = tiny_voice(
-        tmp_path / "old.pt",
-        text=TextConfig(speakers=("anna", "berta")),
-        n_speakers=2,
-        learned_alignment=True,
-        pitch_statistics_per_speaker=True,
-    )
+    of_each = {"learned_alignment": True, "pitch_statistics_per_speaker": True}
+    old = tiny_voice(tmp_path / "old.pt", text=TextConfig(speakers=("anna", "berta")), n_speakers=2, **of_each)
     text = TextConfig(speakers=("anna", "berta", "carl"))
-    state, lines = started(
-        tmp_path / "old.pt",
-        text=text,
-        speaking={"berta", "carl"},
-        n_speakers=3,
-        learned_alignment=True,
-        pitch_statistics_per_speaker=True,
-    )
+    state, lines = started(tmp_path / "old.pt", text=text, speaking={"berta", "carl"}, n_speakers=3, **of_each)
     table = old["speaker_emb.weight"]
     assert torch.allclose(state["speaker_emb.weight"], torch.stack([table[0], table[1], table.mean(0)]), atol=1e-6)
     assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are to be measured
@@ -231,10 +213,8 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
-    lines = [
-        line.replace("|low", "|dora") for line in (corpus / "train.txt").read_text().splitlines() if "|low" in line
-    ]
-    (corpus / "dora.txt").write_text("\n".join(lines) + "\n")
+    lines = [line for line in (corpus / "train.txt").read_text().splitlines(True) if "|low" in line]
+    (corpus / "dora.txt").write_text("".join(lines).replace("|low", "|dora"))
     words = ("--from-checkpoint", str(voice), "--epochs", "1")
     assert run_train(corpus, tmp_path, *words, lists=("dora.txt", "dora.txt")) == 0
     assert "new speakers, from the mean of the others: ['dora']" in capsys.readouterr().out
@@ -302,14 +282,7 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
     rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
     (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {"PYTHON": sys.executable, "OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4"}
-    machine = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        ["bash", str(ROOT / "scripts/finetune_voice.sh"), str(voice), str(dataset), "--seed", "3"],
-        env=machine | settings | {"N_VAL": "1", "EPOCHS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    settings = {"OUTPUT_DIR": "out", "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
+    Project(tmp_path).replay(f"bash scripts/finetune_voice.sh {voice} {dataset} --seed 3", **settings)
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")

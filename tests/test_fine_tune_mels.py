@@ -1,10 +1,7 @@
 """A generator's mels for fine-tuning: teacher-forced, a frame for each of the recording's, whole or refused by name."""
 
-import os
-import shlex
 import signal
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -234,10 +231,7 @@ def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice, tmp_path: P
 
 def script_options(script: str, **variables: str | Path) -> list[str]:
     """The options that a script of scripts/ gives to train.py."""
-    environment = {"PATH": os.environ["PATH"], "DRY_RUN": "1", "PYTHON": sys.executable, "HOME": "/", "NUM_GPUS": "0"}
-    environment |= {name: str(value) for name, value in variables.items()}
-    result = subprocess.run(["bash", ROOT / script], env=environment, capture_output=True, text=True, check=True)
-    words = shlex.split(result.stdout)
+    (words,) = dry_run(script, NUM_GPUS="0", **variables)
     return words[words.index("train.py") + 1 :]
 
 

@@ -91,9 +91,10 @@ def evaluate_and_stop(ranks: Ranks, share: Sequence[int]) -> tuple[dict[str, flo
 _PROGRAM = """
 import sys
 import torch
-torch.set_num_threads(1)
 from common import distributed
 from test_gradients import ACCUMULATIONS, OBJECTIVES, count_exchanges, evaluate_and_stop, learn, learn_normalized
+
+torch.set_num_threads(1)
 with distributed.processes(cuda=False) as ranks:
     share = ((0, 5), (5, 12))[ranks.rank]
     results = {

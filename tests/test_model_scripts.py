@@ -134,10 +134,8 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
 
     found = run()
     assert options_in(found.stdout.split(), "--hifigan pretrained_models/hifigan/fitting.pt --denoising-strength 0.005")
-    assert found.stderr == (
-        "note: pretrained_models/hifigan/fitting.pt makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another "
-        "vocoder\n"
-    )
+    said = "note: pretrained_models/hifigan/fitting.pt makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another"
+    assert found.stderr == f"{said} vocoder\n"
     fitting.unlink()
     for none in (run(), run(TORCHSCRIPT="true")):  # inference.py chooses
         assert (none.returncode, none.stderr) == (0, "")

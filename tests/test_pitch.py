@@ -9,7 +9,8 @@ from golden_files import read_golden
 from safetensors.numpy import load_file
 
 from common.audio import load_wav
-from common.audio.pitch import KINDS, estimate_pitch, normalize, pitch_of_kind, split_durations, statistics
+from common.audio.options import PITCH_KINDS
+from common.audio.pitch import estimate_pitch, normalize, pitch_of_kind, split_durations, statistics
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
@@ -41,7 +42,7 @@ def test_pitch_of_every_kind_agrees_with_the_original(goldens: Path, golden: dic
     for clip, fact in facts["clips"].items():
         pitch = estimate_pitch(load_clip(goldens, clip), CONFIG, n_frames=fact["mel_len"])
         for durations in (name for name in fact if f"{clip}.{name}.durations" in golden):
-            for kind in KINDS:
+            for kind in PITCH_KINDS:
                 got = pitch_of_kind(kind, pitch, golden[f"{clip}.{durations}.durations"])
                 assert np.abs(got - golden[f"{clip}.{durations}.{kind}"]).max() < TOLERANCE, (clip, durations, kind)
 
@@ -50,7 +51,7 @@ def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, 
     part = facts["part"]
     wave, n_frames = load_clip(goldens, part["clip"]), len(golden[f"{part['clip']}.part.pitch_mel"])
     pitch = estimate_pitch(wave, CONFIG, n_frames=n_frames, part=(part["start"], part["end"]))
-    for kind in KINDS:
+    for kind in PITCH_KINDS:
         got = pitch_of_kind(kind, pitch, golden[f"{part['clip']}.part.durations"])
         assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
 
@@ -70,7 +71,7 @@ def test_pitch_of_a_part_that_ends_between_samples_is_that_of_praats_own_part(go
     assert np.abs(estimate_pitch(wave, CONFIG, n_frames=n_frames, part=part) - wanted).max() < TOLERANCE
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PITCH_KINDS)
 def test_statistics_and_normalized_pitch_agree_with_the_original(golden: dict, facts: dict, kind: str):
     wanted = facts["normalisation"][kind.removeprefix("pitch_")]
     pitches = {clip: golden[f"{clip}.textgrid.{kind}"] for clip in facts["clips"]}

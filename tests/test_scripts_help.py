@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from shell import ROOT, read_shell_file, run_bash, training_options
-from test_documents import check_options, commands, words_of
+from shell import ROOT, paste, read_shell_file, run_bash, training_options, words_of
+from test_documents import check_options, commands
 
 from scripts.options_page import variables_of
 from scripts.start import SCRIPTS as STARTED
@@ -43,12 +43,17 @@ def test_all_platform_files_are_built_alike():
     assert [path.name for path in PLATFORMS if not form.fullmatch(path.read_text())] == []
 
 
-def check_dry_run(command: str) -> None:
-    """Check that a command line that is pasted in the project's folder has commands to run, which train.py takes."""
-    done = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON=sys.executable)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    shown = (sys.executable, "exists already", "docker", "nothing to download")
-    assert any(words in done.stdout for words in shown), command
+PASTED = {example for path in SCRIPTS for example in examples(path) if "sbatch" not in example}
+for command in commands():
+    if words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command:
+        PASTED.add(command)
+
+
+@pytest.mark.parametrize("command", sorted(PASTED))
+def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(command: str):
+    done = paste(command, DRY_RUN="1")
+    assert done.returncode == 0, done.stderr
+    assert any(words in done.stdout for words in (sys.executable, "exists already", "docker", "nothing to download"))
     for words in map(shlex.split, done.stdout.splitlines()):
         if "train.py" in words:
             training_options(words)
@@ -56,18 +61,9 @@ def check_dry_run(command: str) -> None:
             check_options(words)
 
 
-def starts_a_script(command: str) -> bool:
-    """Whether a command of a document starts one of our scripts, with all of its words given."""
-    return words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_examples_of_each_script_run_as_pasted(path: Path):
-    for command in examples(path):
-        if "sbatch" not in command:
-            check_dry_run(command)
-
-
-@pytest.mark.parametrize("command", sorted({command for command in commands() if starts_a_script(command)}))
-def test_a_command_of_the_documents_runs_as_pasted(command: str):
-    check_dry_run(command)
+@pytest.mark.parametrize("name", ["train", "prepare_dataset", "inference_benchmark_jasper"])
+def test_bash_makes_of_an_example_what_this_process_does(name: str):
+    command = examples(ROOT / f"scripts/{name}.sh")[-1]
+    here, there = (paste(line, DRY_RUN="1") for line in (command, f"true;{command}"))
+    assert here.args[0] != "bash" and there.args[0] == "bash"
+    assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from shell import ROOT, n_processes, run_bash
+from shell import ROOT, n_processes, paste, run_bash
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def last_command(script: str, *words: str, **variables: str | Path) -> list[str]
 
 @pytest.mark.parametrize(("visible", "number"), [(None, 2), ("0,1", 2), ("1", 1), ("", 0), ("-1", 0), ("GPU-a", 1)])
 def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
-    hide = "unset CUDA_VISIBLE_DEVICES" if visible is None else f"export CUDA_VISIBLE_DEVICES='{visible}'"
-    result = run_bash("-c", f"{hide}; bash '{ROOT}/scripts/train.sh'", DRY_RUN="1", PATH=two_gpus["PATH"])
+    hide = "unset CUDA_VISIBLE_DEVICES;" if visible is None else f"CUDA_VISIBLE_DEVICES={visible}"
+    result = paste(f"{hide} bash scripts/train.sh", DRY_RUN="1", PATH=two_gpus["PATH"])
     words = shlex.split(result.stdout)
     assert (n_processes(words), "--cuda" in words) == (max(number, 1), number > 0)
     assert ("no GPU: training on the CPU" in result.stderr) == (number == 0)
@@ -129,7 +129,7 @@ def next_commands(output: str) -> list[str]:
 
 def dry_run_next(command: str) -> list[str]:
     """The words of the command that a command printed as the next one would run."""
-    result = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1")
+    result = paste(command, DRY_RUN="1")
     assert result.returncode == 0, f"{command}: {result.stderr}"
     return shlex.split(result.stdout.splitlines()[-1])
 
@@ -179,10 +179,10 @@ def test_the_digits_are_unpacked_and_trained_on_next(tmp_path: Path):
     with tarfile.open(tmp_path / "d.tar", "w") as archive:
         archive.add(tmp_path / "wavs", f"{top}/recordings")
     settings = {"DATASET_ARCHIVE": f"file://{tmp_path}/d.tar", "DATASET": tmp_path / "my digits"}
-    result = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
+    result = run_bash(ROOT / "scripts/download_fsdd.sh", **settings)
     assert result.returncode == 0, result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits", "wavs"]
     (command,) = next_commands(result.stdout)
     assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)
-    again = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
+    again = run_bash(ROOT / "scripts/download_fsdd.sh", **settings)
     assert "exists already" in again.stdout and next_commands(again.stdout) == [command]

@@ -19,11 +19,10 @@ from seed_commands import (
     files_named,
     names_logged,
     seed,
-    settings_of,
     speak_longer,
     updates_shown,
 )
-from shell import n_processes, training_options
+from shell import n_processes, training_options, words_of
 from tiny import TINY_OPTIONS
 from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
 from training_setup import parsed
@@ -116,10 +115,8 @@ def the_corpus_is_downloaded(walk: Walk, command: str, folder: Path) -> None:
 
 def features_and_lists_are_made(walk: Walk, command: str, folder: Path) -> None:
     corpus = walk.project / "LJSpeech-1.1"
-    assert (
-        "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
-        in walk.printed[command]
-    )
+    said = "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
+    assert said in walk.printed[command]
     next_command = walk.project.bash(command, DRY_RUN="1", DATASET_PATH="other").stdout.splitlines()[-2]
     assert next_command.endswith("bash scripts/train.sh")  # which takes the text front end that is beside the durations
     statistics = read_json(corpus / STATISTICS.format("ljs_audio_text_train_filelist"))
@@ -220,7 +217,7 @@ def train_sh_takes_them(walk: Walk, command: str, folder: Path) -> None:
 
 def an_update_is_of_256_utterances(walk: Walk, command: str, folder: Path) -> None:
     (words,) = walk.project.dry_run(command)
-    settings, args = settings_of(command), training_options(words)
+    settings, args = words_of(command)[0], training_options(words)
     assert n_processes(words) == int(settings["NUM_GPUS"]) and args.cuda
     assert args.batch_size == int(settings.get("BS", 32))
     assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 256
@@ -247,7 +244,7 @@ def help_names_the_transforms_of_pitch(walk: Walk, command: str, folder: Path) -
 
 
 def batches_are_measured(walk: Walk, command: str, folder: Path) -> None:
-    settings = settings_of(command)
+    settings = words_of(command)[0]
     runs = walk.project.dry_run(command)
     assert all("pretrained_models/waveglow/waveglow.pt" in words for words in runs)
     assert [words[words.index("--batch-size") + 1] for words in runs] == ["1", "4", "8"]

@@ -15,11 +15,10 @@ from seed_commands import (
     files_named,
     names_logged,
     seed,
-    settings_of,
     speak_longer,
     updates_shown,
 )
-from shell import n_processes, training_options
+from shell import n_processes, training_options, words_of
 from tiny import TINY_OPTIONS as TINY_VOICE
 from tiny_vocoder import TINY_OPTIONS as TINY_VOCODER
 from training_setup import parsed
@@ -106,7 +105,7 @@ def the_vocoder_is_trained(project: Project, command: str, folder: Path) -> None
 
 def an_update_is_as_the_variables_say(project: Project, command: str, folder: Path) -> None:
     (words,) = project.dry_run(command)
-    settings, args = settings_of(command), training_options(words)
+    settings, args = words_of(command)[0], training_options(words)
     assert (args.model, args.output) == ("HiFi-GAN", Path("output"))
     assert args.training_files == [Path("filelists/ljs_audio_train_v3.txt")]
     assert n_processes(words) == int(settings.get("NUM_GPUS", 1))

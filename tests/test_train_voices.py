@@ -15,10 +15,8 @@ SCRIPT = "scripts/train_voices.sh"
 
 
 def by_model(commands: list[list[str]]) -> dict[str, list[list[str]]]:
-    trainings = [words for words in commands if "train.py" in words]
-    return {
-        name: [one for one in trainings if f"--model {name}" in " ".join(one)] for name in ("Harmonic", "FastPitch")
-    }
+    models = ("Harmonic", "FastPitch")
+    return {name: [one for one in commands if f"train.py --model {name}" in " ".join(one)] for name in models}
 
 
 def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
@@ -34,10 +32,8 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
     voice[voice.index("--from-checkpoint") + 1] = str(checkpoint)
     assert training_options(voice).training_files == [tmp_path / "data/lj_train.txt"]
     stripped = [words for words in commands if "strip" in words]
-    assert [(words[-3], words[-1]) for words in stripped] == [
-        ("float16", "voices/vocoder-small.pt"),
-        ("bfloat16", "voices/lj-small.pt"),
-    ]
+    shipped = [("float16", "voices/vocoder-small.pt"), ("bfloat16", "voices/lj-small.pt")]
+    assert [(words[-3], words[-1]) for words in stripped] == shipped
 
 
 def test_finished_stages_are_skipped(tmp_path: Path):
@@ -49,9 +45,8 @@ def test_finished_stages_are_skipped(tmp_path: Path):
     stub = tmp_path / "python"  # runs the script, and names what the script runs
     stub.write_text(f'#!/bin/sh\n[ "$2" = scripts.start ] && exec {sys.executable} "$@"\necho "$@"\n')
     stub.chmod(0o755)
-    again = run_bash(
-        ROOT / SCRIPT, PYTHON=stub, NUM_GPUS="0", OUTPUT_DIR=tmp_path, DATASET_PATH=tmp_path, VOICES=tmp_path / "v"
-    )
+    settings = {"OUTPUT_DIR": tmp_path, "DATASET_PATH": tmp_path, "VOICES": tmp_path / "v"}
+    again = run_bash(ROOT / SCRIPT, PYTHON=stub, NUM_GPUS="0", **settings)
     assert again.returncode == 0, again.stderr
     assert again.stdout.count(" is there\n") == len(done) and "train.py" not in again.stdout
     assert again.stdout.count("checkpoint_tools strip") == 2

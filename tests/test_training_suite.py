@@ -156,9 +156,10 @@ _PROGRAM = """
 import os, sys
 from pathlib import Path
 import torch
-torch.set_num_threads(1)
 from tiny_models import TRAININGS, without_dropout, without_samples, words_of_cut
-import train
+import common.audio, common.data, common.text, train
+
+torch.set_num_threads(1)
 for model, port in zip(TRAININGS, PORTS):
     os.environ["MASTER_PORT"] = str(port)
     with without_samples(), without_dropout(model):

@@ -44,8 +44,8 @@ class TinyModel:
     log_line: str = ""  # regular expression of an update's line after `iter  1/  4 | `
     logged: tuple[str, ...] = ()  # losses of training in nvlog.json that every update has, without `train_`
     validated: tuple[str, ...] = ()  # figures of validation in nvlog.json, without `val_`
-    images: tuple[str, ...] = ()  # kinds of images in TensorBoard
-    sounds: tuple[str, ...] = ()  # kinds of audio in TensorBoard
+    images: tuple[str, ...] = ("utterance",)  # kinds of images in TensorBoard
+    sounds: tuple[str, ...] = ("audio_generated", "audio_recorded")  # kinds of audio
     texts: str = ""  # what stdout shows of an example
     bfloat16: float = 0.03  # how far losses of an update in bfloat16 may lie from those in float32
     variant: str = ""  # of a model that is here more than once
@@ -104,7 +104,6 @@ MODELS = (
         ),
         logged=("mel_loss", "duration_predictor_loss", "pitch_loss", "loss"),
         validated=("loss", "mel_loss"),
-        images=("utterance",),
         sounds=("audio_predicted", "audio_target"),
     ),
     TinyModel(
@@ -120,8 +119,6 @@ MODELS = (
         ),
         logged=("d_loss", "g_loss", "mel_loss", "adversarial_loss", "feature_loss"),
         validated=("mel_loss",),
-        images=("utterance",),
-        sounds=("audio_generated", "audio_recorded"),
     ),
     TinyModel(
         "WaveGlow",
@@ -133,8 +130,6 @@ MODELS = (
         log_line=rf"loss +-?{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| lrate 1\.00e-04",
         logged=("loss", "likelihood_loss"),
         validated=("loss",),
-        images=("utterance",),
-        sounds=("audio_generated", "audio_recorded"),
     ),
     TinyModel(
         "Tacotron2",
@@ -152,7 +147,6 @@ MODELS = (
         ),
         logged=("mel_loss", "mel_postnet_loss", "gate_loss", "loss"),
         validated=("loss", "mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"),
-        images=("utterance",),
         sounds=("audio_predicted", "audio_target"),
     ),
     TinyModel(
@@ -167,7 +161,6 @@ MODELS = (
         log_line=rf"loss +{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| lrate 2\.86e-03",
         logged=("ctc_loss", "loss"),
         validated=("loss", "wer", "cer"),
-        images=("utterance",),
         sounds=("audio_recorded",),
         texts=" recogni[sz]ed: ",
     ),
@@ -184,8 +177,6 @@ MODELS = (
         ),
         logged=("loss", "stft_loss", "mel_loss", "pitch_loss", "voicing_loss"),
         validated=("loss", "stft_loss", "mel_loss", "pitch_loss", "voicing_loss"),
-        images=("utterance",),
-        sounds=("audio_generated", "audio_recorded"),
     ),
 )
 HARMONIC = MODELS[-1]

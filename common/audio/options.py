@@ -10,6 +10,8 @@ from common.files import read_json
 from common.options import group, option
 
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
+ESTIMATORS = ("praat", "pyin")  # of pitch
+PITCH_KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")  # of frames, symbols and thirds of symbols
 
 
 @dataclass(frozen=True)

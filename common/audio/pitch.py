@@ -15,13 +15,11 @@ PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
 PITCH_FLOOR = 75.0  # Hz
 PITCH_CEILING = 600.0  # Hz
 SHORTEST = 3.0 / PITCH_FLOOR  # s, the analysis window: three periods of the lowest pitch
-METHODS = ("praat", "pyin")
 AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames: what vocoders are trained with
 PYIN_FLOOR = 440 * 2 ** (-33 / 12)  # Hz, the note C2
 PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
-KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def estimate_pitch(
     part: tuple[float, float] | None = None,
     where: str = "",
 ) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by one of `METHODS` or `AT_FRAMES`.
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by `ESTIMATORS` or `AT_FRAMES`.
 
     "praat": Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it
     gives about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,

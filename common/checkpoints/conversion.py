@@ -15,6 +15,7 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.files import parse_yaml, read_text
 
 _SEED = 1234  # of weights that a partial file lacks
+_Converted = tuple[Checkpoint, tuple[str, ...]]  # with a line on each thing that was made up or left out
 
 
 class _Recorded(dict[str, Any]):
@@ -33,7 +34,7 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoint, tuple[str, ...]]:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> _Converted:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
     Returns a line on each thing that was made up or left out too; without ``options.partial`` none is of weights.
@@ -83,9 +84,7 @@ def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Pa
     return payload | given
 
 
-def _with_training(
-    payload: _Recorded, bare: Checkpoint, *, path: Path, partial: bool
-) -> tuple[Checkpoint, tuple[str, ...]]:
+def _with_training(payload: _Recorded, bare: Checkpoint, *, path: Path, partial: bool) -> _Converted:
     """Read all networks and the training state; with ``partial``, ``bare`` and a note where they cannot be read."""
     try:
         checkpoint = read_published(payload, path=path, training=True)
@@ -96,11 +95,11 @@ def _with_training(
     return _fitted(checkpoint, where=path, partial=partial)
 
 
-def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Checkpoint, tuple[str, ...]]:
+def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool, device: str = "meta") -> _Converted:
     """The checkpoint with exactly the weights that its networks have, and what was changed for that."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
-        networks = new_networks(checkpoint, where=str(where), device="cpu")
+        networks = new_networks(checkpoint, where=str(where), device=device)
     new = {name: network.state_dict() for name, network in networks.items()}
     weights, changes = _filled(checkpoint.networks, new, source="as in a new network")
     ema = checkpoint.ema
@@ -112,6 +111,8 @@ def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Chec
     if not partial:
         listed = f"{'; '.join(changes)}; --partial converts what fits"
         raise CheckpointError(f"{where}: {checkpoint.layout}, but its weights do not fit: {listed}")
+    if device == "meta":  # which has shapes alone, and is built faster
+        return _fitted(checkpoint, where=where, partial=True, device="cpu")
     return replace(checkpoint, networks=weights, ema=ema, training=None), tuple(changes)
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint
+from common.checkpoints.exported import open_exported
 from common.checkpoints.layout import is_state, with_state_dict
-from common.checkpoints.loading import check_fit, new_networks, read_model
-from common.checkpoints.reading import load_checkpoint, read_payload
+from common.checkpoints.loading import check_fit, new_networks
+from common.checkpoints.reading import file_format, load_checkpoint, read_payload
 from common.config import from_plain, to_plain
 from common.registry import get_model
 
@@ -20,23 +21,21 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     Raises:
         CheckpointError: it is none, damaged, or another program's.
     """
-    exported, checkpoint = read_model(path)
     more: dict[str, Any] = {}
-    if exported is None:
-        checkpoint = load_checkpoint(path)
-        check_fit(checkpoint, where=str(path))
-        more["dtypes"] = _stored_dtypes(path)
-    else:
+    if file_format(path) == "onnx":
+        exported, checkpoint = open_exported(path)
         said = exported.description
         more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"], "dtypes": {}}
         more |= {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
-        # Its network's name, whose weights the checkpoint does not have.
-        checkpoint = replace(checkpoint, networks={said["network"]: {}})
-    spec = get_model(checkpoint.model)
-    networks, training = new_networks(checkpoint, where=str(path)), checkpoint.training
+        checkpoint = replace(checkpoint, networks={said["network"]: {}})  # whose weights it does not have
+        networks = new_networks(checkpoint, where=str(path))
+    else:
+        checkpoint = load_checkpoint(path)
+        networks = check_fit(checkpoint, where=str(path))
+        more["dtypes"] = _stored_dtypes(path)
+    spec, training = get_model(checkpoint.model), checkpoint.training
     if training is not None:
-        training = {name: training[name] for name in ("epoch", "iteration", "optimizers")}
-        training["optimizers"] = list(training["optimizers"])
+        training = {name: training[name] for name in ("epoch", "iteration")} | {"optimizers": [*training["optimizers"]]}
     return checkpoint, {
         "file": str(path),
         "bytes": path.stat().st_size,

@@ -103,10 +103,11 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", in
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
 
-def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
-    """Refuse a checkpoint whose weights are not those of its configuration's networks; raises as `load_weights`."""
+def check_fit(checkpoint: Checkpoint, *, where: str) -> Networks:
+    """The networks of a checkpoint's configuration, which its weights must fit; raises as `load_weights`."""
     built = new_networks(checkpoint, where=where)
     load_weights({name: built[name] for name in checkpoint.networks if name in built}, checkpoint.networks, where=where)
+    return built
 
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ def _draw_histogram(axis: Axes, report: DataReport, chart: Mapping[str, str]) ->
     every = np.concatenate(found)
     if not len(every):
         return
-    bins = np.histogram_bin_edges(every, int(np.clip(2 * np.sqrt(len(every)), 10, 40)))
+    bins = np.histogram_bin_edges(np.round(every, 9), int(np.clip(2 * np.sqrt(len(every)), 10, 40)))
     for values, label, color in zip(found, chart["labels"].split(", "), chart["colors"].split(", ")):
         fill = (f"tab:{color}", 0.85 if len(found) == 1 else 0.3)
         axis.hist(values, bins.tolist(), histtype="stepfilled", label=label, facecolor=fill, edgecolor=f"tab:{color}")

@@ -13,6 +13,7 @@ from common.config import AudioConfig, to_plain
 from common.data_report.clip import MEASURES, Clip
 from common.data_report.findings import KINDS, REFUSED, SMALLEST_GROUP, Finding
 from common.data_report.options import Limits
+from common.importing.options import MENDED_BY_IMPORT, import_command
 from common.text.config import TextConfig
 
 PLACES = 5  # lines named for a character
@@ -99,12 +100,14 @@ class DataReport:
         """What concerns the corpus, not single clips."""
         rate, usual = self.audio.sampling_rate, AudioConfig().sampling_rate
         if rate != usual:
-            yield f"pass --sampling-rate {rate} to the extraction too; its default is {usual}"
+            yield f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(self.dataset)}"
         if len(self.clips) < SMALLEST_GROUP:
             yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
         few = [f"{name} ({one['n_clips']})" for name, one in self.speakers.items() if one["n_clips"] < FEW_CLIPS]
         if few and len(self.speakers) > 1:
             yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
+        if mended := [KINDS[kind].title for kind in self.by_kind() if kind in MENDED_BY_IMPORT]:
+            yield f"{', '.join(mended)}: mended by {import_command(self.dataset)}"
         by_list = defaultdict(set)
         for clip in self.clips:
             by_list[clip.utterance.list_index].add(clip.utterance.speaker or "none")

@@ -69,8 +69,8 @@ def read_in_batches(dataset: Any, batches: Sequence[list[int]], *, n_workers: in
 
 def map_in_processes(
     function: Callable[..., T], items: Sequence[Any], *, n_workers: int | None, desc: str, enabled: bool = True
-) -> list[T]:
-    """``function(item)`` of every item, in their order, by so many processes with one torch thread each.
+) -> Iterator[T]:
+    """Yield ``function(item)`` of every item, in their order, by so many processes with one torch thread each.
 
     None is a process for each core. One does the work in this process. Progress is shown where it is ``enabled``. An
     InputError of the function ends it.
@@ -81,12 +81,10 @@ def map_in_processes(
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
     chunks = _cut(len(items), size)
     done = read_in_batches(_Results(function, items), chunks, n_workers=n_workers if n_workers > 1 else 0)
-    results = []
     for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled):
         if isinstance(result, InputError):
             raise result
-        results.append(result)
-    return results
+        yield result
 
 
 def _cut(n_items: int, size: int) -> list[list[int]]:

@@ -98,7 +98,7 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
         names = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
         write = functools.partial(normalize_pitch, plan=plan, by={**own_statistics, **plan.statistics})
         n_workers, desc = options.num_workers, "normalizing pitch"
-        ranks.gather(map_in_processes(write, names, n_workers=n_workers, desc=desc, enabled=ranks.is_main))
+        ranks.gather(list(map_in_processes(write, names, n_workers=n_workers, desc=desc, enabled=ranks.is_main)))
     report = Report(
         n_utterances=len(every),
         speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,
@@ -134,12 +134,12 @@ def _extract(
 ) -> list[Extraction]:
     """One rank's utterances, checked, with the features that do not depend on other ranks."""
     work = functools.partial(map_in_processes, n_workers=plan.options.num_workers, enabled=ranks.is_main)
-    items = work(functools.partial(attempt, plan=plan, function=prepare), items, desc="checking")
+    items = list(work(functools.partial(attempt, plan=plan, function=prepare), items, desc="checking"))
     if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
         desc = f"{plan.teacher.model}, teacher-forced"
         items = run_teacher(items, plan, teacher=teacher, ranks=ranks, desc=desc)
         warn_dropped(items, plan.teacher)
-    return work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting")
+    return list(work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting"))
 
 
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.audio.options import SETTINGS, read_audio_config
-from common.audio.pitch import KINDS, METHODS
+from common.audio.options import ESTIMATORS, PITCH_KINDS, SETTINGS, read_audio_config
 from common.config import to_plain
 from common.errors import InputError
 from common.extraction.features import ExtractionPlan, Utterance
@@ -38,7 +37,7 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
 def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
     """What features of that name depend on besides the recordings: the contents of the files beside them."""
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
-    if name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS:
+    if name == FRAME_PITCH or name.removesuffix(HERTZ) in PITCH_KINDS:
         settings["pitch_method.json"] = {"pitch_method": plan.options.pitch_method}
     return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # none: of no teacher
 
@@ -54,7 +53,7 @@ def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None
     if not (folder / SETTINGS).is_file():
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
     wanted = {name: value for values in settings.values() for name, value in values.items()}
-    stored: dict[str, Any] = {"pitch_method": METHODS[0]}  # in older folders without a file of it
+    stored: dict[str, Any] = {"pitch_method": ESTIMATORS[0]}  # in older folders without a file of it
     for path in (folder / file for file in settings if (folder / file).is_file()):
         reader = _READERS.get(path.name)  # which knows older files
         stored |= read_json(path) if reader is None else to_plain(reader(path))

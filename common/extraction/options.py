@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.audio.pitch import KINDS, METHODS
+from common.audio.options import ESTIMATORS, PITCH_KINDS
 from common.cli import ComputingOptions
 from common.errors import OptionError
 from common.options import group, option, option_of
@@ -74,7 +74,7 @@ class FeatureOptions:
         "what the intervals of TextGrids are: phones, or the transcript's characters",
         choices=("phone", "char"),
     )
-    pitch_method: str = option(METHODS[0], "what estimates pitch", choices=METHODS, published=("--f0-method",))
+    pitch_method: str = option(ESTIMATORS[0], "what estimates pitch", choices=ESTIMATORS, published=("--f0-method",))
     trim_silence: float | None = option(
         None, "silence of TextGrids to keep at both ends; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
     )
@@ -104,7 +104,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
     @property
     def pitch(self) -> tuple[str, ...]:
         """Kinds of pitch, each averaged and normalized."""
-        return tuple(kind for kind in KINDS if getattr(self, f"extract_{kind}"))
+        return tuple(kind for kind in PITCH_KINDS if getattr(self, f"extract_{kind}"))
 
     @property
     def taught(self) -> tuple[str, ...]:

@@ -14,11 +14,9 @@ from common.files import check_apart, check_output_file, write_atomically, write
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import print_line
-from common.recognition.options import TranscribingOptions
+from common.recognition.options import PERCENTILES, TranscribingOptions
 from common.recognition.recognizer import Transcription, error_counts, load_recognizer
 from common.synthesis.options import MANY_BATCHES
-
-PERCENTILES = (90, 95, 99)
 
 
 def transcribe(

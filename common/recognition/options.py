@@ -11,6 +11,7 @@ from common.synthesis.options import LOG, MEASURING
 
 _measuring = partial(option, section=MEASURING)
 _SUFFIXES = (".json", ".tsv", ".txt")
+PERCENTILES = (90, 95, 99)  # of latencies
 
 
 @dataclass(frozen=True)

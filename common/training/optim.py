@@ -6,6 +6,7 @@ by 1 they stay what they are.
 """
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -211,11 +212,18 @@ def _descend(weights: list[Tensor], steps: list[Tensor], lr: float | Tensor) -> 
     torch._foreach_add_(weights, steps, alpha=-lr)
 
 
+def _never_compiled(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
+    """An optimizer without torch's guards against compilation, which load the compiler: a second of each start."""
+    names = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
+    methods: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in names}
+    return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
+
+
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "lamb": Lamb,
-    "adam": partial(torch.optim.Adam, fused=True),
-    "adamw": partial(torch.optim.AdamW, fused=True),
-    "novograd": Novograd,
+    "lamb": _never_compiled(Lamb),
+    "adam": partial(_never_compiled(torch.optim.Adam), fused=True),
+    "adamw": partial(_never_compiled(torch.optim.AdamW), fused=True),
+    "novograd": _never_compiled(Novograd),
 }
 
 

@@ -17,12 +17,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import torch
-
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
-from common.recognition.command import PERCENTILES
+from common.recognition.options import PERCENTILES
 
 Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
@@ -52,6 +50,8 @@ _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration
 
 def machine(*, cuda: bool) -> str:
     """The name of the GPU, or of the processor with PyTorch's threads."""
+    import torch  # here, as it takes seconds to load
+
     if cuda:
         return torch.cuda.get_device_name()
     info = Path("/proc/cpuinfo")

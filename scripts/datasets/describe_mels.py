@@ -16,6 +16,7 @@ from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
 from common.extraction.arguments import add_mel_options
 from common.files import write_json
+from common.importing import check_recordings
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
 
@@ -33,8 +34,10 @@ def main() -> int:
     if args.like is not None:
         base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
     elif options.audio_config is None:
-        first = args.dataset_path / next(iter(find_recordings(args.dataset_path).values()))
-        base = audio_preset(options.values.get("sampling_rate") or check_wav(first, sampling_rate=None).sampling_rate)
+        recordings = [*find_recordings(args.dataset_path).values()]
+        check_recordings(args.dataset_path, recordings)
+        first = check_wav(args.dataset_path / recordings[0], sampling_rate=None)
+        base = audio_preset(options.values.get("sampling_rate") or first.sampling_rate)
     audio = options.config(corpus=args.dataset_path, base=base)
     MelExtractor(audio)  # refuses what cannot be computed
     if args.output.exists():

@@ -3,13 +3,16 @@
     python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
 
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
-list of recordings has the first column alone, which is all that a vocoder needs. A folder of recordings without
+list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
+lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
 ``metadata.csv`` gets the latter kind only. ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which
 shows how good a vocoder can be.
 """
 
+import glob
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from pathlib import Path
 from common.cli import ArgumentParser, run
 from common.errors import InputError, shown
 from common.files import read_lines, write_text
+from common.importing.options import SPEAKERS, name_import
 from common.options import add_options, option, read_options
 
 SPLITS = ("train", "val", "test")
@@ -44,12 +48,12 @@ def read_metadata(path: Path) -> dict[str, str]:
 def find_recordings(folder: Path) -> dict[str, str]:
     """Paths within a corpus, such as ``wavs/anna/a.wav``, of all clips below ``wavs/``, by their names: ``anna/a``.
 
-    Raises InputError where there are none.
+    Raises InputError where there are none; it names the command that imports what is there.
     """
     wavs = folder / "wavs"
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
     if not paths:
-        raise InputError(f"{wavs}: no recordings (.wav or .flac)")
+        raise InputError(f"{wavs}: no recordings (.wav or .flac){name_import(folder)}")
     return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
 
 
@@ -129,22 +133,31 @@ def main() -> int:
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
     if absent := next((clip for clip in clips if clip not in recordings), None):
-        raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, but metadata.csv lists it")
+        others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
+        found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
+        raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
+    from common.importing import check_recordings, note_faults  # here, as they load PyTorch
+
+    lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
     if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
         ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
-    speaker = "" if options.speaker is None else f"|{options.speaker}"
+    has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            lines = [f"{recordings[clip]}|{transcripts[clip]}{speaker}" for clip in names]
+            speakers = (clip.partition("/")[0] if has_speakers else options.speaker for clip in names)
+            ends = (f"|{speaker}" if speaker else "" for speaker in speakers)
+            lines = [f"{recordings[clip]}|{transcripts[clip]}{end}" for clip, end in zip(names, ends)]
             lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
         for name, lines in lists.items():
             if lines:
                 write_text(options.output / name, "".join(line + "\n" for line in lines))
                 print(f"{options.output / name}: {len(lines)} clips")
+    for line in note_faults(options.dataset_path, lengths):
+        print(line, file=sys.stderr)
     return 0
 
 

@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for subset in args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()] or LIBRISPEECH:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder)
-        entries = map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset)
+        entries = list(map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset))
         manifest = args.folder / f"librispeech-{subset}-wav.json"
         write_text(manifest, manifest_bytes(entries).decode())
         print(f"{manifest}: {len(entries)} utterances")

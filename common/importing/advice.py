@@ -1,0 +1,79 @@
+"""Which recordings of a corpus no training takes or learns well from, and the command that makes others of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from common.audio import CONTAINERS, open_wav
+from common.errors import AudioError, InputError
+from common.importing.decoding import decode
+from common.importing.levels import find_sound
+from common.importing.options import USUAL_RATE, import_command
+
+LONGEST_SILENCE = 0.75  # s at an end: the data report's --report-max-silence
+LEAST_LEVEL = -35.0  # dBFS of the speech: with 16 bits, quieter recordings have audible noise once they are amplified
+LONGEST_CLIP = 20.0  # s: the data report's --report-max-seconds
+_TRIED = 20  # recordings whose samples are looked at
+
+
+def long_clips(count: int, name: str, seconds: float) -> str:
+    """A line on clips that are too long, one of which is ``name``."""
+    return f"clips longer than {LONGEST_CLIP:g} s: {count} ({name}: {seconds:.0f} s); cut them, with --text"
+
+
+def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
+    """Refuse, by their headers, recordings of a corpus that are not all mono WAV or FLAC of one sampling rate.
+
+    Returns their lengths in seconds. Raises an InputError of one line that names the command that imports them.
+    """
+    rates: dict[int, str] = {}
+    counts: Counter[int] = Counter()
+    lengths = {}
+    for name in recordings:
+        with suppress(AudioError), open_wav(corpus / name) as file:  # extraction lists all damaged files
+            rate, lengths[name] = file.samplerate, file.frames / file.samplerate
+            problem = f"{file.channels} channels, {rate} Hz" if file.channels != 1 else ""
+            if file.format not in CONTAINERS:
+                problem = f"{file.format} in place of WAV or FLAC"
+            if problem:
+                raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
+            rates.setdefault(rate, name)
+            counts[rate] += 1
+    if len(counts) > 1:
+        found = " and ".join(f"{count} of {rate} Hz ({rates[rate]})" for rate, count in counts.most_common(2))
+        raise InputError(f"{corpus}: sampling rates differ, {found}; run {import_command(corpus)}")
+    return lengths
+
+
+def note_faults(corpus: Path, lengths: Mapping[str, float]) -> list[str]:
+    """Lines on recordings that train but badly: an unusual sampling rate, long clips, silence, a low level."""
+    names = list(lengths)
+    if not names:
+        return []
+    notes = []
+    with open_wav(corpus / names[0]) as file:
+        rate = file.samplerate
+    if rate != USUAL_RATE:
+        notes.append(f"the recordings have {rate} Hz, usual vocoders {USUAL_RATE} Hz")
+    if long := [name for name in names if lengths[name] > LONGEST_CLIP]:
+        notes.append(long_clips(len(long), long[0], lengths[long[0]]))
+    tried = names[:: max(1, len(names) // _TRIED)][:_TRIED]
+    silences, levels = {}, {}
+    for name in tried:
+        sound = find_sound(np.concatenate([*decode(corpus / name).blocks]), rate) if lengths[name] else None
+        if sound is not None:
+            silences[name] = max(sound.start, lengths[name] - sound.end)
+            levels[name] = sound.level
+    silent = [name for name, seconds in silences.items() if seconds > LONGEST_SILENCE]
+    quiet = [name for name, level in levels.items() if level < LEAST_LEVEL]
+    of = f"of {len(tried)} recordings tried"
+    if silent:
+        notes.append(f"{len(silent)} {of} have {silences[silent[0]]:.1f} s of silence at an end ({silent[0]})")
+    if quiet:
+        notes.append(f"{len(quiet)} {of} are quiet, speech at {levels[quiet[0]]:.0f} dBFS ({quiet[0]})")
+    return [f"note: {corpus}: {one}" for one in notes] + (
+        [f"note: to mend it: {import_command(corpus)}"] if notes else []
+    )

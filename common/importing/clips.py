@@ -1,0 +1,125 @@
+"""One recording becomes one clip: mono, at one sampling rate and loudness, without long silence at its ends."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from common.audio import save_wav
+from common.errors import AudioError, OutputError
+from common.importing.decoding import decode
+from common.importing.levels import find_sound
+from common.importing.options import ImportOptions
+
+SHORTEST = 0.3  # s of sound
+LONGEST = 1800.0  # s: longer recordings are read as a whole by nobody
+CEILING = -1.0  # dBFS that no peak passes
+SHORTEST_LOUDNESS = 0.4  # s: EBU R128 measures blocks of that length
+_LEAST_LOUDNESS = -70.0  # LUFS: EBU R128 leaves out quieter blocks
+_FADE = 0.005  # s, where the sound is cut
+
+
+@dataclass(frozen=True)
+class ImportedClip:
+    """A recording or transcript of the source and what became of it: a row of import.tsv."""
+
+    source: str  # the recording, relative to the source folder, or the place of a transcript without one
+    clip: str = ""  # path in wavs/, without suffix
+    state: str = "refused"  # or "imported"
+    reason: str = ""  # why it is refused
+    size: int = 0  # bytes of the source
+    modified: int = 0  # ns, of the source
+    settings: str = ""
+    sampling_rate: int = 0  # Hz, of the source
+    channels: int = 0
+    seconds_before: float = 0.0
+    seconds: float = 0.0
+    cut_at_start: float = 0.0  # s
+    cut_at_end: float = 0.0  # s
+    gain: float = 0.0  # dB
+    loudness: float = 0.0  # LUFS, of the clip
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the clip is there."""
+        return self.state == "imported"
+
+
+def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip:
+    """Make the clip of a row that says its source and name; the row with what was done, or why it is refused.
+
+    Raises OutputError where the clip cannot be written.
+    """
+    rate = options.sampling_rate
+    try:
+        decoded = decode(source / row.source, sampling_rate=rate)
+        row = replace(row, sampling_rate=decoded.sampling_rate, channels=decoded.n_channels)
+        blocks, n_samples = [], 0
+        for block in decoded.blocks:
+            blocks.append(block)
+            n_samples += len(block)
+            if n_samples > LONGEST * rate:
+                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it")
+        wave = np.concatenate([np.zeros(0, np.float32), *blocks])
+        row = replace(row, seconds_before=round(len(wave) / rate, 3))
+        wave, facts = level_and_trim(wave, options)
+        path = target / "wavs" / f"{row.clip}.wav"
+        save_wav(path, torch.from_numpy(wave), sampling_rate=rate, durable=False)
+    except OutputError:
+        raise
+    except AudioError as error:
+        return replace(row, state="refused", reason=str(error).removeprefix(f"{source / row.source}: "))
+    return replace(row, state="imported", reason="", **facts)
+
+
+def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray, dict[str, Any]]:
+    """wave (T,) float32 -> the clip's samples (T',), and what was done, by fields of `ImportedClip`.
+
+    Direct current is taken out. Raises AudioError where there is too little sound.
+    """
+    rate = options.sampling_rate
+    sound = find_sound(wave, rate)
+    if sound is None:
+        raise AudioError("silent")
+    if sound.end - sound.start < SHORTEST:
+        raise AudioError(f"{sound.end - sound.start:.2f} s of sound, expected at least {SHORTEST:g}")
+    start = max(0, round((sound.start - options.silence) * rate))
+    end = min(len(wave), round((sound.end + options.silence) * rate))
+    kept = wave[start:end] - np.float32(wave.mean(dtype=np.float64))
+    n_faded = min(round(_FADE * rate), len(kept))
+    fade = np.linspace(0, 1, n_faded, dtype=np.float32)
+    if start > 0:
+        kept[:n_faded] *= fade
+    if end < len(wave):
+        kept[len(kept) - n_faded :] *= fade[::-1]
+    before = measure_loudness(kept, rate)
+    peak = 20 * math.log10(max(float(np.abs(kept).max()), 1e-9))
+    gain = min(options.loudness - before, CEILING - peak)
+    facts = {
+        "seconds": len(kept) / rate,
+        "cut_at_start": start / rate,
+        "cut_at_end": (len(wave) - end) / rate,
+        "gain": gain,
+        "loudness": before + gain,
+    }
+    return kept * np.float32(10 ** (gain / 20)), {name: round(value, 3) for name, value in facts.items()}
+
+
+def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
+    """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
+    if len(wave) >= SHORTEST_LOUDNESS * sampling_rate:
+        loudness = float(_meter(sampling_rate).integrated_loudness(wave))
+        if loudness > _LEAST_LOUDNESS:
+            return loudness
+    return 10 * math.log10(max(float(np.mean(np.square(wave, dtype=np.float64))), 1e-12))
+
+
+@cache
+def _meter(sampling_rate: int) -> Any:
+    import pyloudnorm  # here, in the processes that measure: it needs SciPy
+
+    return pyloudnorm.Meter(sampling_rate)

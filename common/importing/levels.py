@@ -1,0 +1,83 @@
+"""Where a recording sounds: the level of its frames, and the first and the last one that is no silence."""
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+FRAME_SECONDS = 0.01  # s over which a level is taken
+SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
+NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
+LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
+WEAK_MARGIN = 3.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
+WEAK_SECONDS = 0.3  # s that these last at most
+WEAK_BELOW = 55.0  # dB: what is that far below the speech is silence without noise, too
+BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
+QUIETEST = -90.0  # dBFS: below, a recording is silent
+_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
+_DIGITAL_SILENCE = 1e-7  # of the speech's power: below, no microphone was on
+
+
+class Sounding(NamedTuple):
+    """The part of a recording that sounds."""
+
+    start: float  # s
+    end: float  # s
+    level: float  # dBFS, of the speech
+
+
+def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
+    """Where ``wave`` (T,), Hz, begins and ceases to sound; None where it is silent.
+
+    Frames of 10 ms sound that are louder than noise and speech allow for silence, as the data report has it, for at
+    least 30 ms. Weaker sounds beside them count too, as long as they stand out of the noise.
+    """
+    size = max(1, round(FRAME_SECONDS * sampling_rate))
+    frames = np.reshape(wave[: len(wave) // size * size] - np.float32(wave.mean()), (-1, size))
+    powers = np.einsum("ft,ft->f", frames, frames, dtype=np.float64) / size
+    steady = _opened(powers)  # without clicks
+    if not len(steady) or steady.max() <= 10 ** (QUIETEST / 10):
+        return None
+    speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
+    recorded = powers > speech * _DIGITAL_SILENCE
+    noise = float(np.percentile(powers[recorded], 5))
+    threshold = max(speech / _ratio(SILENCE_BELOW), min(noise * _ratio(NOISE_MARGIN), speech / _ratio(LEAST_CONTRAST)))
+    sounding = np.flatnonzero(steady > threshold)
+    bands = _averaged(_band_powers(frames, sampling_rate))
+    floors = np.percentile(bands[recorded], 5, axis=0) * _ratio(WEAK_MARGIN)
+    weak = (bands > np.maximum(floors, speech / _ratio(WEAK_BELOW))).any(axis=1)
+    first, last, most = int(sounding[0]), int(sounding[-1]), round(WEAK_SECONDS / FRAME_SECONDS)
+    start, end = first, last
+    while start > max(first - most, 0) and weak[start - 1]:
+        start -= 1
+    while end < min(last + most, len(powers) - 1) and weak[end + 1]:
+        end += 1
+    return Sounding(start * size / sampling_rate, (end + 1) * size / sampling_rate, 10 * math.log10(speech))
+
+
+def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
+    """frames (F, T) -> their mean squares in BANDS (F, bands)."""
+    size = frames.shape[1]
+    spectra = np.square(np.abs(np.fft.rfft(frames * np.hanning(size).astype(np.float32)))) * (16 / 3 / size**2)
+    edges = np.searchsorted(np.fft.rfftfreq(size, 1 / sampling_rate), BANDS)
+    return np.stack([spectra[:, low:high].sum(axis=1) for low, high in pairwise(edges) if high > low], axis=1)
+
+
+def _ratio(decibels: float) -> float:
+    return float(10 ** (decibels / 10))
+
+
+def _opened(powers: np.ndarray) -> np.ndarray:
+    """The power (frames,) that three frames in a row reach at least."""
+    if len(powers) < 3:
+        return powers
+    least = np.min([powers[:-2], powers[1:-1], powers[2:]], axis=0)
+    padded = np.pad(least, 2)
+    return np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
+
+
+def _averaged(bands: np.ndarray) -> np.ndarray:
+    """The mean (F, bands) of each frame and its two neighbors on each side."""
+    padded = np.pad(bands, ((3, 2), (0, 0)), mode="edge").cumsum(axis=0)
+    return (padded[5:] - padded[:-5]) / 5

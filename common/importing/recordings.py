@@ -1,0 +1,134 @@
+"""The recordings of a folder: where they are, who speaks them, and what their clips are called."""
+
+import itertools
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from unidecode import unidecode
+
+from common.errors import InputError
+from common.importing.options import SUFFIXES
+
+_MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first is taken
+
+
+def files_below(source: Path, *, without: Path) -> list[PurePosixPath]:
+    """All files below a folder, relative to it and in order, but hidden ones and those of the folder ``without``."""
+    return sorted(_walk(source, source, without.resolve()))
+
+
+def _walk(folder: Path, source: Path, without: Path) -> Iterator[PurePosixPath]:
+    for entry in os.scandir(folder):
+        if entry.name.startswith((".", "__MACOSX")):
+            continue
+        path = Path(entry.path)
+        if not entry.is_dir():
+            name = path.relative_to(source).as_posix()
+            if not name.isprintable():
+                raise InputError(f"{name!a}: a name of other than printable UTF-8 characters; rename the file")
+            yield PurePosixPath(name)
+        elif path.resolve() != without and not entry.is_symlink():
+            yield from _walk(path, source, without)
+
+
+def without_suffix(path: PurePosixPath) -> PurePosixPath:
+    """``anna/a.wav`` -> ``anna/a``; a name such as ``No.5`` that has no suffix of sound is left alone."""
+    return path.with_suffix("") if path.suffix.lower() in SUFFIXES else path
+
+
+class RecordingIndex:
+    """Finds recordings by names with or without suffix and folders."""
+
+    def __init__(self, files: Sequence[PurePosixPath]) -> None:
+        found = [one for one in files if one.suffix.lower() in SUFFIXES]
+        self.recordings = sorted(found, key=lambda one: (without_suffix(one), SUFFIXES.index(one.suffix.lower())))
+        self._by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
+        self.reasons: dict[PurePosixPath, str] = {}  # why recordings are left out
+        by_clip: dict[PurePosixPath, PurePosixPath] = {}
+        for one in self.recordings:
+            clip = _clip_of(one)
+            if (used := by_clip.setdefault(clip, one)) is not one:
+                self.reasons[one] = f"{used} has the same name and is taken"
+                continue
+            for start in range(len(clip.parts)):
+                self._by_name["/".join(clip.parts[start:])].append(one)
+
+    def find(self, name: str, *, near: PurePosixPath | None = None) -> tuple[PurePosixPath | None, str]:
+        """The recording of that name, or None and why there is none.
+
+        Folders of the name that do not exist here are ignored, as those of lists made on other machines; of several
+        recordings the one in the folder ``near`` is meant.
+        """
+        path = _clip_of(PurePosixPath(name.replace("\\", "/")))
+        parts = [part for part in path.parts if part not in (".", "..", "/")]
+        for start in range(len(parts)):
+            found = self._by_name.get("/".join(parts[start:]), [])
+            if len(found) > 1:
+                found = [one for one in found if near and near in one.parents and len(near.parts)] or found
+            exact = [one for one in found if _clip_of(one).parts == tuple(parts)]
+            if len(found) == 1 or exact:
+                return (exact or found)[0], ""
+            if found:
+                return None, f"{len(found)} recordings are called {name}: {found[0]}, {found[1]}"
+        return None, f"no recording {name}" if parts else "names no recording, or has no text"
+
+    def explain(self, recording: PurePosixPath | None, reason: str) -> None:
+        """Note why a recording is left out."""
+        if recording is not None:
+            self.reasons[recording] = reason
+
+
+def _clip_of(path: PurePosixPath) -> PurePosixPath:
+    path = without_suffix(path)
+    return path.with_name(_MICROPHONE.sub("", path.name)) if path.name else path
+
+
+def speakers_of(recordings: Sequence[PurePosixPath], said: Sequence[str | None], how: str) -> list[str | None]:
+    """The safe name of each recording's speaker; None for all where there is only one.
+
+    ``how`` is "folders" (the first that not all recordings have in common), "none", or "auto": what transcripts
+    ``said``, else the folder that a recording's name begins with, as ``p225/p225_001`` in VCTK, LibriTTS and
+    LibriSpeech.
+    """
+    depth, names = _common_depth(recordings), list(said)
+    if how == "none":
+        names = [None for _ in recordings]
+    elif how == "folders":
+        names = [one.parts[depth] if len(one.parts) > depth + 1 else None for one in recordings]
+    elif not any(said):
+        names = [_speaker_by_name(one) for one in recordings]
+    names = [one and safe_name(re.sub("^([0-9a-f]{12})[0-9a-f]{20,}$", r"\1", one)) for one in names]
+    return [one or "unknown" for one in names] if len(set(names)) > 1 else [None] * len(names)
+
+
+def _speaker_by_name(recording: PurePosixPath) -> str | None:
+    return next((part for part in recording.parts[:-1] if re.match(re.escape(part) + "[_-]", recording.name)), None)
+
+
+def _common_depth(recordings: Sequence[PurePosixPath]) -> int:
+    """How many folders all recordings have in common."""
+    return len(PurePosixPath(os.path.commonpath([one.parent for one in recordings])).parts)
+
+
+def safe_name(text: str) -> str:
+    """A file name for a text: its letters, transliterated, its digits, and ``-_.``."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", unidecode(text)).strip("-.")[:80] or "x"
+
+
+def clip_names(recordings: Sequence[PurePosixPath], speakers: Sequence[str | None]) -> list[str]:
+    """A unique name for each recording's clip, ``speaker/name``; its folders are part of it where it needs them."""
+    depth = _common_depth(recordings)
+    stems = [safe_name(_clip_of(one).name) for one in recordings]
+    counts = Counter((speaker, stem.lower()) for speaker, stem in zip(speakers, stems))
+    names: dict[str, str] = {}  # in lower case, as some file systems do not tell capitals apart
+    for recording, speaker, stem in zip(recordings, speakers, stems):
+        if counts[speaker, stem.lower()] > 1:
+            stem = "-".join(safe_name(part) for part in _clip_of(recording).parts[depth:])
+        name = stem if speaker is None else f"{speaker}/{stem}"
+        numbered = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
+        name = next(one for one in numbered if one.lower() not in names)
+        names[name.lower()] = name
+    return list(names.values())

@@ -1,0 +1,45 @@
+"""Makes a corpus in LJSpeech's layout of recordings as people have them.
+
+    python -m scripts.import_recordings recordings my_voice
+
+Any sampling rate, channels and sound format; transcripts wherever they are. Run again, it resumes.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.cli import ArgumentParser, run
+from common.files import read_lines
+from common.importing.options import ImportOptions
+from common.options import add_options, read_options
+from scripts.launch import print_next
+
+
+def build_parser() -> ArgumentParser:
+    """The two folders and the options."""
+    parser = ArgumentParser(
+        prog="import_recordings.sh",
+        description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",
+        epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
+    )
+    parser.add_argument("source", type=Path, help="folder of recordings and transcripts; nothing in it is changed")
+    parser.add_argument("target", type=Path, help="folder of the new corpus")
+    add_options(parser, ImportOptions)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Import, and print the command that prepares the new corpus."""
+    args = build_parser().parse_args(argv)
+    from common.importing import import_recordings  # --help needs no PyTorch
+
+    status = import_recordings(args.source, args.target, read_options(args, ImportOptions))
+    if status == 0:
+        n_val = min(100, max(1, len(read_lines(args.target / "metadata.csv")) // 20))
+        words = [f"DATASET_PATH={args.target}", f"NAME={args.target.resolve().name}", f"N_VAL={n_val}", "N_TEST=0"]
+        print_next("", [*words, "FEATURES=false", "bash", "scripts/prepare_dataset.sh"])
+    return status
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,308 @@
+"""A folder of recordings as people have them becomes a corpus: formats, layouts of transcripts, and what is refused."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+
+import av
+import numpy as np
+import pyloudnorm
+import pytest
+import scipy.signal
+import soundfile
+import soxr
+from corpus import glide
+from shell import ROOT, run_bash
+
+import common.importing.run
+from common.errors import InputError, OptionError
+from common.importing.levels import find_sound
+from scripts.import_recordings import main
+
+RATE = 22050
+
+
+def write_sound(path: Path, wave: np.ndarray | None = None, rate: int = RATE, **how: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, glide(1.0, rate=rate) if wave is None else wave, rate, **how)
+    return path
+
+
+def encode(path: Path, wave: np.ndarray, rate: int, form: str | None = None) -> Path:
+    """Write AAC, which libsndfile does not know; ``wave`` (T, 2)."""
+    with av.open(str(path), "w", format=form) as container:
+        stream = container.add_stream("aac", rate=rate, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(wave.T, np.float32), format="fltp", layout="stereo")
+        frame.sample_rate = rate
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    return path
+
+
+def run_import(source: Path, target: Path, *words: str) -> int:
+    return main([str(source), str(target), "--num-workers", "1", *words])
+
+
+def table(target: Path) -> dict[str, dict[str, str]]:
+    """Rows of import.tsv by their source."""
+    with (target / "import.tsv").open(newline="") as file:
+        return {row["source"]: row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+
+
+def metadata(target: Path) -> dict[str, str]:
+    return dict(line.split("|") for line in (target / "metadata.csv").read_text().splitlines())
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_every_format_becomes_the_same_clip_and_nothing_of_the_source_changes(tmp_path: Path, capsys):
+    source, target = tmp_path / "source", tmp_path / "target"
+    wave = glide(1.0, rate=44100)
+    stereo = np.stack([wave, 0.5 * wave], axis=1)
+    forms = {"u8.wav": "PCM_U8", "s16.wav": "PCM_16", "s24.wav": "PCM_24", "s32.wav": "PCM_32", "law.wav": "ULAW"}
+    for name, subtype in forms.items():
+        write_sound(source / name, stereo, 44100, subtype=subtype)
+    write_sound(source / "loud.wav", 7 * stereo, 44100, subtype="DOUBLE")
+    write_sound(source / "six.wav", np.stack([wave] * 6, axis=1), 44100, subtype="FLOAT")
+    for name in ("a.flac", "b.mp3", "c.ogg"):
+        write_sound(source / name, stereo, 44100)
+    write_sound(source / "d.opus", soxr.resample(stereo, 44100, 48000), 48000, format="OGG", subtype="OPUS")
+    (source / "mp3.WAV").write_bytes((source / "b.mp3").read_bytes())
+    encode(source / "e.m4a", stereo, 44100)
+    encode(source / "f.aac", stereo, 44100, "adts")
+    (source / "g.wav").write_bytes((source / "e.m4a").read_bytes())
+    names = [path.stem for path in source.iterdir()]
+    (source / "metadata.csv").write_text("".join(f"{name}|Text of {name}.\n" for name in names))
+    before = contents(source)
+    assert run_import(source, target) == 0
+    assert contents(source) == before
+    assert metadata(target) == {name: f"Text of {name}." for name in sorted(names)}
+    clips = {name: soundfile.read(target / "wavs" / f"{name}.wav")[0] for name in names}
+    for name, clip in clips.items():
+        about = soundfile.info(target / "wavs" / f"{name}.wav")
+        assert (about.samplerate, about.channels, about.subtype) == (RATE, 1, "PCM_16")
+        lag = scipy.signal.correlate(clip, clips["s16"]).argmax() - len(clips["s16"]) + 1
+        overlap = min(len(clip), len(clips["s16"])) - abs(lag)
+        pair = clip[max(lag, 0) :][:overlap], clips["s16"][max(-lag, 0) :][:overlap]
+        assert abs(lag) < 0.03 * RATE and np.corrcoef(*pair)[0, 1] > 0.99, name
+        assert pyloudnorm.Meter(RATE).integrated_loudness(clip) == pytest.approx(-23, abs=0.1)
+    out = capsys.readouterr().out
+    assert "15 from" not in out and "14 from 44100 Hz, 1 from 48000 Hz" in out and "mixed down   15" in out
+    assert (
+        out.splitlines()[-1]
+        == f"next: DATASET_PATH={target} NAME=target N_VAL=1 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh"
+    )
+
+
+# Files of texts and recordings, and the clips with their texts that become of them.
+LAYOUTS = json.loads((ROOT / "tests/import_layouts.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path):
+    texts, recordings, wanted = LAYOUTS[layout].values()
+    source, target = tmp_path / "source", tmp_path / "target"
+    for name in recordings:
+        write_sound(source / name)
+    for name, text in texts.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8")
+    assert run_import(source, target) == 0
+    assert metadata(target) == wanted
+    written = {path.relative_to(target / "wavs").with_suffix("").as_posix() for path in target.rglob("*.wav")}
+    assert written == wanted.keys()
+    speakers = sorted({clip.split("/")[0] for clip in wanted if "/" in clip})
+    listed = target / "speakers.txt"
+    assert (listed.read_text().splitlines() if listed.exists() else []) == speakers
+
+
+def test_silence_and_noise_at_the_ends_are_cut_where_speech_begins_and_ends(tmp_path: Path, shared_data: Path):
+    paths = sorted((shared_data / "LJSpeech-sample/wavs").glob("*.wav"))[1:80:8]
+    generator, errors = np.random.default_rng(0), []
+    for path in paths:
+        speech, rate = soundfile.read(path, dtype="float32")
+        before, after = generator.uniform(3, 5, 2)
+        padded = np.pad(speech, (round(before * rate), round(after * rate)))
+        noise = generator.standard_normal(len(padded)) * np.sqrt(np.mean(speech**2)) / 10 + 0.01  # 20 dB, and an offset
+        alone, truth = find_sound(speech, rate), (before, before + len(speech) / rate)
+        assert alone.start < 0.1 and alone.end > len(speech) / rate - 0.11
+        for wave, most in ((padded, 0.11), (padded + noise, 0.2)):
+            found = find_sound(np.float32(wave), rate)
+            errors.append((found.start - truth[0], found.end - truth[1]))
+            assert np.abs(errors[-1]).max() < most
+    assert np.mean(np.abs(errors) < 0.11) > 0.9
+
+
+def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path: Path, shared_data: Path, capsys):
+    source, target = tmp_path / "source", tmp_path / "target"
+    speech, rate = soundfile.read(shared_data / "LJSpeech-sample/wavs/LJ001-0002.wav")
+    click = speech.copy()
+    click[rate // 2] = 1.0
+    silence = np.zeros(4 * rate)
+    waves = {"quiet": speech / 100, "loud": 9 * speech, "silent ends": np.r_[silence, speech, silence], "peak": click}
+    waves |= {"shifted": speech + 0.2, "short": speech[5000:12000], "long": np.tile(speech, 11)}
+    for name, wave in waves.items():
+        write_sound(source / f"{name}.wav", wave, rate, subtype="FLOAT")
+        (source / f"{name}.txt").write_text("in being comparatively modern.")
+    assert run_import(source, target) == 0
+    rows = {Path(name).stem: row for name, row in table(target).items()}
+    for name, row in rows.items():
+        clip, _ = soundfile.read(target / "wavs" / f"{row['clip']}.wav")
+        assert np.abs(clip).max() <= 10 ** (-1 / 20) + 1e-4 and abs(clip.mean()) < 0.002
+        loudness = pyloudnorm.Meter(rate).integrated_loudness(clip) if len(clip) > 0.4 * rate else -23
+        assert loudness == pytest.approx(-23, abs=0.1) or (name == "peak" and loudness < -23)
+    cut = [float(rows["silent ends"][name]) for name in ("cut_at_start", "cut_at_end")]
+    assert cut == pytest.approx([3.85, 3.85], abs=0.1)
+    assert float(rows["quiet"]["gain"]) == pytest.approx(float(rows["shifted"]["gain"]) + 40, abs=0.1)
+    out = capsys.readouterr().out
+    assert "1 limited by peaks" in out and "note: clips longer than 20 s: 1 (long: 21 s)" in out
+
+
+def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp_path: Path, capsys):
+    source, target = tmp_path / "source", tmp_path / "target"
+    reasons = {
+        "silent.wav": "silent",
+        "click.wav": "0.09 s of sound, expected at least 0.3",
+        "nan.wav": "samples that are not finite numbers",
+        "cut.wav": "truncated, it announces more samples than it holds",
+        "half.flac": "damaged or truncated",
+        "text.wav": "no sound file that libsndfile or FFmpeg can decode",
+        "empty.wav": "no sound file that libsndfile or FFmpeg can decode",
+        "no words.wav": "the transcript is empty (metadata.csv:8)",
+        "twice.wav": "two transcripts that differ (metadata.csv:9 and metadata.csv:10)",
+        "same.mp3": "same.wav has the same name and is taken",
+        "left.wav": "no transcript",
+        "metadata.csv:12": "no recording absent",
+        "metadata.csv:13": "2 recordings are called 1: x/1.wav, y/1.wav",
+        "metadata.csv:14": "names no recording, or has no text",
+        "x/1.wav": "no transcript",
+        "y/1.wav": "no transcript",
+    }
+    for name in (*reasons, "same.wav", "good.wav"):
+        if not name.startswith("metadata"):
+            write_sound(source / name)
+    write_sound(source / "silent.wav", np.zeros(RATE))
+    write_sound(source / "click.wav", np.r_[np.zeros(RATE), glide(1.0)[5000:6000], np.zeros(RATE)])
+    write_sound(source / "nan.wav", np.full(RATE, np.nan), subtype="FLOAT")
+    for name in ("cut.wav", "half.flac"):
+        write_sound(source / name, np.random.default_rng(0).standard_normal(RATE) / 9)
+        os.truncate(source / name, 20000)
+    (source / "text.wav").write_text("no sound at all, but words\n" * 99)
+    (source / "empty.wav").write_bytes(b"")
+    lines = [f"{name}|text" for name in reasons if "." in name and "/" not in name][:7]
+    lines += ["no words|", "twice|one", "twice|two", "same|three", "absent|text", "1|text", "|text", "good|well"]
+    (source / "metadata.csv").write_text("\n".join(lines))
+    assert run_import(source, target) == 0
+    rows = table(target)
+    assert {name: row["reason"] for name, row in rows.items() if row["state"] == "refused"} == reasons
+    assert metadata(target) == {"good": "well", "same": "three"}
+    out = capsys.readouterr().out
+    assert f"left out: {len(reasons)}, all of them in {target}/import.tsv" in out
+    assert out.count("\n") < 24 and max(map(len, out.splitlines())) < 160
+    (source / "metadata.csv").write_text("silent|text\n")
+    assert run_import(source, target) == 1
+    assert metadata(target) == {} and not [*target.rglob("*.wav")]
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "error", "message"),
+    [
+        (None, "target", InputError, "source: no such folder"),
+        ("a.txt", "target", InputError, r"source: no recordings \(\.wav, \.flac"),
+        ("a.wav b.txt", "target", InputError, r"source: no transcripts found; looked for metadata\.csv .* a\.lab"),
+        ("a.wav a.txt", "source", OptionError, "source: would overwrite the recordings"),
+        ("a.wav a.txt", "source/new", OptionError, "source/new: lies in .*source, which is not to be changed"),
+        ("a.wav a.txt", "other", OptionError, "other: holds a corpus that this command did not make"),
+        ("a.wav a\n.wav", "target", InputError, r"'a\\n\.wav': a name of other than printable"),
+    ],
+)
+def test_wrong_folders_are_one_line(tmp_path: Path, files: str | None, target: str, error: type, message: str):
+    for name in (files or "").split(" ") if files else ():
+        path = write_sound(tmp_path / "source" / name.replace("txt", "wav"))
+        if name.endswith(".txt"):
+            path.rename(path.with_suffix(".txt"))
+            path.with_suffix(".txt").write_text("text")
+            if files == "a.wav a.txt":
+                write_sound(path)
+    write_sound(tmp_path / "other/wavs/a.wav")
+    (tmp_path / "other/metadata.csv").write_text("a|text\n")
+    before = contents(tmp_path)
+    with pytest.raises(error, match=message) as raised:
+        run_import(tmp_path / "source", tmp_path / target)
+    assert len(str(raised.value).replace(str(tmp_path), "")) < 160
+    assert contents(tmp_path) == before
+
+
+def make_source(folder: Path, n_clips: int) -> Path:
+    lines = []
+    for number in range(n_clips):
+        write_sound(folder / f"c{number}.wav", glide(1.0, low=100 + number))
+        lines.append(f"c{number}|Number {number}.\n")
+    (folder / "metadata.csv").write_text("".join(lines))
+    return folder
+
+
+def made(target: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in target.rglob("*.wav")}
+
+
+def test_only_what_has_changed_is_made_again(tmp_path: Path, capsys):
+    source, target = make_source(tmp_path / "source", 4), tmp_path / "target"
+    assert run_import(source, target) == 0
+    first = made(target)
+    write_sound(source / "c1.wav", glide(1.2))
+    (source / "metadata.csv").write_text("c0|Another text.\nc1|Number 1.\nc2|Number 2.\n")
+    assert run_import(source, target) == 0
+    second = made(target)
+    assert {name for name in second if first[name] != second[name]} == {"c1.wav"} and "c3.wav" not in second
+    assert metadata(target) == {"c0": "Another text.", "c1": "Number 1.", "c2": "Number 2."}
+    assert "3, 0.00 h, 2 of them kept from an earlier run" in capsys.readouterr().out
+    assert run_import(source, target, "--sampling-rate", "16000") == 0
+    assert {soundfile.info(path).samplerate for path in target.rglob("*.wav")} == {16000}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monkeypatch, number: int, capsys):
+    source, target = make_source(tmp_path / "source", 5), tmp_path / "target"
+    work = common.importing.run.import_clip
+
+    def stop_at_third(row, **settings):
+        if row.clip == "c2":
+            if number == signal.SIGKILL:
+                raise SystemExit("as if killed")
+            os.kill(os.getpid(), number)
+        return work(row, **settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("common.importing.run.import_clip", stop_at_third)
+        if number == signal.SIGKILL:
+            with pytest.raises(SystemExit):
+                run_import(source, target)
+            with (target / "import.tsv").open("a") as file:
+                file.write("c4.wav\tc4\timpor")  # a line that the kill has cut
+        else:
+            assert run_import(source, target) == 128 + number
+            assert "the same command resumes" in capsys.readouterr().out
+            assert metadata(target) == {f"c{index}": f"Number {index}." for index in range(3)}
+    recorded = {name: time for name, time in made(target).items() if name in table(target)}
+    assert 0 < len(recorded) < 5
+    assert run_import(source, target) == 0
+    assert len(metadata(target)) == 5 == len(made(target))
+    assert {name: time for name, time in made(target).items() if name in recorded} == recorded
+
+
+def test_the_command_runs_by_the_script_with_several_processes(tmp_path: Path):
+    source, target = make_source(tmp_path / "my source", 3), tmp_path / "my target"
+    script = ROOT / "scripts/import_recordings.sh"
+    dry = run_bash(script, source, target, DRY_RUN="1", PYTHON="py")
+    assert dry.stdout == f"py -m scripts.import_recordings '{source}' '{target}'\n" and not target.exists()
+    result = run_bash(script, source, target, "--num-workers", "2")
+    assert result.returncode == 0 and len(metadata(target)) == 3, result.stderr
+    assert f"next: DATASET_PATH='{target}' NAME='my target' N_VAL=1 N_TEST=0 FEATURES=false bash" in result.stdout
+    result = run_bash(script, source, source / "a")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
