@@ -66,6 +66,35 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     return int(not any(row.is_imported for row in results))
 
 
+def start_corpus(source: Path, target: Path) -> None:
+    """Prepare a folder for a new corpus of recordings in ``source``; clips that an earlier run made there are removed.
+
+    Raises OptionError where the folders overlap, or ``target`` holds something else.
+    """
+    _check_folders(source, target)
+    _keep_clips(_read_table(target / TABLE), [], target)
+    make_folder(target / "wavs")
+    _write_table(target / TABLE, [])
+
+
+def finish_corpus(
+    rows: Sequence[ImportedClip],
+    refused: Sequence[ImportedClip],
+    texts: dict[str, str],
+    *,
+    target: Path,
+    options: ImportOptions,
+) -> int:
+    """Write the transcripts and the table, and print what was done; the exit status, 1 where there is no clip.
+
+    ``rows`` are of clips that were made, or not; ``texts`` are theirs by source.
+    """
+    _write_corpus(target, [row for row in rows if row.is_imported], texts)
+    _write_table(target / TABLE, [*rows, *refused])
+    print(*_summary(rows, refused, n_kept=0, target=target, options=options), sep="\n")
+    return int(not any(row.is_imported for row in rows))
+
+
 def _check_folders(source: Path, target: Path) -> None:
     if not source.is_dir():
         raise InputError(f"{source}: no such folder; expected one with recordings and transcripts")
