@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.errors import InputError
-from common.importing.reading import FRAME_RATE, Match, align, log_mels, quiet_frames
+from common.importing.reading import FRAME_RATE, Match, ReadWord, align, log_mels, quiet_frames
 from common.text import get_cleaner
 
 SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
@@ -132,35 +132,43 @@ def _runs(matches: Sequence[Match], sentences: Sequence[str], pauses: _Pauses) -
     for match, following in itertools.zip_longest(matches, matches[1:]):
         adjacent = following is not None and pauses.sound(match.end_s, following.start_s) <= _LEAST_SOUND
         after = pauses.near(match.end_s, following.start_s if adjacent else match.end_s)
-        run += _pieces(match, sentences[match.sentence], before, after, pauses)
-        if not adjacent or (match.confidence < CONFIDENT) != (following.confidence < CONFIDENT):
+        for piece in _pieces(match, sentences[match.sentence], before, after, pauses):
+            if run and (piece.confidence < CONFIDENT) != (run[0].confidence < CONFIDENT):
+                yield run
+                run = []
+            run.append(piece)
+        if not adjacent:
             yield run
             run = []
         before = after if adjacent or not following else pauses.near(following.start_s, following.start_s)
 
 
 def _pieces(match: Match, text: str, before: Pause, after: Pause, pauses: _Pauses) -> Iterator[_Piece]:
-    """A sentence in parts between its pauses."""
-    start = 0
-    for cut, time in _word_starts(text, match.words):
-        pause = pauses.within(time)
+    """A sentence in parts between its pauses, as certain as its worst word, or one too long for a clip as theirs."""
+    start, word = 0, 0
+    confidences = [one.confidence for one in match.words]
+    if match.end_s - match.start_s <= LONGEST:
+        confidences = [min(confidences)] * len(confidences)
+    for cut, number in _word_starts(text, match.words):
+        pause = pauses.within(match.words[number].start_s)
         if pause and before[1] < pause[0] and pause[1] < after[0]:
-            yield _Piece(text[start:cut].strip(), match.confidence, before, pause, ends_sentence=False)
-            start, before = cut, pause
-    yield _Piece(text[start:].strip(), match.confidence, before, after, ends_sentence=True)
+            yield _Piece(text[start:cut].strip(), min(confidences[word:number]), before, pause, ends_sentence=False)
+            start, word, before = cut, number, pause
+    yield _Piece(text[start:].strip(), min(confidences[word:]), before, after, ends_sentence=True)
 
 
-def _word_starts(text: str, spoken: Sequence[tuple[str, float]]) -> Iterator[tuple[int, float]]:
-    """Where a word of the text and of what was said begin alike, after a word that they have in common: offset, s."""
+def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, int]]:
+    """Where the same word of the text and of what was said begins, after another such word: offset, number."""
     tokens = [found for found in re.finditer(r"\S+", text) if re.search(r"\w", found[0])]
     written = [re.sub(r"\W", "", token[0]).lower() for token in tokens]
-    groups = [[re.sub(r"\W", "", word).lower() for word in label.split()] for label, _ in spoken]
+    groups = [[re.sub(r"\W", "", word).lower() for word in group.label.split()] for group in spoken]
     said = list(itertools.chain(*groups))
-    starts = dict(zip(itertools.accumulate(map(len, groups), initial=0), (time for _, time in spoken)))
+    numbers = {place: number for number, place in enumerate(itertools.accumulate(map(len, groups), initial=0))}
+    numbers.pop(len(said), None)
     for block in difflib.SequenceMatcher(None, written, said, autojunk=False).get_matching_blocks():
         for shift in range(1, block.size):
-            if block.b + shift in starts:
-                yield tokens[block.a + shift].start(), starts[block.b + shift]
+            if block.b + shift in numbers:
+                yield tokens[block.a + shift].start(), numbers[block.b + shift]
 
 
 def _joined(run: Sequence[_Piece]) -> list[ReadClip]:

@@ -8,9 +8,9 @@ Programming Algorithm Optimization for Spoken Word Recognition (1978).
 """
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numba
 import numpy as np
@@ -42,7 +42,7 @@ _JUMP = 3  # code of a jump
 _BLOCK = 64  # steps
 _RIDGE = 50.0
 _ROUNDS = 2  # of learning how the reader sounds
-_WINDOW = 15  # steps whose mean cost says how well a sentence fits, where it fits worst
+_WINDOW = 15  # steps whose mean cost says how well the words in it fit
 _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
 
 
@@ -59,14 +59,30 @@ _LATER = _Weights(unmatched=-1.2, jump=10.0)
 
 
 @dataclass(frozen=True)
+class ReadWord:
+    """A word in the reading, or several that eSpeak NG says together."""
+
+    label: str  # as eSpeak NG says it
+    start_s: float
+    confidence: float  # 0 to 1, that it is said there, with what is around it
+
+
+@dataclass(frozen=True)
 class Match:
     """A sentence in the reading."""
 
     sentence: int  # place in the text
-    start_s: float
+    words: tuple[ReadWord, ...]
     end_s: float
-    confidence: float  # 0 to 1
-    words: tuple[tuple[str, float], ...]  # as eSpeak NG says them, some of them together, and where they begin, s
+
+    @property
+    def start_s(self) -> float:
+        return self.words[0].start_s
+
+    @property
+    def confidence(self) -> float:
+        """How well the sentence fits as a whole."""
+        return fmean(word.confidence for word in self.words)
 
 
 @dataclass(frozen=True)
@@ -328,14 +344,23 @@ def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[
         number, sounding = int(sentences[start]), start + np.flatnonzero(~between[start:end])
         if number < 0 or not len(sounding):
             continue
-        n_averaged = min(_WINDOW, len(sounding))
-        worst = np.convolve(costs[sounding], np.full(n_averaged, 1 / n_averaged), mode="valid").max()
-        confidence = 1 / (1 + math.exp(min(_STEEPNESS * (worst - _DOUBTFUL), 50)))
-        if number not in best or best[number].confidence < confidence:
-            said = text.word[path[sounding]]
-            starts = np.flatnonzero(np.diff(said, prepend=-1))
-            words = [word.label for word in spoken[number].words]
-            groups = [" ".join(words[a:b]) for a, b in itertools.pairwise([*said[starts], len(words)])]
-            times = [float(step / _STEP_RATE) for step in (*sounding[starts], sounding[-1] + 1)]
-            best[number] = Match(number, times[0], times[-1], confidence, tuple(zip(groups, times)))
+        confidences = _confidences(costs[sounding])
+        said = text.word[path[sounding]]
+        groups = [*np.flatnonzero(np.diff(said, prepend=-1)), len(sounding)]  # where each word begins
+        words = []
+        for first, last in itertools.pairwise(groups):
+            following = said[last] if last < len(said) else len(spoken[number].words)
+            label = " ".join(word.label for word in spoken[number].words[said[first] : following])
+            words.append(ReadWord(label, sounding[first] / _STEP_RATE, float(confidences[first:last].min())))
+        match = Match(number, tuple(words), (sounding[-1] + 1) / _STEP_RATE)
+        if number not in best or best[number].confidence < match.confidence:
+            best[number] = match
     return sorted(best.values(), key=lambda match: match.start_s)
+
+
+def _confidences(costs: np.ndarray) -> np.ndarray:
+    """How sure it is that the sounds of each step of a sentence match, by the steps around it: (T,) 0 to 1."""
+    n_averaged = min(_WINDOW, len(costs))
+    means = np.convolve(costs, np.full(n_averaged, 1 / n_averaged), mode="valid")
+    around = means[np.clip(np.arange(len(costs)) - n_averaged // 2, 0, len(means) - 1)]
+    return 1 / (1 + np.exp(np.clip(_STEEPNESS * (around - _DOUBTFUL), -50, 50)))

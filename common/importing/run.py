@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
@@ -91,7 +92,8 @@ def finish_corpus(
     """
     _write_corpus(target, [row for row in rows if row.is_imported], texts)
     _write_table(target / TABLE, [*rows, *refused])
-    print(*_summary(rows, refused, n_kept=0, target=target, options=options), sep="\n")
+    of = "stretches of the recordings"
+    print(*_summary(rows, refused, n_kept=0, target=target, options=options, of=of), sep="\n")
     return int(not any(row.is_imported for row in rows))
 
 
@@ -186,6 +188,7 @@ def _summary(
     n_kept: int,
     target: Path,
     options: ImportOptions,
+    of: str = "recordings with transcripts",
 ) -> list[str]:
     """Lines on what was done and what was refused."""
     good = [row for row in results if row.is_imported]
@@ -204,7 +207,7 @@ def _summary(
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
         ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
     ]
-    lines = [f"{target}: {len(good)} clips of {len(results)} recordings with transcripts", *text_table(rows)]
+    lines = [f"{target}: {len(good)} clips of {len(results)} {of}", *text_table(rows)]
     if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
         lines.append(f"note: {dull} recordings have a lower sampling rate; their clips lack the high sounds")
     if long := [row for row in good if row.seconds > LONGEST_CLIP]:
@@ -212,5 +215,5 @@ def _summary(
         lines.append(f"note: {long_clips(len(long), name, seconds)}")
     if bad:
         lines.append(f"left out: {len(bad)}, all of them in {target / TABLE}")
-        lines += text_table([(row.source, row.reason) for row in bad[:_MOST_SHOWN]])
+        lines += text_table([(row.source, textwrap.shorten(row.reason, 120)) for row in bad[:_MOST_SHOWN]])
     return lines
