@@ -191,7 +191,7 @@ def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
 
 def _clip_of(pieces: Sequence[_Piece]) -> ReadClip:
     (begin, start), (end, after) = pieces[0].before, pieces[-1].after
-    confidence = min(piece.confidence for piece in pieces) * (begin < start and end < after)
+    confidence = min(piece.confidence for piece in pieces) if begin < start and end < after else 0.0
     start, end = max((begin + start) / 2, start - _EDGE, 0), min((end + after) / 2, end + _EDGE)
     return ReadClip(start, end, " ".join(piece.text for piece in pieces), confidence)
 

@@ -29,6 +29,7 @@ _STEP_RATE = FRAME_RATE / _STEP  # Hz
 _N_CEPSTRA = 13
 _SPREAD = 5  # frames to either side, of the slope of a cepstrum
 _SPEECH_RANGE = 6.0  # nepers of power, 26 dB
+_SILENT = -17.0  # nepers of power; digital silence is at -19.3
 _MOSTLY = 0.7  # of the frames of a step that is quiet
 _FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
 _BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
@@ -40,7 +41,8 @@ _QUIET_SOUND = 0.5  # a quiet step elsewhere
 _UNEVEN = 0.6  # to stay at a column, or to pass one over
 _JUMP = 3  # code of a jump
 _BLOCK = 64  # steps
-_RIDGE = 50.0
+_PRIOR = 200.0  # steps: so much is known of any reader before the first one is seen
+_LIKENESS = 0.5  # which is that a feature is about that much of eSpeak's
 _ROUNDS = 2  # of learning how the reader sounds
 _WINDOW = 15  # steps whose mean cost says how well the words in it fit
 _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
@@ -55,7 +57,7 @@ class _Weights:
 
 
 _FIRST = _Weights(unmatched=-0.4, jump=30.0)
-_LATER = _Weights(unmatched=-1.2, jump=10.0)
+_LATER = _Weights(unmatched=-1.2, jump=6.0)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def quiet_frames(mels: np.ndarray) -> np.ndarray:
     """Which frames hold no speech (F,): nearer to the quietest ones than to speech, or 37 dB below it."""
     levels = _levels(mels)
     speech, lowest = np.percentile(levels, [90, 3])
-    return levels < min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4)
+    return levels < max(min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4), _SILENT)
 
 
 def _cepstra(mels: np.ndarray) -> np.ndarray:
@@ -293,8 +295,10 @@ def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Tex
     matched = ~text.between[path] & ~sound.quiet
     given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
     x, y = sound.features[matched], given[path[matched]]
-    weights = np.linalg.solve(y.T @ y + _RIDGE * np.eye(y.shape[1]), y.T @ x)
-    rest = np.cov((x - y @ weights).T) + 1e-3 * np.eye(x.shape[1])
+    expected = _LIKENESS * np.eye(y.shape[1], x.shape[1])
+    weights = np.linalg.solve(y.T @ y + _PRIOR * np.eye(y.shape[1]), y.T @ x + _PRIOR * expected)
+    errors = x - y @ weights
+    rest = (errors.T @ errors + _PRIOR * np.eye(x.shape[1])) / (len(x) + _PRIOR)
     whitening = np.linalg.inv(np.linalg.cholesky(rest)).T
     return (
         replace(sound, features=(sound.features @ whitening).astype(np.float32)),

@@ -106,7 +106,6 @@ def measure(reading: Reading, truth: Truth) -> dict[str, str]:
         for side, (silent, sounding) in enumerate((pauses[place], pauses[place + 1])):
             inner = clip is not None and (clip.text.startswith, clip.text.endswith)[side](sentence)
             if clip is None or sentence not in clip.text:
-                print("LOST", sentence[:60], clip and clip.text[:60], truth.sounds[place])
                 from_pause.append(np.inf)
                 from_sound.append(np.inf)
             elif not inner:
@@ -118,7 +117,6 @@ def measure(reading: Reading, truth: Truth) -> dict[str, str]:
                 from_sound.append(abs(edge - wanted))
     sure = [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
     false = [clip for clip in sure if not says(clip.text, clip.start_s, clip.end_s, truth)]
-    print("FALSE", [(c.text[:60], c.start_s, c.end_s, round(c.confidence, 2)) for c in false])
     return {
         "boundaries": f"{len(from_pause)}",
         "within 0.1 s": f"{np.mean(np.array(from_pause) <= NEAR):.1%}",
@@ -161,7 +159,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         figures = {"recording (s)": seconds, "took (s)": took, "CPU (s)": cpu, "peak (MiB)": peak}
         rows.append({"reading": name} | measure(reading, truth) | {key: f"{x:.0f}" for key, x in figures.items()})
-        print(rows[-1], flush=True)
     print(machine(cuda=False), *markdown(rows), sep="\n")
 
 
