@@ -44,6 +44,9 @@ _BLOCK = 64  # steps
 _PRIOR = 200.0  # steps: so much is known of any reader before the first one is seen
 _LIKENESS = 0.5  # which is that a feature is about that much of eSpeak's
 _ROUNDS = 2  # of learning how the reader sounds
+_WORDS_PER_MINUTE = 150
+_PACES = (0.55, 2.5)  # that eSpeak NG is asked for
+_SAME_PACE = 0.1
 _WINDOW = 15  # steps whose mean cost says how well the words in it fit
 _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
 
@@ -312,16 +315,40 @@ def align(mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_
     ``windows_s`` (sentences, 2) says from and before when each is read, where that is known. Raises InputError where
     eSpeak NG cannot say a sentence.
     """
-    spoken = [Speaker(language).speak(sentence) for sentence in sentences]
-    sound, text = _prepared(mels, spoken, None if windows_s is None else windows_s * _STEP_RATE)
-    n_steps = len(sound.features)
-    costs = _Costs(sound, text, _FIRST)
-    path = _find_path(costs, text, n_steps=n_steps, jump=_FIRST.jump)
+    windows = None if windows_s is None else windows_s * _STEP_RATE
+    lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
+    pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
+    first = _FirstPath(mels, sentences, language, windows, pace)
+    if abs(pace - 1) > _SAME_PACE:  # or much of the text or of the recording is missing
+        first = min(first, _FirstPath(mels, sentences, language, windows, 1.0), key=lambda one: one.cost)
+    if abs(first.measured_pace / first.pace - 1) > _SAME_PACE:
+        first = _FirstPath(mels, sentences, language, windows, float(np.clip(first.measured_pace, *_PACES)))
+    sound, text, path, costs = first.sound, first.text, first.path, first.costs
     for _ in range(_ROUNDS):
         if (~text.between[path] & ~sound.quiet).any():
             costs = _Costs(*_adapted(sound, text, path), _LATER)
-            path = _find_path(costs, text, n_steps=n_steps, jump=_LATER.jump)
-    return _matches(path, text, costs.along(path, text), spoken)
+            path = _find_path(costs, text, n_steps=len(path), jump=_LATER.jump)
+    return _matches(path, text, costs.along(path, text), first.spoken)
+
+
+class _FirstPath:
+    """The path before the reader's voice is known, to the text at some pace."""
+
+    def __init__(
+        self, mels: np.ndarray, sentences: Sequence[str], language: str, windows: np.ndarray | None, pace: float
+    ) -> None:
+        """``pace`` is how many times as fast as usual eSpeak NG speaks."""
+        speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
+        self.pace = pace
+        self.spoken = [speaker.speak(sentence) for sentence in sentences]
+        self.sound, self.text = _prepared(mels, self.spoken, windows)
+        self.costs = _Costs(self.sound, self.text, _FIRST)
+        self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
+        found = np.unique(self.text.sentence[self.path])
+        n_columns = (np.isin(self.text.sentence, found[found >= 0]) & ~self.text.between).sum()
+        n_steps = (~self.text.between[self.path] & ~self.sound.quiet).sum()
+        self.cost = float(self.costs.along(self.path, self.text).mean())
+        self.measured_pace = float(pace * n_columns / n_steps) if n_steps else pace
 
 
 def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None) -> tuple[_Sound, _Text]:
