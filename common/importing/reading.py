@@ -59,7 +59,7 @@ class _Weights:
     jump: float  # to go on at another sentence than the next
 
 
-_FIRST = _Weights(unmatched=-0.4, jump=30.0)
+_FIRST = _Weights(unmatched=-0.4, jump=15.0)
 _LATER = _Weights(unmatched=-1.2, jump=6.0)
 
 
@@ -344,11 +344,17 @@ class _FirstPath:
         self.sound, self.text = _prepared(mels, self.spoken, windows)
         self.costs = _Costs(self.sound, self.text, _FIRST)
         self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
-        found = np.unique(self.text.sentence[self.path])
-        n_columns = (np.isin(self.text.sentence, found[found >= 0]) & ~self.text.between).sum()
-        n_steps = (~self.text.between[self.path] & ~self.sound.quiet).sum()
         self.cost = float(self.costs.along(self.path, self.text).mean())
-        self.measured_pace = float(pace * n_columns / n_steps) if n_steps else pace
+        self.measured_pace = pace * self._relative_pace()
+
+    def _relative_pace(self) -> float:
+        """How many times as fast most sentences are read as eSpeak NG said them."""
+        sentences, between = self.text.sentence + 1, self.text.between
+        n_columns = np.bincount(sentences[~between], minlength=len(self.spoken) + 1)
+        sounding = ~between[self.path] & ~self.sound.quiet
+        n_steps = np.bincount(sentences[self.path[sounding]], minlength=len(self.spoken) + 1)
+        found = n_steps > 0
+        return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
 
 
 def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None) -> tuple[_Sound, _Text]:
