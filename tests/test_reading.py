@@ -32,7 +32,8 @@ def read_aloud(sentences: tuple[str, ...], *, speaker: Speaker = READER, gap: fl
     """A recording (T,) of sentences with gaps, with soft noise, and where each one sounds (s)."""
     parts, sounds, at = [], [], 0.0
     for sentence in sentences:
-        wave = 0.5 * np.pad(speaker.speak(sentence).wave, (round(gap * RATE), 0))
+        said = sentence.replace("1892", "eighteen ninety two")
+        wave = 0.5 * np.pad(speaker.speak(said).wave, (round(gap * RATE), 0))
         at += len(wave) / RATE
         sounds.append((at - len(wave) / RATE + gap + speaker.edge_s, at - speaker.edge_s))
         parts.append(wave)

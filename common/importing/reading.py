@@ -2,9 +2,8 @@
 
 eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Sentences that are
 left out, added, repeated or in another order do not shift what is around them: between two sentences a path may stay
-for any time, and jump to any sentence nearby. A first path teaches how eSpeak's sounds look in the reader's voice, by
-linear regression, and the next one uses that. Source: aeneas (Pettarin, 2015) for the idea; Sakoe & Chiba, Dynamic
-Programming Algorithm Optimization for Spoken Word Recognition (1978).
+for any time, and jump to any sentence nearby. A first path shows how fast the reader is and, by linear regression, how
+eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chiba, Dynamic Programming (1978).
 """
 
 import itertools
@@ -126,8 +125,7 @@ def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
     """Sound (T,) at `RATE` in blocks -> log-mel-spectrogram (F, 40) at `FRAME_RATE`."""
     extractor = MelExtractor(_CONFIG)
     length, hop = _CONFIG.filter_length, _CONFIG.hop_length
-    left = np.zeros(extractor.pad_left, np.float32)
-    mels = [np.zeros((0, _CONFIG.n_mels), np.float32)]
+    left, mels = np.zeros(extractor.pad_left, np.float32), [np.zeros((0, _CONFIG.n_mels), np.float32)]
     for block in (*blocks, np.zeros(extractor.pad_right, np.float32)):
         left = np.concatenate([left, block])
         n_frames = (len(left) - length) // hop + 1
@@ -210,8 +208,8 @@ class _Costs:
 
     def block(self, steps: slice, columns: slice) -> np.ndarray:
         """(steps, columns) float32."""
-        products = self._x[steps] @ self._y[columns].T
-        table = (self._squares[columns] - 2 * products - self._mean[steps, None]) / self._spread
+        table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
+        table = (table - self._mean[steps, None]) / self._spread
         table[self._quiet[steps]] = _QUIET_SOUND
         if self._windows is not None:
             at, (earliest, latest) = np.arange(steps.start, steps.stop)[:, None], self._windows[columns].T
@@ -368,8 +366,7 @@ def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndar
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
     quiet = _in_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
-    sound = _Sound(_in_steps(read).astype(np.float32), quiet)
-    return sound, _text_columns(spoken, np.split(text, ends[:-1]), windows)
+    return _Sound(_in_steps(read).astype(np.float32), quiet), _text_columns(spoken, np.split(text, ends[:-1]), windows)
 
 
 def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[EspeakSpeech]) -> list[Match]:
