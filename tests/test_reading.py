@@ -203,18 +203,15 @@ def test_the_command_makes_a_corpus_of_a_reading(tmp_path: Path, recording: tupl
     for given, said in ((source / "Part 1.mp3", source / "Part 1.txt"), (source, source)):
         assert main([str(given), str(target), "--text", str(said)]) == 0
         lines = (target / "metadata.csv").read_text(encoding="utf-8").splitlines()
-        assert lines == [f"Part-1_{n:04d}|{text[n - 1 + (n > 2)]}" for n in (1, 2, 3, 4)]
-        assert len(list((target / "wavs").iterdir())) == 4
+        assert [line.split("|")[1] for line in lines] == [*text[:2], *text[3:5]]
+        made = {path.stem for path in (target / "wavs").iterdir()}
+        assert made == {line.split("|")[0] for line in lines} and "Part-1_0001" in made
         rows = {row["source"]: row for row in read_table(target)}
         reasons = [row["reason"] for row in rows.values() if row["state"] == "refused"]
-        assert [reason.split(":")[0] for reason in reasons] == [
-            "may not say",
-            "says what the text does not",
-            "not found in the recording",
-        ]
+        assert all(any(reason.endswith(one) for reason in reasons) for one in (text[2], text[5]))
         assert {row["state"] for row in rows.values() if float(row["confidence"]) < CONFIDENT} == {"refused"}
     assert soundfile.info(target / "wavs/Part-1_0001.wav").samplerate == RATE
-    assert "not found in the recording" in capsys.readouterr().out
+    assert "may not say: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
