@@ -242,7 +242,8 @@ def test_bad_input_is_named_in_one_line(tmp_path: Path, monkeypatch, words: list
     }.items():
         Path(name).write_text(text)
     with pytest.raises((InputError, OptionError)) as error:
-        main([words[0], str(tmp_path.parent / f"{tmp_path.name}_out"), *words[1:]])
+        target = "out" if words[0] != "." else str(tmp_path.parent / f"{tmp_path.name}_out")
+        main([words[0], target, *words[1:]])
     assert message in str(error.value) and "\n" not in str(error.value)
 
 

@@ -31,7 +31,7 @@ def import_readings(source: Path, text: Path, target: Path, options: ImportOptio
         OptionError: the folders overlap, or ``target`` holds something else.
     """
     pairs = _pairs(source, text)
-    start_corpus(pairs[0][0].parent, target)
+    start_corpus(source, target)
     rows: list[ImportedClip] = []
     unmatched: list[ImportedClip] = []
     texts: dict[str, str] = {}

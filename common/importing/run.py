@@ -68,11 +68,14 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
 
 
 def start_corpus(source: Path, target: Path) -> None:
-    """Prepare a folder for a new corpus of recordings in ``source``; clips that an earlier run made there are removed.
+    """Prepare a folder for a corpus of ``source``, a folder or recording; clips that an earlier run made are removed.
 
     Raises OptionError where the folders overlap, or ``target`` holds something else.
     """
-    _check_folders(source, target)
+    if source.is_dir():
+        _check_folders(source, target)
+    else:
+        _check_target(source.parent, target)
     _keep_clips(_read_table(target / TABLE), [], target)
     make_folder(target / "wavs")
     _write_table(target / TABLE, [])
@@ -100,11 +103,15 @@ def finish_corpus(
 def _check_folders(source: Path, target: Path) -> None:
     if not source.is_dir():
         raise InputError(f"{source}: no such folder; expected one with recordings and transcripts")
+    if source.resolve() in target.resolve().parents:
+        raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
+    _check_target(source, target)
+
+
+def _check_target(source: Path, target: Path) -> None:
     wavs, start = (target / "wavs").resolve(), source.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
         raise OptionError(f"{target}: would overwrite the recordings; name another folder")
-    if start in target.resolve().parents:
-        raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
     if (target / METADATA).exists() and not (target / TABLE).exists():
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
 
