@@ -22,7 +22,8 @@ def build_parser() -> ArgumentParser:
         description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",
         epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
     )
-    parser.add_argument("source", type=Path, help="folder of recordings and transcripts; nothing in it is changed")
+    about = "folder of recordings and transcripts, or with --text a recording; nothing in it is changed"
+    parser.add_argument("source", type=Path, help=about)
     parser.add_argument("target", type=Path, help="folder of the new corpus")
     add_options(parser, ImportOptions)
     return parser
@@ -31,9 +32,13 @@ def build_parser() -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Import, and print the command that prepares the new corpus."""
     args = build_parser().parse_args(argv)
-    from common.importing import import_recordings  # --help needs no PyTorch
+    from common.importing import import_readings, import_recordings  # --help needs no PyTorch
 
-    status = import_recordings(args.source, args.target, read_options(args, ImportOptions))
+    options = read_options(args, ImportOptions)
+    if options.text is None:
+        status = import_recordings(args.source, args.target, options)
+    else:
+        status = import_readings(args.source, options.text, args.target, options)
     if status == 0:
         n_val = min(100, max(1, len(read_lines(args.target / "metadata.csv")) // 20))
         words = [f"DATASET_PATH={args.target}", f"NAME={args.target.resolve().name}", f"N_VAL={n_val}", "N_TEST=0"]

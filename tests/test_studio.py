@@ -534,7 +534,8 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
         for selector in (".handle:visible", "button:visible", "select:visible", "input[type=range]:visible"):
             for box in (one.bounding_box() for one in page.locator(selector).all()[:30]):
                 assert box["width"] >= 24 and box["height"] >= 24, selector
-        page.click("#play")  # or the picture follows the sound
+        if page.inner_text("#play") == "Pause":  # the sound is not over, and the picture would follow it
+            page.click("#play")
         handle = studio.handle("pitch of OW1 in Hello")
         handle.scroll_into_view_if_needed()
         box = handle.bounding_box()

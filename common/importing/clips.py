@@ -42,6 +42,7 @@ class ImportedClip:
     cut_at_end: float = 0.0  # s
     gain: float = 0.0  # dB
     loudness: float = 0.0  # LUFS, of the clip
+    confidence: float = 1.0  # that the transcript is what is said, where a long reading was cut
 
     @property
     def is_imported(self) -> bool:

@@ -29,6 +29,12 @@ class ImportOptions:
         "folders: by the first folder that tells recordings apart; none: one speaker",
         choices=("auto", "folders", "none"),
     )
+    text: Path | None = option(
+        None,
+        "what one long recording says, .txt or subtitles .srt or .vtt, to cut it into clips; or a folder with such a "
+        "file of each recording's name",
+    )
+    language: str = option("en-us", "of --text, any of eSpeak NG's: de, fr-fr, es")
     num_workers: int | None = option(None, "processes (default: one for each core)", least=1, most=1024)
 
     @property

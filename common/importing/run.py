@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
@@ -67,14 +68,51 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     return int(not any(row.is_imported for row in results))
 
 
+def start_corpus(source: Path, target: Path) -> None:
+    """Prepare a folder for a corpus of ``source``, a folder or recording; clips that an earlier run made are removed.
+
+    Raises OptionError where the folders overlap, or ``target`` holds something else.
+    """
+    if source.is_dir():
+        _check_folders(source, target)
+    else:
+        _check_target(source.parent, target)
+    _keep_clips(_read_table(target / TABLE), [], target)
+    make_folder(target / "wavs")
+    _write_table(target / TABLE, [])
+
+
+def finish_corpus(
+    rows: Sequence[ImportedClip],
+    refused: Sequence[ImportedClip],
+    texts: dict[str, str],
+    *,
+    target: Path,
+    options: ImportOptions,
+) -> int:
+    """Write the transcripts and the table, and print what was done; the exit status, 1 where there is no clip.
+
+    ``rows`` are of clips that were made, or not; ``texts`` are theirs by source.
+    """
+    _write_corpus(target, [row for row in rows if row.is_imported], texts)
+    _write_table(target / TABLE, [*rows, *refused])
+    of = "stretches of the recordings"
+    print(*_summary(rows, refused, n_kept=0, target=target, options=options, of=of), sep="\n")
+    return int(not any(row.is_imported for row in rows))
+
+
 def _check_folders(source: Path, target: Path) -> None:
     if not source.is_dir():
         raise InputError(f"{source}: no such folder; expected one with recordings and transcripts")
+    if source.resolve() in target.resolve().parents:
+        raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
+    _check_target(source, target)
+
+
+def _check_target(source: Path, target: Path) -> None:
     wavs, start = (target / "wavs").resolve(), source.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
         raise OptionError(f"{target}: would overwrite the recordings; name another folder")
-    if start in target.resolve().parents:
-        raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
     if (target / METADATA).exists() and not (target / TABLE).exists():
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
 
@@ -158,6 +196,7 @@ def _summary(
     n_kept: int,
     target: Path,
     options: ImportOptions,
+    of: str = "recordings with transcripts",
 ) -> list[str]:
     """Lines on what was done and what was refused."""
     good = [row for row in results if row.is_imported]
@@ -178,12 +217,12 @@ def _summary(
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
         ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
     ]
-    lines = [f"{target}: {len(good)} clips of {len(results)} recordings with transcripts", *text_table(rows)]
+    lines = [f"{target}: {len(good)} clips of {len(results)} {of}", *text_table(rows)]
     if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
         lines.append(f"note: {dull} recordings have a lower sampling rate; their clips lack the high sounds")
     if long := long_clips({row.clip: row.seconds for row in good}):
         lines.append(f"note: {long}")
     if bad:
         lines.append(f"left out: {len(bad)}, all of them in {target / TABLE}")
-        lines += text_table([(row.source, row.reason) for row in bad[:_MOST_SHOWN]])
+        lines += text_table([(row.source, textwrap.shorten(row.reason, 120)) for row in bad[:_MOST_SHOWN]])
     return lines

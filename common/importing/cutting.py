@@ -1,0 +1,208 @@
+"""A long reading and its text as clips of 2 to 12 s, cut in pauses, and what of both does not match."""
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.errors import InputError
+from common.importing.reading import FRAME_RATE, Match, ReadWord, align, log_mels, quiet_frames
+from common.text import get_cleaner
+
+SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
+CONFIDENT = 0.5  # what is less is not to be trained on
+_EDGE = 0.25  # s of a pause, at most, that belong to a clip
+_NEAR = 0.4  # s around where a sentence ends, in which its pause is looked for
+_LEAST_PAUSE = 3  # frames
+_INNER_PAUSE = 0.15  # s, of a pause within a sentence at which it may be cut
+_PRECISION = 0.16  # s, of a word's beginning
+_LEAST_SOUND = 0.3  # s; less sound than that between two sentences is no speech
+
+
+@dataclass(frozen=True)
+class ReadClip:
+    """A stretch of the reading and what is said in it."""
+
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float  # 0 to 1, that of its worst sentence
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A reading as clips, and what of the text and of the recording does not match."""
+
+    clips: tuple[ReadClip, ...]
+    unmatched_text: tuple[str, ...]
+    unmatched_sound: tuple[tuple[float, float], ...]  # s
+
+
+Pause = tuple[float, float]  # s; of no length where there is none
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A sentence in the reading, or a part of one between two pauses."""
+
+    text: str
+    confidence: float
+    before: Pause
+    after: Pause
+    ends_sentence: bool
+
+
+def align_reading(
+    blocks: Iterable[np.ndarray],
+    sentences: Sequence[str],
+    *,
+    language: str = "en-us",
+    windows_s: np.ndarray | None = None,
+) -> Reading:
+    """Cut a reading, mono sound at `common.importing.reading.RATE` in blocks (T,), into clips with their text.
+
+    ``language`` is any of eSpeak NG's. ``windows_s`` (sentences, 2) says from and before when each is read, as
+    subtitles do. What takes time and memory grows with the length of the reading, not with its square.
+
+    Raises:
+        InputError: there is no text, no such language, or hardly any sound.
+    """
+    if not sentences:
+        raise InputError("the text has no sentences")
+    mels = log_mels(blocks)
+    quiet = quiet_frames(mels) if len(mels) else np.ones(1, bool)
+    if (~quiet).sum() < SHORTEST * FRAME_RATE:
+        raise InputError(
+            f"the recording has {(~quiet).sum() / FRAME_RATE:.1f} s of sound, expected at least {SHORTEST:g}"
+        )
+    read = get_cleaner("english_cleaners_v3") if language.split("-")[0] == "en" else str
+    matches = align(mels, [read(sentence) for sentence in sentences], language=language, windows_s=windows_s)
+    pauses = _Pauses(quiet)
+    clips = [clip for run in _runs(matches, sentences, pauses) for clip in _joined(run)]
+    fitting = tuple(clip for clip in clips if SHORTEST <= clip.end_s - clip.start_s <= LONGEST)
+    matched = {match.sentence for match in matches}
+    left_out = [sentence for number, sentence in enumerate(sentences) if number not in matched]
+    left_out += [clip.text for clip in clips if clip not in fitting]
+    edges = [0.0, *(edge for clip in fitting for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
+    between = ((start, end) for start, end in zip(edges[::2], edges[1::2]) if pauses.sound(start, end) > _LEAST_SOUND)
+    return Reading(fitting, tuple(left_out), tuple(between))
+
+
+class _Pauses:
+    """The pauses of a reading, in seconds."""
+
+    def __init__(self, quiet: np.ndarray) -> None:
+        """``quiet`` (F,) as of `quiet_frames`; before and after the recording it is quiet too."""
+        padded = np.pad(quiet, 1, constant_values=True)
+        edges = np.flatnonzero(np.diff(np.pad(padded, 1).astype(np.int8)))
+        starts, ends = (edges[::2] - 1) / FRAME_RATE, (edges[1::2] - 1) / FRAME_RATE
+        long = (ends - starts) * FRAME_RATE > _LEAST_PAUSE - 0.5
+        long[[0, -1]] = True
+        self.starts, self.ends = starts[long], ends[long]
+        self._sound = np.concatenate([[0], np.cumsum(~quiet)]) / FRAME_RATE
+
+    def near(self, start: float, end: float) -> Pause:
+        """The best pause for a cut about [start, end]: a long one, and no farther than it is longer than others."""
+        distance = np.maximum(np.maximum(self.starts - end, start - self.ends), 0)
+        score = np.where(distance <= _NEAR, self.ends - self.starts - distance, -np.inf)
+        best = int(score.argmax())
+        if score[best] == -np.inf:
+            return (start + end) / 2, (start + end) / 2
+        return float(self.starts[best]), float(self.ends[best])
+
+    def within(self, time: float) -> Pause | None:
+        """The pause that ends about where a word begins, long enough to cut a sentence there."""
+        fits = (abs(self.ends - time) < _PRECISION) & (self.ends - self.starts > _INNER_PAUSE)
+        return next(((float(self.starts[at]), float(self.ends[at])) for at in np.flatnonzero(fits)), None)
+
+    def sound(self, start: float, end: float) -> float:
+        """Seconds of sound in [start, end]."""
+        first, last = np.clip([round(start * FRAME_RATE), round(end * FRAME_RATE)], 0, len(self._sound) - 1)
+        return float(self._sound[last] - self._sound[first])
+
+
+def _runs(matches: Sequence[Match], sentences: Sequence[str], pauses: _Pauses) -> Iterator[list[_Piece]]:
+    """Pieces with nothing but a pause between them, all of them certain or all of them not."""
+    run: list[_Piece] = []
+    before = pauses.near(matches[0].start_s, matches[0].start_s) if matches else (0.0, 0.0)
+    for match, following in itertools.zip_longest(matches, matches[1:]):
+        adjacent = following is not None and pauses.sound(match.end_s, following.start_s) <= _LEAST_SOUND
+        after = pauses.near(match.end_s, following.start_s if adjacent else match.end_s)
+        for piece in _pieces(match, sentences[match.sentence], before, after, pauses):
+            if run and (piece.confidence < CONFIDENT) != (run[0].confidence < CONFIDENT):
+                yield run
+                run = []
+            run.append(piece)
+        if not adjacent:
+            yield run
+            run = []
+        before = after if adjacent or not following else pauses.near(following.start_s, following.start_s)
+
+
+def _pieces(match: Match, text: str, before: Pause, after: Pause, pauses: _Pauses) -> Iterator[_Piece]:
+    """A sentence in parts between its pauses, as certain as its worst word, or one too long for a clip as theirs."""
+    start, word = 0, 0
+    confidences = [one.confidence for one in match.words]
+    if match.end_s - match.start_s <= LONGEST:
+        confidences = [min(confidences)] * len(confidences)
+    for cut, number in _word_starts(text, match.words):
+        pause = pauses.within(match.words[number].start_s)
+        if pause and before[1] < pause[0] and pause[1] < after[0]:
+            yield _Piece(text[start:cut].strip(), min(confidences[word:number]), before, pause, ends_sentence=False)
+            start, word, before = cut, number, pause
+    yield _Piece(text[start:].strip(), min(confidences[word:]), before, after, ends_sentence=True)
+
+
+def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, int]]:
+    """Where the same word of the text and of what was said begins, after another such word: offset, number."""
+    tokens = [found for found in re.finditer(r"\S+", text) if re.search(r"\w", found[0])]
+    written = [re.sub(r"\W", "", token[0]).lower() for token in tokens]
+    groups = [[re.sub(r"\W", "", word).lower() for word in group.label.split()] for group in spoken]
+    said = list(itertools.chain(*groups))
+    numbers = {place: number for number, place in enumerate(itertools.accumulate(map(len, groups), initial=0))}
+    numbers.pop(len(said), None)
+    for block in difflib.SequenceMatcher(None, written, said, autojunk=False).get_matching_blocks():
+        for shift in range(1, block.size):
+            if block.b + shift in numbers:
+                yield tokens[block.a + shift].start(), numbers[block.b + shift]
+
+
+def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
+    """Pieces as clips: of a sentence each, if possible, of several where they are short, of a part of a long one.
+
+    The cheapest way to cut them, found from the left.
+    """
+    best: list[tuple[float, list[ReadClip]]] = [(0.0, [])]
+    for end in range(1, len(run) + 1):
+        ways = [(math.inf, best[-1][1])]
+        for start in reversed(range(end)):
+            clip = _clip_of(run[start:end])
+            cost, before = best[start]
+            ways.append((cost + _cost_of(clip, run[start:end], is_last=end == len(run)), [*before, clip]))
+            if clip.end_s - clip.start_s > 2 * LONGEST:
+                break
+        best.append(min(ways, key=lambda way: way[0]))
+    return best[-1][1]
+
+
+def _clip_of(pieces: Sequence[_Piece]) -> ReadClip:
+    (begin, start), (end, after) = pieces[0].before, pieces[-1].after
+    confidence = min(piece.confidence for piece in pieces) if begin < start and end < after else 0.0
+    start, end = max((begin + start) / 2, start - _EDGE, 0), min((end + after) / 2, end + _EDGE)
+    return ReadClip(start, end, " ".join(piece.text for piece in pieces), confidence)
+
+
+def _cost_of(clip: ReadClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
+    """How unlike a sentence between two pauses a clip is."""
+    seconds, last = clip.end_s - clip.start_s, pieces[-1]
+    cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # sentences that are joined
+    cost += 10 * (seconds < SHORTEST) + 10 * max(seconds - LONGEST, 0)
+    if not last.ends_sentence:
+        cost += 2.0 if last.text[-1:] in ".!?;:" else 2.5 if last.text[-1:] == "," else 3.5
+    if not is_last and last.after[0] == last.after[1]:
+        cost += 20  # no pause to cut in
+    return cost

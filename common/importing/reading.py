@@ -1,0 +1,400 @@
+"""Where each sentence of a text lies in one long recording of it, without a trained model.
+
+eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Sentences that are
+left out, added, repeated or in another order do not shift what is around them: between two sentences a path may stay
+for any time, and jump to any sentence nearby. A first path shows how fast the reader is and, by linear regression, how
+eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chiba, Dynamic Programming (1978).
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numba
+import numpy as np
+import scipy.fft
+import torch
+
+from common.audio.mel import MelExtractor
+from common.config import AudioConfig
+from common.text.espeak import EspeakSpeech, Speaker
+
+RATE = 22050  # Hz, of the reading; eSpeak's own
+_CONFIG = AudioConfig(RATE, hop_length=441, n_mels=40, mel_fmin=60.0, mel_fmax=7600.0, framing="aligned")
+FRAME_RATE = 50  # Hz
+_STEP = 5  # frames in a step of the path
+_STEP_RATE = FRAME_RATE / _STEP  # Hz
+_N_CEPSTRA = 13
+_SPREAD = 5  # frames to either side, of the slope of a cepstrum
+_SPEECH_RANGE = 6.0  # nepers of power, 26 dB
+_SILENT = -17.0  # nepers of power; digital silence is at -19.3
+_MOSTLY = 0.7  # of the frames of a step that is quiet
+_FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
+_BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
+_COHORT = 300  # columns that stand for any other sound
+
+# Costs of one step, in standard deviations of the distance to any other sound, whose mean is 0.
+_PAUSE = -3.0  # a quiet step between two words
+_QUIET_SOUND = 0.5  # a quiet step elsewhere
+_UNEVEN = 0.6  # to stay at a column, or to pass one over
+_JUMP = 3  # code of a jump
+_BLOCK = 64  # steps
+_PRIOR = 200.0  # steps: so much is known of any reader before the first one is seen
+_LIKENESS = 0.5  # which is that a feature is about that much of eSpeak's
+_ROUNDS = 2  # of learning how the reader sounds
+_WORDS_PER_MINUTE = 150
+_PACES = (0.55, 2.5)  # that eSpeak NG is asked for
+_SAME_PACE = 0.1
+_WINDOW = 15  # steps whose mean cost says how well the words in it fit
+_DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """What a path pays where it does not follow the text."""
+
+    unmatched: float  # a step between two sentences that is not quiet
+    jump: float  # to go on at another sentence than the next
+
+
+_FIRST = _Weights(unmatched=-0.4, jump=15.0)
+_LATER = _Weights(unmatched=-1.2, jump=6.0)
+
+
+@dataclass(frozen=True)
+class ReadWord:
+    """A word in the reading, or several that eSpeak NG says together."""
+
+    label: str  # as eSpeak NG says it
+    start_s: float
+    confidence: float  # 0 to 1, that it is said there, with what is around it
+
+
+@dataclass(frozen=True)
+class Match:
+    """A sentence in the reading."""
+
+    sentence: int  # place in the text
+    words: tuple[ReadWord, ...]
+    end_s: float
+
+    @property
+    def start_s(self) -> float:
+        return self.words[0].start_s
+
+    @property
+    def confidence(self) -> float:
+        """How well the sentence fits as a whole."""
+        return fmean(word.confidence for word in self.words)
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """The reading, in steps."""
+
+    features: np.ndarray  # (T, d)
+    quiet: np.ndarray  # (T,) bool
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What eSpeak NG says, a column for each step; columns without sound stand between words and sentences."""
+
+    features: np.ndarray  # (J, d)
+    sentence: np.ndarray  # (J,) of the column; between two sentences -1
+    word: np.ndarray  # (J,) of the column, or before it
+    between: np.ndarray  # (J,) bool: no sound
+    windows: np.ndarray | None  # (sentences, 2), steps from and before which each is read, where that is known
+
+    @property
+    def is_gap(self) -> np.ndarray:
+        """The columns between two sentences, before the first and after the last one (J,) bool."""
+        return self.sentence < 0
+
+    def places(self, n_steps: int) -> np.ndarray:
+        """The column about which each step's band lies (T,): on the diagonal, or as the sentences' windows say."""
+        steps = np.arange(n_steps)
+        if self.windows is None:
+            return steps * len(self.sentence) // n_steps
+        gaps = np.flatnonzero(self.is_gap)
+        return np.interp(steps, self.windows.mean(axis=1), (gaps[:-1] + gaps[1:]) / 2).astype(np.int64)
+
+
+def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
+    """Sound (T,) at `RATE` in blocks -> log-mel-spectrogram (F, 40) at `FRAME_RATE`."""
+    extractor = MelExtractor(_CONFIG)
+    length, hop = _CONFIG.filter_length, _CONFIG.hop_length
+    left, mels = np.zeros(extractor.pad_left, np.float32), [np.zeros((0, _CONFIG.n_mels), np.float32)]
+    for block in (*blocks, np.zeros(extractor.pad_right, np.float32)):
+        left = np.concatenate([left, block])
+        n_frames = (len(left) - length) // hop + 1
+        if n_frames > 0:
+            used = torch.from_numpy(left[None, : (n_frames - 1) * hop + length])
+            mels.append(extractor.of_frames(used)[0].T.numpy())
+            left = left[n_frames * hop :]
+    return np.concatenate(mels)
+
+
+def _levels(mels: np.ndarray) -> np.ndarray:
+    """Power of each frame, nepers (F,)."""
+    return np.log(np.exp(2 * mels).sum(axis=1))
+
+
+def quiet_frames(mels: np.ndarray) -> np.ndarray:
+    """Which frames hold no speech (F,): nearer to the quietest ones than to speech, or 37 dB below it."""
+    levels = _levels(mels)
+    speech, lowest = np.percentile(levels, [90, 3])
+    return levels < max(min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4), _SILENT)
+
+
+def _cepstra(mels: np.ndarray) -> np.ndarray:
+    """(F, 40) -> cepstra and their slopes (F, 26)."""
+    cepstra = scipy.fft.dct(mels, axis=1, norm="ortho")[:, :_N_CEPSTRA]
+    padded = np.pad(cepstra, ((_SPREAD, _SPREAD), (0, 0)), mode="edge")
+    return np.concatenate([cepstra, padded[2 * _SPREAD :] - padded[: -2 * _SPREAD]], axis=1)
+
+
+def _in_steps(frames: np.ndarray) -> np.ndarray:
+    """(F, d) at `FRAME_RATE` -> means of `_STEP` of them (T, d)."""
+    n_steps = len(frames) // _STEP
+    return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
+
+
+def _is_speech(mels: np.ndarray) -> np.ndarray:
+    """Which frames are about as loud as speech (F,) bool."""
+    levels = _levels(mels)
+    return levels > np.percentile(levels, 90) - _SPEECH_RANGE
+
+
+def _centered(mels: np.ndarray) -> np.ndarray:
+    """Log-mels less the mean of each channel in speech."""
+    return mels - mels[_is_speech(mels)].mean(axis=0)
+
+
+def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray], windows: np.ndarray | None) -> _Text:
+    """The columns of sentences, of which ``features`` (F, d) are the frames."""
+    silent = np.full(features[0].shape[1], np.nan)
+    columns = [(silent, -1, 0)]  # features, sentence, word
+    for number, (speech, frames) in enumerate(zip(spoken, features)):
+        ends = [round(word.end_s * _STEP_RATE) for word in speech.words[:-1]]
+        word = 0
+        for place, row in enumerate(_in_steps(frames)):
+            while word < len(ends) and ends[word] <= place:
+                word += 1
+                columns.append((silent, number, word))
+            columns.append((row, number, word))
+        columns.append((silent, -1, 0))
+    table = np.stack([row for row, _, _ in columns]).astype(np.float32)
+    sentences, words = np.array([column[1:] for column in columns]).T
+    return _Text(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]), windows)
+
+
+class _Costs:
+    """What each step of the reading costs at each column of the text, but for uneven steps."""
+
+    def __init__(self, sound: _Sound, text: _Text, weights: _Weights) -> None:
+        """Compare each step with some columns that stand for any other sound."""
+        sounding = text.features[~text.between]
+        others = sounding[np.random.default_rng(0).integers(len(sounding), size=_COHORT)]
+        distances = np.square(others).sum(axis=1) - 2 * sound.features @ others.T
+        self._mean, self._spread = distances.mean(axis=1), distances.std(axis=1).mean()
+        self._x, self._y, self._quiet = sound.features, text.features, sound.quiet
+        self._squares = np.square(text.features).sum(axis=1)
+        self._gaps, self._between_words = text.is_gap, text.between & ~text.is_gap
+        self._windows = None if text.windows is None else text.windows[text.sentence]
+        self._gap_costs = np.where(sound.quiet, _PAUSE, weights.unmatched).astype(np.float32)
+        self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
+
+    def block(self, steps: slice, columns: slice) -> np.ndarray:
+        """(steps, columns) float32."""
+        table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
+        table = (table - self._mean[steps, None]) / self._spread
+        table[self._quiet[steps]] = _QUIET_SOUND
+        if self._windows is not None:
+            at, (earliest, latest) = np.arange(steps.start, steps.stop)[:, None], self._windows[columns].T
+            table[(at < earliest) | (at >= latest)] = np.inf
+        table[:, self._gaps[columns]] = self._gap_costs[steps, None]
+        table[:, self._between_words[columns]] = self._word_costs[steps, None]
+        return table
+
+    def along(self, path: np.ndarray, text: _Text) -> np.ndarray:
+        """What each step costs where a path goes, (T,)."""
+        blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
+        uneven = ~text.between[path] & (np.diff(path, prepend=-1) != 1)
+        return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
+
+
+def _find_path(costs: _Costs, text: _Text, *, n_steps: int, jump: float) -> np.ndarray:
+    """The cheapest path: the column of each step (T,)."""
+    n_columns = len(text.features)
+    width = min(2 * _BAND, n_columns)
+    starts = np.clip(text.places(n_steps) - _BAND, 0, n_columns - width)
+    is_gap = text.is_gap
+    staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
+    codes = np.zeros((n_steps, width), np.uint8)
+    sources = np.zeros(n_steps, np.int64)  # of the jumps
+    totals = np.full(n_columns + 2, np.inf, np.float32)  # of column j at j + 2
+    totals[2] = 0.0
+    for begin in range(0, n_steps, _BLOCK):
+        steps = slice(begin, min(begin + _BLOCK, n_steps))
+        columns = slice(starts[begin], starts[steps.stop - 1] + width)
+        block = costs.block(steps, columns)
+        _advance(totals, block, starts[steps], staying, is_gap, jump, codes[steps], sources[steps])
+    path = np.zeros(n_steps, np.int64)
+    gaps = np.flatnonzero(is_gap)
+    column = int(gaps[totals[gaps + 2].argmin()])
+    for step in reversed(range(n_steps)):
+        if codes[step, column - starts[step]] == _JUMP:
+            column = int(sources[step])
+        path[step] = column
+        column -= int(codes[step, column - starts[step]])
+    return path
+
+
+@numba.njit(cache=True)
+def _advance(
+    totals: np.ndarray,
+    block: np.ndarray,
+    starts: np.ndarray,
+    staying: np.ndarray,
+    is_gap: np.ndarray,
+    jump: float,
+    codes: np.ndarray,
+    sources: np.ndarray,
+) -> None:
+    """Continue the cheapest paths to each column by the steps of a block."""
+    width = codes.shape[1]
+    for step in range(len(block)):
+        low = starts[step]
+        source = -1
+        for column in range(low + width - 1, low - 1, -1):
+            best, code = totals[column + 2] + staying[column], 0
+            if totals[column + 1] < best:
+                best, code = totals[column + 1], 1
+            if totals[column] + _UNEVEN < best:
+                best, code = totals[column] + _UNEVEN, 2
+            totals[column + 2] = best + block[step, column - starts[0]]
+            codes[step, column - low] = code
+            if is_gap[column] and (source < 0 or totals[column + 2] < totals[source + 2]):
+                source = column
+        totals[low : low + 2] = np.inf  # what has left the band
+        sources[step] = source
+        if source >= 0:
+            least = totals[source + 2] + jump
+            for column in range(low, low + width):
+                if is_gap[column] and totals[column + 2] > least:
+                    totals[column + 2] = least
+                    codes[step, column - low] = _JUMP
+
+
+def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Text]:
+    """Features in which eSpeak's sounds are the nearest to the reader's where they match along a path.
+
+    What linear regression (ridge) predicts of the reader's, and the reader's, both whitened by what it does not.
+    """
+    matched = ~text.between[path] & ~sound.quiet
+    given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
+    x, y = sound.features[matched], given[path[matched]]
+    expected = _LIKENESS * np.eye(y.shape[1], x.shape[1])
+    weights = np.linalg.solve(y.T @ y + _PRIOR * np.eye(y.shape[1]), y.T @ x + _PRIOR * expected)
+    errors = x - y @ weights
+    rest = (errors.T @ errors + _PRIOR * np.eye(x.shape[1])) / (len(x) + _PRIOR)
+    whitening = np.linalg.inv(np.linalg.cholesky(rest)).T
+    return (
+        replace(sound, features=(sound.features @ whitening).astype(np.float32)),
+        replace(text, features=(given @ weights @ whitening).astype(np.float32)),
+    )
+
+
+def align(mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None) -> list[Match]:
+    """Find the sentences in a reading's `log_mels` (F, 40), those that are found in the order of the reading.
+
+    ``windows_s`` (sentences, 2) says from and before when each is read, where that is known. Raises InputError where
+    eSpeak NG cannot say a sentence.
+    """
+    windows = None if windows_s is None else windows_s * _STEP_RATE
+    lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
+    pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
+    first = _FirstPath(mels, sentences, language, windows, pace)
+    if abs(pace - 1) > _SAME_PACE:  # or much of the text or of the recording is missing
+        first = min(first, _FirstPath(mels, sentences, language, windows, 1.0), key=lambda one: one.cost)
+    if abs(first.measured_pace / first.pace - 1) > _SAME_PACE:
+        first = _FirstPath(mels, sentences, language, windows, float(np.clip(first.measured_pace, *_PACES)))
+    sound, text, path, costs = first.sound, first.text, first.path, first.costs
+    for _ in range(_ROUNDS):
+        if (~text.between[path] & ~sound.quiet).any():
+            costs = _Costs(*_adapted(sound, text, path), _LATER)
+            path = _find_path(costs, text, n_steps=len(path), jump=_LATER.jump)
+    return _matches(path, text, costs.along(path, text), first.spoken)
+
+
+class _FirstPath:
+    """The path before the reader's voice is known, to the text at some pace."""
+
+    def __init__(
+        self, mels: np.ndarray, sentences: Sequence[str], language: str, windows: np.ndarray | None, pace: float
+    ) -> None:
+        """``pace`` is how many times as fast as usual eSpeak NG speaks."""
+        speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
+        self.pace = pace
+        self.spoken = [speaker.speak(sentence) for sentence in sentences]
+        self.sound, self.text = _prepared(mels, self.spoken, windows)
+        self.costs = _Costs(self.sound, self.text, _FIRST)
+        self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
+        self.cost = float(self.costs.along(self.path, self.text).mean())
+        self.measured_pace = pace * self._relative_pace()
+
+    def _relative_pace(self) -> float:
+        """How many times as fast most sentences are read as eSpeak NG said them."""
+        sentences, between = self.text.sentence + 1, self.text.between
+        n_columns = np.bincount(sentences[~between], minlength=len(self.spoken) + 1)
+        sounding = ~between[self.path] & ~self.sound.quiet
+        n_steps = np.bincount(sentences[self.path[sounding]], minlength=len(self.spoken) + 1)
+        found = n_steps > 0
+        return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
+
+
+def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None) -> tuple[_Sound, _Text]:
+    """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
+    said = [log_mels([speech.wave]) for speech in spoken]
+    centered, centered_text = _centered(mels), _centered(np.concatenate(said))
+    noise = np.maximum(np.percentile(centered, 5, axis=0), _FLOOR)
+    read = _cepstra(np.logaddexp(centered, _FLOOR))
+    text = _cepstra(np.logaddexp(centered_text, noise))
+    read /= read[_is_speech(mels)].std(axis=0)
+    text /= text.std(axis=0)
+    ends = np.cumsum([len(mel) for mel in said])
+    quiet = _in_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
+    return _Sound(_in_steps(read).astype(np.float32), quiet), _text_columns(spoken, np.split(text, ends[:-1]), windows)
+
+
+def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[EspeakSpeech]) -> list[Match]:
+    """The sentences on a path, each where it fits best."""
+    sentences, between = text.sentence[path], text.between[path]
+    best: dict[int, Match] = {}
+    edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(path)]
+    for start, end in itertools.pairwise(edges):
+        number, sounding = int(sentences[start]), start + np.flatnonzero(~between[start:end])
+        if number < 0 or not len(sounding):
+            continue
+        confidences = _confidences(costs[sounding])
+        said = text.word[path[sounding]]
+        groups = [*np.flatnonzero(np.diff(said, prepend=-1)), len(sounding)]  # where each word begins
+        words = []
+        for first, last in itertools.pairwise(groups):
+            following = said[last] if last < len(said) else len(spoken[number].words)
+            label = " ".join(word.label for word in spoken[number].words[said[first] : following])
+            words.append(ReadWord(label, sounding[first] / _STEP_RATE, float(confidences[first:last].min())))
+        match = Match(number, tuple(words), (sounding[-1] + 1) / _STEP_RATE)
+        if number not in best or best[number].confidence < match.confidence:
+            best[number] = match
+    return sorted(best.values(), key=lambda match: match.start_s)
+
+
+def _confidences(costs: np.ndarray) -> np.ndarray:
+    """How sure it is that the sounds of each step of a sentence match, by the steps around it: (T,) 0 to 1."""
+    n_averaged = min(_WINDOW, len(costs))
+    means = np.convolve(costs, np.full(n_averaged, 1 / n_averaged), mode="valid")
+    around = means[np.clip(np.arange(len(costs)) - n_averaged // 2, 0, len(means) - 1)]
+    return 1 / (1 + np.exp(np.clip(_STEEPNESS * (around - _DOUBTFUL), -50, 50)))

@@ -1,0 +1,77 @@
+"""Texts of long readings: sentences of a plain text, or of subtitles (SRT and WebVTT), whose times say about where."""
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import InputError
+from common.files import read_text
+from common.text import Span, split_utterances
+
+TEXT_SUFFIXES = (".srt", ".vtt", ".txt")  # those with times first
+_TOLERANCE = 1.0  # s, of a subtitle's times
+_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_TIMES = re.compile(rf"{_TIME}\s*-->\s*{_TIME}")
+_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]|^\s*[-–—]\s")
+_DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\([A-Z ]+\)")  # of sounds that are not speech: [music], (LAUGHS)
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """What is read: sentences, and from and before when each is, if that is known."""
+
+    sentences: tuple[str, ...]
+    windows_s: np.ndarray | None = None  # (sentences, 2)
+
+
+def read_reading_text(path: Path) -> ReadText:
+    """The sentences of a text, or the subtitles of a file ``.srt`` or ``.vtt``.
+
+    Raises InputError where the file is missing, not UTF-8, or holds nothing to say.
+    """
+    text = read_text(path, kind="text of the reading")
+    if path.suffix.lower() in (".srt", ".vtt"):
+        return _read_subtitles(text, path)
+    utterances = split_utterances([Span(re.sub(r"(?<!\n)\n(?!\s*\n)", " ", text))])
+    sentences = ["".join(span.text for span in one.spans) for one in utterances]
+    sentences = [" ".join(sentence.split()) for sentence in sentences]
+    return ReadText(_spoken(sentences, path))
+
+
+def _read_subtitles(text: str, path: Path) -> ReadText:
+    """Each cue is a sentence."""
+    sentences, windows = [], []
+    for block in re.split(r"\n\s*\n", text):
+        lines = block.split("\n")
+        found = next(((place, times) for place, line in enumerate(lines) if (times := _TIMES.search(line))), None)
+        if found is None:
+            continue  # a heading, a note or a style
+        place, times = found
+        start, end = (_seconds(times.groups("0")[first : first + 4]) for first in (0, 4))
+        if end <= start:
+            raise InputError(f"{path}: {lines[place].strip()}: a subtitle that ends before it begins")
+        words = " ".join(_MARKUP.sub(" ", line) for line in lines[place + 1 :])
+        sentence = " ".join(html.unescape(_DESCRIPTION.sub(" ", words)).split())
+        if re.search(r"\w", sentence):
+            sentences.append(sentence)
+            windows.append((start - _TOLERANCE, end + _TOLERANCE))
+    order = sorted(range(len(windows)), key=windows.__getitem__)
+    sentences = [sentences[place] for place in order]
+    return ReadText(_spoken(sentences, path), np.array([windows[place] for place in order]))
+
+
+def _seconds(fields: tuple[str, ...]) -> float:
+    """Hours, minutes, seconds and their fraction."""
+    hours, minutes, seconds, fraction = fields
+    return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
+
+
+def _spoken(sentences: list[str], path: Path) -> tuple[str, ...]:
+    spoken = tuple(sentence for sentence in sentences if re.search(r"\w", sentence))
+    if not spoken:
+        kind = "subtitles" if path.suffix.lower() in (".srt", ".vtt") else "text"
+        raise InputError(f"{path}: no {kind} in it")
+    return spoken

@@ -1,0 +1,166 @@
+"""How rightly a long reading is cut: LJSpeech's clips in a row with gaps, and how long an hour of them takes.
+
+    python -m scripts.benchmarks.reading --data ../shared/data/LJSpeech-sample
+
+A clip's boundary is within 0.1 s if it is at most so far from the true pause: from the end of the sound of one of
+LJSpeech's clips, as `common.importing.levels` finds it, to the beginning of the next one's. "To the sound" compares it
+with the place a quarter of a second from the sound, or half the pause if that is less. Boundaries of sentences that are
+not found or are cut count as wrong; those within clips of several sentences are left out.
+"""
+
+import itertools
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from common.audio import load_wav
+from common.cli import ArgumentParser, run
+from common.importing import Reading, align_reading, decode
+from common.importing.cutting import CONFIDENT
+from common.importing.levels import find_sound
+from common.importing.reading import RATE
+from scripts.benchmarks.table import machine, markdown
+
+GAPS = (0.1, 2.0)  # s
+NEAR = 0.1  # s
+EDGE = 0.25  # s
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A recording of sentences in a row, and the text that goes with it."""
+
+    waves: tuple[np.ndarray, ...]  # of gaps and clips in turn
+    sentences: tuple[str, ...]  # of the recording
+    sounds: tuple[tuple[float, float], ...]  # s, of each
+    text: tuple[str, ...]
+
+
+def read_aloud(data: Path, order: Sequence[int], rng: np.random.Generator) -> Truth:
+    """The clips of a corpus in some order with gaps of digital silence."""
+    lines = [line.split("|")[:2] for line in (data / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    waves, sounds, at = [], [], 0
+    for place in order:
+        gap = np.zeros(round(rng.uniform(*GAPS) * RATE), np.float32)
+        wave = load_wav(data / "wavs" / f"{lines[place][0]}.wav", sampling_rate=RATE).numpy()
+        sound = find_sound(wave, RATE)
+        assert sound is not None
+        at += len(gap)
+        sounds.append((at / RATE + sound.start, at / RATE + sound.end))
+        at += len(wave)
+        waves += [gap, wave]
+    text = tuple(lines[place][1] for place in order)
+    return Truth(tuple(waves), text, tuple(sounds), text)
+
+
+def settings(truth: Truth, rng: np.random.Generator) -> Iterator[tuple[str, Truth]]:
+    """The cases that are measured."""
+    yield "as it is", truth
+    text = list(truth.text)
+    left_out = set(rng.choice(np.arange(1, len(text) - 1), 3, replace=False).tolist())
+    fewer = tuple(sentence for place, sentence in enumerate(text) if place not in left_out)
+    yield "three sentences missing in the text", replace(truth, text=fewer)
+    first = int(rng.integers(len(text) - 1))
+    text[first : first + 2] = text[first + 1], text[first]
+    yield "two swapped", replace(truth, text=tuple(text))
+    power = np.mean([np.square(wave).mean() for wave in truth.waves[1::2]])
+    noise = np.sqrt(power / 100)
+    noisy = tuple(wave + noise * rng.standard_normal(len(wave)).astype(np.float32) for wave in truth.waves)
+    yield "noise, 20 dB below the speech", replace(truth, waves=noisy)
+    yield "MP3, 44.1 kHz, stereo", replace(truth, waves=as_mp3(truth.waves))
+    both = tuple(sentence for sentence in text if sentence in fewer)
+    yield "all of these", replace(truth, waves=as_mp3(noisy), text=both)
+
+
+def as_mp3(waves: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Waves as they come from an MP3 of 44.1 kHz and two channels."""
+    wave = soxr.resample(np.concatenate(waves), RATE, 44100)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.mp3"
+        with soundfile.SoundFile(path, "w", 44100, 2) as file:
+            for start in range(0, len(wave), 1 << 16):
+                file.write(np.stack([wave[start : start + (1 << 16)]] * 2, axis=1))
+        return tuple(decode(path, sampling_rate=RATE).blocks)
+
+
+def measure(reading: Reading, truth: Truth) -> dict[str, str]:
+    """How far boundaries are from the true ones."""
+    ends = [0.0, *(end for _, end in truth.sounds)]
+    starts = [*(start for start, _ in truth.sounds), sum(map(len, truth.waves)) / RATE]
+    pauses = list(zip(ends, starts))  # before each sentence, and after the last one
+    from_pause, from_sound, n_joined = [], [], 0
+    for place, sentence in enumerate(truth.sentences):
+        if sentence not in truth.text:
+            continue
+        middle = sum(truth.sounds[place]) / 2
+        holding = [clip for clip in reading.clips if clip.start_s < middle < clip.end_s]
+        clip = holding[0] if holding else None
+        for side, (silent, sounding) in enumerate((pauses[place], pauses[place + 1])):
+            inner = clip is not None and (clip.text.startswith, clip.text.endswith)[side](sentence)
+            if clip is None or sentence not in clip.text:
+                from_pause.append(np.inf)
+                from_sound.append(np.inf)
+            elif not inner:
+                n_joined += 1
+            else:
+                margin = min((sounding - silent) / 2, EDGE)
+                edge, wanted = ((clip.start_s, sounding - margin), (clip.end_s, silent + margin))[side]
+                from_pause.append(max(silent - edge, edge - sounding, 0.0))
+                from_sound.append(abs(edge - wanted))
+    sure = [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
+    false = [clip for clip in sure if not says(clip.text, clip.start_s, clip.end_s, truth)]
+    return {
+        "boundaries": f"{len(from_pause)}",
+        "within 0.1 s": f"{np.mean(np.array(from_pause) <= NEAR):.1%}",
+        "to the sound": f"{np.mean(np.array(from_sound) <= NEAR):.1%}",
+        "joined": f"{n_joined}",
+        "clips": f"{len(reading.clips)}",
+        "uncertain": f"{len(reading.clips) - len(sure)}",
+        "certain and false": f"{len(false)}",
+    }
+
+
+def says(text: str, start: float, end: float, truth: Truth) -> bool:
+    """Whether a stretch holds the sound of just these sentences, to half a second."""
+    inside = [place for place, sound in enumerate(truth.sounds) if start < sum(sound) / 2 < end]
+    if text != " ".join(truth.sentences[place] for place in inside) or not inside:
+        return False
+    return abs(truth.sounds[inside[0]][0] - start) < 0.5 and abs(truth.sounds[inside[-1]][1] - end) < 0.5
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = ArgumentParser(description="measure how rightly a long reading is cut into clips", prog="reading")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/LJSpeech-sample"), help="corpus of clips")
+    parser.add_argument("--seed", type=int, default=0, help="of gaps, order, what is left out and noise")
+    parser.add_argument("--hours", type=float, default=1.0, help="of a recording for time and memory; 0: none")
+    args = parser.parse_args(argv)
+    rng = np.random.default_rng(args.seed)
+    n_clips = len((args.data / "metadata.csv").read_text(encoding="utf-8").splitlines())
+    cases = settings(read_aloud(args.data, range(n_clips), rng), rng)
+    if args.hours:
+        order = itertools.chain.from_iterable(rng.permutation(n_clips) for _ in range(round(args.hours * 6)))
+        cases = itertools.chain([(f"{args.hours:g} h, in other orders", read_aloud(args.data, [*order], rng))], cases)
+    rows = []
+    for name, truth in cases:
+        before, started = os.times(), time.monotonic()
+        reading = align_reading(iter(truth.waves), truth.text)
+        took, after = time.monotonic() - started, os.times()
+        cpu = sum(after[:4]) - sum(before[:4])
+        seconds = sum(map(len, truth.waves)) / RATE
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        figures = {"recording (s)": seconds, "took (s)": took, "CPU (s)": cpu, "peak (MiB)": peak}
+        rows.append({"reading": name} | measure(reading, truth) | {key: f"{x:.0f}" for key, x in figures.items()})
+    print(machine(cuda=False), *markdown(rows), sep="\n")
+
+
+if __name__ == "__main__":
+    run(main)

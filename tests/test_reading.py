@@ -1,0 +1,257 @@
+"""One long reading and its text become clips: where sentences lie, where they are cut, and what does not match."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+
+from common.errors import InputError, OptionError
+from common.importing.cutting import CONFIDENT, Reading, align_reading
+from common.importing.reading import RATE
+from common.importing.subtitles import read_reading_text
+from common.text import Speaker
+from scripts.benchmarks.reading import main as measure
+from scripts.import_recordings import main
+
+READER = Speaker("en-gb", words_per_minute=185, pitch=80)  # in another voice than the one that is compared with
+TEXT = (
+    "The harbor was quiet, and nobody had seen the boat leave.",
+    "Seven old lanterns were burning along the narrow wall!",
+    "She wrote a letter to her brother in 1892, but he never answered it.",
+    "Every winter the river froze over, and children skated to school.",
+    "My uncle bought a clock that could not keep the time.",
+    "We have always wondered what became of the tall stranger.",
+)
+OTHER = "Bright yellow mushrooms covered the floor of the forest."
+
+
+def read_aloud(sentences: tuple[str, ...], *, speaker: Speaker = READER, gap: float = 0.5) -> tuple[np.ndarray, list]:
+    """A recording (T,) of sentences with gaps, with soft noise, and where each one sounds (s)."""
+    parts, sounds, at = [], [], 0.0
+    for sentence in sentences:
+        said = sentence.replace("1892", "eighteen ninety two")
+        wave = 0.5 * np.pad(speaker.speak(said).wave, (round(gap * RATE), 0))
+        at += len(wave) / RATE
+        sounds.append((at - len(wave) / RATE + gap + speaker.edge_s, at - speaker.edge_s))
+        parts.append(wave)
+    parts.append(np.zeros(round(gap * RATE), np.float32))
+    wave = np.concatenate(parts)
+    return wave + 0.0005 * np.random.default_rng(0).standard_normal(len(wave)).astype(np.float32), sounds
+
+
+def check_clips(reading: Reading, sentences: tuple[str, ...], sounds: list) -> None:
+    """Each of the sentences is a clip that is certain, and cut in the pauses around it."""
+    clips = [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
+    assert [clip.text for clip in clips] == list(sentences)
+    for clip, (start, end) in zip(clips, sounds):
+        assert start - 0.5 < clip.start_s < start + 0.1
+        assert end - 0.1 < clip.end_s < end + 0.5
+
+
+@pytest.fixture(scope="module")
+def recording() -> tuple[np.ndarray, list]:
+    return read_aloud(TEXT)
+
+
+def test_each_sentence_is_a_clip_between_the_pauses_around_it(recording: tuple[np.ndarray, list]):
+    wave, sounds = recording
+    reading = align_reading(np.array_split(wave, 7), TEXT)
+    check_clips(reading, TEXT, sounds)
+    assert reading.unmatched_text == reading.unmatched_sound == ()
+    assert align_reading([wave], TEXT) == reading  # however the sound comes
+
+
+def test_what_only_the_recording_or_only_the_text_has_is_listed(recording: tuple[np.ndarray, list]):
+    wave, sounds = recording
+    text = (*TEXT[:2], *TEXT[3:5], OTHER, TEXT[5])
+    reading = align_reading([wave], text)
+    check_clips(reading, (*TEXT[:2], *TEXT[3:]), sounds[:2] + sounds[3:])
+    assert reading.unmatched_text == (OTHER,)
+    ((start, end),) = reading.unmatched_sound
+    assert abs(start - sounds[2][0]) < 0.5 and abs(end - sounds[2][1]) < 0.5
+
+
+def test_sentences_in_another_order_and_read_twice_are_found():
+    order = (0, 2, 1, 3, 3, 4, 5)
+    wave, sounds = read_aloud(tuple(TEXT[place] for place in order))
+    reading = align_reading([wave], TEXT)
+    found = [TEXT.index(clip.text) for clip in reading.clips]
+    assert found == [0, 2, 1, 3, 4, 5]
+    ((start, end),) = reading.unmatched_sound  # one of the two times
+    assert any(abs(start - sound[0]) < 0.5 and abs(end - sound[1]) < 0.5 for sound in sounds[3:5])
+
+
+def test_a_text_that_is_not_read_gives_no_certain_clips(recording: tuple[np.ndarray, list]):
+    other = tuple(f"{OTHER} {number} geese flew over it." for number in range(11, 17))
+    reading = align_reading([recording[0]], other)
+    assert not [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
+
+
+def test_words_that_are_not_said_make_a_clip_uncertain(recording: tuple[np.ndarray, list]):
+    text = list(TEXT)
+    text[3] = "Every winter the river froze over, and my sister never saw it."
+    clips = align_reading([recording[0]], text).clips
+    assert [clip.text for clip in clips if clip.confidence < CONFIDENT] == [text[3]]
+
+
+def test_short_sentences_are_joined_and_long_ones_cut_at_pauses():
+    short = ("Stop!", "Who is there?", "Nobody, said the wind.")
+    clauses = [TEXT[0].rstrip("."), TEXT[3].rstrip(".").lower(), TEXT[4].rstrip(".").lower(), TEXT[5].lower()]
+    text = (*short, "; ".join(clauses), TEXT[1])
+    reading = align_reading([read_aloud(text, gap=0.4)[0]], text)
+    assert all(2 <= clip.end_s - clip.start_s <= 12 for clip in reading.clips)
+    assert " ".join(clip.text for clip in reading.clips) == " ".join(text)
+    texts = [clip.text for clip in reading.clips]
+    assert texts[0].startswith(" ".join(short[:2])) and texts[-1] == TEXT[1]
+    assert any(text[3].startswith(one) and one.endswith(";") for one in texts)
+
+
+def test_another_language_is_aligned_by_its_own_sounds():
+    text = (
+        "Im Garten stehen 3 alte Bäume.",
+        "Gestern hat es den ganzen Tag geregnet.",
+        "Wer hat denn schon wieder meine neue Brille gesehen?",
+    )
+    wave, sounds = read_aloud(text, speaker=Speaker("de", words_per_minute=170, pitch=80))
+    check_clips(align_reading([wave], text, language="de"), text, sounds)
+
+
+def test_clips_of_a_real_voice_are_cut_between_them(shared_data: Path):
+    lines = (shared_data / "LJSpeech-sample/metadata.csv").read_text(encoding="utf-8").splitlines()[8:14]
+    clips = [line.split("|")[:2] for line in lines]
+    waves = [soundfile.read(shared_data / f"LJSpeech-sample/wavs/{name}.wav", dtype="float32")[0] for name, _ in clips]
+    gap = np.zeros(round(0.3 * RATE), np.float32)
+    blocks = [block for wave in waves for block in (gap, wave)]
+    text = tuple(text for _, text in clips)
+    reading = align_reading(blocks, text)
+    assert tuple(clip.text for clip in reading.clips) == text
+    ends = np.cumsum([len(gap) + len(wave) for wave in waves]) / RATE
+    for clip, end, after in zip(reading.clips, ends, reading.clips[1:]):
+        assert end - 0.2 < clip.end_s <= after.start_s < end + 0.5
+
+
+SRT = """\ufeff1
+00:00:01,500 --> 00:00:03,000 X1:1
+<i>Good &amp; new</i>
+[music] day.
+
+2
+00:00:00,5 --> 00:00:01,0
+- {\\an8}Oh!
+"""
+VTT = """WEBVTT
+
+NOTE made by hand
+
+a
+00:01.500 --> 00:03.000 align:start
+<v Ann>Good &amp; new
+day.
+
+00:00.500 --> 01:00:01.000
+Oh!
+
+00:09.0 --> 00:10.0
+♪
+"""
+
+
+@pytest.mark.parametrize("name, text, end", [("a.srt", SRT, 1.0), ("a.vtt", VTT, 3601.0)])
+def test_subtitles_give_sentences_and_about_where_they_are(tmp_path: Path, name: str, text: str, end: float):
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="\r\n")
+    read = read_reading_text(tmp_path / name)
+    assert read.sentences == ("Oh!", "Good & new day.")
+    assert read.windows_s is not None
+    np.testing.assert_allclose(read.windows_s, [(-0.5, end + 1), (0.5, 4.0)])
+
+
+def test_a_text_gives_sentences_across_its_lines(tmp_path: Path):
+    (tmp_path / "a.txt").write_text(
+        "CHAPTER I\n\nIt was Mr. Hill\nwho came. He\nsat down.\n\n* * *\n\n“Why?”\n", encoding="utf-8"
+    )
+    sentences = read_reading_text(tmp_path / "a.txt").sentences
+    assert [one.replace(" * * *", "") for one in sentences] == [
+        "CHAPTER I",
+        "It was Mr. Hill who came.",
+        "He sat down.",
+        "“Why?”",
+    ]
+
+
+def test_times_of_subtitles_say_which_of_two_equal_sentences_is_meant():
+    wave, sounds = read_aloud((TEXT[0], TEXT[1], TEXT[0]))
+    start, end = sounds[2]
+    (clip,) = align_reading([wave], TEXT[:1], windows_s=np.array([(start - 1, end + 1)])).clips
+    assert abs(clip.start_s - start) < 0.5
+
+
+def read_table(target: Path) -> list[dict[str, str]]:
+    with (target / "import.tsv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_the_command_makes_a_corpus_of_a_reading(tmp_path: Path, recording: tuple[np.ndarray, list], capsys):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    stereo = np.stack([soxr.resample(recording[0], RATE, 44100)] * 2, axis=1)
+    soundfile.write(source / "Part 1.mp3", stereo, 44100)
+    text = [*TEXT[:2], OTHER, *TEXT[3:5], TEXT[5].replace("always wondered what became of", "of course never liked")]
+    (source / "Part 1.txt").write_text("\n".join(text), encoding="utf-8")
+    for given, said in ((source / "Part 1.mp3", source / "Part 1.txt"), (source, source)):
+        assert main([str(given), str(target), "--text", str(said)]) == 0
+        lines = (target / "metadata.csv").read_text(encoding="utf-8").splitlines()
+        assert [line.split("|")[1] for line in lines] == [*text[:2], *text[3:5]]
+        made = {path.stem for path in (target / "wavs").iterdir()}
+        assert made == {line.split("|")[0] for line in lines} and "Part-1_0001" in made
+        rows = {row["source"]: row for row in read_table(target)}
+        reasons = [row["reason"] for row in rows.values() if row["state"] == "refused"]
+        assert all(any(reason.endswith(one) for reason in reasons) for one in (text[2], text[5]))
+        assert {row["state"] for row in rows.values() if float(row["confidence"]) < CONFIDENT} == {"refused"}
+    assert soundfile.info(target / "wavs/Part-1_0001.wav").samplerate == RATE
+    assert "may not say: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["a.wav", "--text", "none.txt"], "none.txt"),
+        (["none.wav", "--text", "a.txt"], "none.wav"),
+        (["a.txt", "--text", "a.txt"], "a.txt: no sound file"),
+        (["a.wav", "--text", "empty.txt"], "empty.txt: no text in it"),
+        (["a.wav", "--text", "a.srt"], "a.srt: no subtitles in it"),
+        (["a.wav", "--text", "b.srt"], "b.srt: 00:00:02,0 --> 00:00:01,0: a subtitle that ends before it begins"),
+        (["a.wav", "--text", "a.txt"], "a.wav: the recording has 0.0 s of sound"),
+        ([".", "--text", "a.txt"], "2 recordings; name one recording"),
+        ([".", "--text", "folder"], "folder: no .srt, .vtt, .txt is named as one of the recordings"),
+        (["b.wav", "--text", "a.txt", "--language", "xx"], "no voice 'xx'"),
+    ],
+)
+def test_bad_input_is_named_in_one_line(tmp_path: Path, monkeypatch, words: list[str], message: str):
+    monkeypatch.chdir(tmp_path)
+    soundfile.write("a.wav", np.zeros(RATE), RATE)
+    soundfile.write("b.wav", np.random.default_rng(0).normal(0, 0.1, 3 * RATE), RATE)
+    Path("folder").mkdir()
+    for name, text in {
+        "a.txt": "Hello.",
+        "empty.txt": "\n...\n",
+        "a.srt": "Hello.",
+        "b.srt": "00:00:02,0 --> 00:00:01,0\nA",
+    }.items():
+        Path(name).write_text(text)
+    with pytest.raises((InputError, OptionError)) as error:
+        target = "out" if words[0] != "." else str(tmp_path.parent / f"{tmp_path.name}_out")
+        main([words[0], target, *words[1:]])
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_boundaries_of_80_clips_in_a_row_are_right(shared_data: Path, capsys):
+    measure(["--data", str(shared_data / "LJSpeech-sample"), "--hours", "0"])
+    rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    heading, *figures = [row for row in rows if ":" not in row[0]]
+    shares = [float(row[heading.index("within 0.1 s")].rstrip("%")) for row in figures]
+    assert len(shares) == 6 and min(shares) >= 97
+    assert sum(int(row[heading.index("certain and false")]) for row in figures) <= 1  # of about 470 clips
