@@ -97,7 +97,7 @@ class Script:
         return dict(word.split("=", 1) for word in words)
 
     def declarations(self) -> Iterator[Declaration]:
-        """Its variables, as often as they are declared."""
+        """List its variables, as often as they are declared."""
         for one, models in self.variables.items():
             kind = Variables if isinstance(one, str) else one
             for name, _, known in options_of(kind):

@@ -215,10 +215,10 @@ def test_recordings_of_other_sampling_rates_train_by_that_option_alone(rate: int
     assert logged(tmp_path / "out", "val_mel_loss")[0] > 0
 
 
-# A few channels, segments of a tenth of a second, and a rate that falls soon: what a few hundred updates make of them.
+# A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.
 _REAL = (
     "-m HiFi-GAN --preset v3 --upsample-initial-channel 32 --mpd-periods 2 5 --mpd-channels 4 8 8 8 8 "
-    "--msd-channels 4 4 8 8 8 8 8 --msd-groups 1 1 2 2 2 2 1 --segment-size 2048 -bs 4 --adam-betas 0.5 0.9 "
+    "--msd-channels 4 4 8 8 8 8 8 --msd-groups 1 1 2 2 2 2 1 --segment-size 4096 -bs 4 --adam-betas 0.5 0.9 "
     "--validation-interval 99"
 ).split()
 

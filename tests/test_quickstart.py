@@ -56,7 +56,7 @@ def tiny(monkeypatch, tmp_path) -> list[str]:
     small = {name: 32 for name in quickstart.ARCHITECTURE if name.endswith(("dim", "output-size", "filter-size"))}
     small |= {name: 1 for name in quickstart.ARCHITECTURE if name.endswith("n-layers")}
     monkeypatch.setattr(quickstart, "ARCHITECTURE", quickstart.ARCHITECTURE | small)
-    monkeypatch.setattr(quickstart, "OPTIMIZATION", quickstart.OPTIMIZATION | {"batch-size": 2})
+    monkeypatch.setattr(quickstart, "OPTIMIZATION", quickstart.OPTIMIZATION | {"batch-size": 2, "warmup-steps": 1})
     monkeypatch.setattr(quickstart, "N_VALIDATION", 1)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     sentences = tmp_path / "sentences.txt"
