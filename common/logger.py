@@ -34,7 +34,7 @@ class Logger:
         self._path = json_path if enabled else None
         if self._path is not None:
             make_folder(self._path.parent, _HINT)
-            self._append("")
+            self._append(self._path, "")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
         """Let stdout show a figure after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
@@ -64,14 +64,14 @@ class Logger:
         print_line(f"DLL {_now()} - {' | '.join(parts)}")
 
     def _write(self, kind: str, content: dict[str, Any]) -> None:
-        now = time.time()
-        times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
-        self._append(PREFIX + json.dumps({**times, "type": kind, **content}, allow_nan=False) + "\n")
-
-    def _append(self, text: str) -> None:
         if self._path is not None:
-            with writing(self._path, _HINT), self._path.open("a", encoding="utf-8") as file:
-                file.write(text)
+            now = time.time()
+            times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
+            self._append(self._path, PREFIX + json.dumps({**times, "type": kind, **content}, allow_nan=False) + "\n")
+
+    def _append(self, path: Path, text: str) -> None:
+        with writing(path, _HINT), path.open("a", encoding="utf-8") as file:
+            file.write(text)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

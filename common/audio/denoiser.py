@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from common.audio.mel import hann_window, inverse_stft, reflected
+from common.audio.mel import hann_window, inverse_stft, overlap_add, reflected
 from common.config import AudioConfig
 from common.errors import OptionError
 
@@ -58,7 +58,9 @@ class Denoiser:
         """spectrum (B, N, bins), of which each utterance has ``n_frames`` (B,) -> (B, (N - 1) * hop)."""
         valid = torch.arange(spectrum.size(1), device=spectrum.device) < n_frames[:, None]
         n_samples = (spectrum.size(1) - 1) * self._hop
-        sound = inverse_stft(spectrum, self._window, self._hop, valid)
+        windows = self._window * valid[:, :, None]
+        weight = overlap_add(windows.square(), self._hop).clamp(min=1e-11)
+        sound = inverse_stft(spectrum, windows, self._hop, weight)
         sound = sound[:, self._size // 2 : self._size // 2 + n_samples]
         past_end = torch.arange(n_samples, device=sound.device) >= (n_frames - 1)[:, None] * self._hop
         return sound.masked_fill(past_end, 0.0)

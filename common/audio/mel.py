@@ -131,11 +131,9 @@ def hann_window(config: AudioConfig) -> Tensor:
     return F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
 
 
-def inverse_stft(spectrum: Tensor, window: Tensor, hop_length: int, valid: Tensor) -> Tensor:
-    """Spectra (B, F, bins) of frames under ``window`` (N,), those ``valid`` (B, F) -> (B, (F - 1) * hop + N)."""
-    frames = torch.fft.irfft(spectrum, n=len(window)) * window * valid[:, :, None]
-    weights = overlap_add(window.square() * valid[:, :, None], hop_length)
-    return overlap_add(frames, hop_length) / weights.clamp(min=1e-11)
+def inverse_stft(spectrum: Tensor, windows: Tensor, hop_length: int, weight: Tensor) -> Tensor:
+    """Spectra (B, F, bins) of frames under ``windows`` (B, F, N), ``weight`` the sum of their squares -> (B, T)."""
+    return overlap_add(torch.fft.irfft(spectrum, n=windows.size(2)) * windows, hop_length) / weight
 
 
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
@@ -178,20 +176,20 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     A Fast Griffin-Lim Algorithm (2013), for the momentum.
     """
     extractor = MelExtractor(config)
-    window, hop_length = extractor.window, config.hop_length
     magnitude = torch.from_numpy(linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor)).T[None]
     phase = np.random.RandomState(seed % 2**32).random_sample(magnitude[0].T.shape).T
     spectrum = torch.polar(magnitude, torch.from_numpy(2 * np.pi * phase[None]).float())  # (1, F, bins)
-    valid = torch.ones(spectrum.shape[:2])
+    windows = extractor.window.expand(1, spectrum.size(1), -1)
+    weight = overlap_add(windows.square(), config.hop_length).clamp(min=1e-11)
     before = torch.zeros_like(spectrum)
     for _ in range(n_iter):
-        frames = inverse_stft(spectrum, window, hop_length, valid).unfold(1, config.filter_length, hop_length) * window
-        rebuilt = torch.fft.rfft(frames)
+        wave = inverse_stft(spectrum, windows, config.hop_length, weight)
+        rebuilt = torch.fft.rfft(wave.unfold(1, config.filter_length, config.hop_length) * windows)
         spectrum = rebuilt.sub(before, alpha=_MOMENTUM / (1 + _MOMENTUM)).sgn() * magnitude
         before = rebuilt
     # Frame i starts at sample i * hop, so that both framings are one.
-    n_samples = mel.shape[1] * hop_length
-    sound = inverse_stft(spectrum, window, hop_length, valid)[0, extractor.pad_left :][:n_samples]
+    n_samples = mel.shape[1] * config.hop_length
+    sound = inverse_stft(spectrum, windows, config.hop_length, weight)[0, extractor.pad_left :][:n_samples]
     return F.pad(sound, (0, n_samples - len(sound)))
 
 
