@@ -23,7 +23,7 @@ def served(make_once) -> Iterator[SimpleNamespace]:
     folder = make_once("served_for_load", tiny_served.make_checkpoints)
     service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=CLIENTS, deadline=HANG_LIMIT))
     with tiny_served.serving(service) as address:
-        yield SimpleNamespace(host=address.removeprefix("http://").rstrip("/"), voice=service._models.voice)
+        yield SimpleNamespace(host=address.removeprefix("http://").rstrip("/"), voice=service.models.voice)
 
 
 def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):

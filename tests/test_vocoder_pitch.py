@@ -129,7 +129,7 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
 def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: Voice):
     assert served.http.get("/v1/voices").json()["data"][0]["vocoder_pitch"] == "mel"
     table = with_pitch(voice.speak(TEXT).prosody, 180.0)
-    body = {"prosody": to_plain(table), "response_format": "pcm"}
+    body = {"prosody": to_plain(table), "response_format": "wav"}
     waves = {}
     for asked in (None, "mel", "voice"):
         pcm = served.http.post("/v1/audio/speech", json=body | {"vocoder_pitch": asked})
