@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import io
+import json
+import logging
 import os
 import re
 import signal
@@ -14,6 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -30,7 +34,8 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import Limits, Server, Service, bind
+from common.serving import Limits, Server, Service, bind, start_logging
+from common.serving.errors import without_options
 from common.serving.gate import Metrics
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
@@ -253,6 +258,61 @@ def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(mode
         assert rows["process_resident_memory_bytes",] > 1e7
         endpoints = {row.labels.get("endpoint") for family in families.values() for row in family.samples}
         assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
+
+
+def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
+    """The handler that ``start_logging`` sets up, which writes into a text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.root, "handlers", [])
+        patch.setattr(sys, "stderr", text := io.StringIO())
+        start_logging(form)
+        return logging.root.handlers[0], text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str, request: pytest.FixtureRequest):
+    handler, text = logged(form)
+    logger = logging.getLogger("serve")
+    logger.addHandler(handler)
+    request.addfinalizer(partial(logger.removeHandler, handler))
+    with held(models) as one:
+        one.vocoder.let()
+        sound = ask(one).content
+        one.http.get("/wp-login.php\n")
+        ask(one, "日本")
+        wait_until(lambda: text.getvalue().count("\n") == 3)
+    logger.warning("warning: hot")
+    *lines, warning = text.getvalue().splitlines()
+    seconds = (len(sound) - 44) / 2 / 22050
+    if form == "text":
+        starts = [line[20:] for line in lines]
+        assert starts[0].startswith(
+            f"POST /v1/audio/speech 200, 5 characters, {seconds:.2f} s of sound, first byte after "
+        )
+        assert starts[1].startswith("GET other 404, first byte after ") and starts[1].endswith("ms: Not Found")
+        assert starts[2].startswith("POST /v1/audio/speech 400, 2 characters, ") and "'日本'" in starts[2]
+        assert warning == "warning: hot"
+        return
+    spoken, missing, refused = map(json.loads, lines)
+    assert set(spoken) == {*"time level request status characters sound_s first_byte_ms total_ms".split()}
+    assert (spoken["request"], spoken["status"], spoken["characters"]) == ("POST /v1/audio/speech", 200, 5)
+    assert spoken["sound_s"] == round(seconds, 3) and 0 < spoken["first_byte_ms"] <= spoken["total_ms"]
+    assert (missing["request"], missing["error"]) == ("GET other", "Not Found")
+    assert refused["status"] == 400 and "日本" in refused["error"]
+    assert json.loads(warning).items() >= {"level": "warning", "message": "warning: hot"}.items()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("input: no text; add --g2p espeak, or separate the phones", "input: no text"),
+        ("input: --vocoder-pitch voice: no pitch; leave it out", "input: vocoder_pitch voice: no pitch"),
+        ("input: a line -- and a dash; try again", "input: a line -- and a dash; try again"),
+        ("--seed 5: too large", "seed 5: too large"),
+    ],
+)
+def test_messages_for_clients_name_fields_and_no_options(message: str, said: str):
+    assert without_options(message).startswith(said) and not re.search("--[a-z]", without_options(message))
 
 
 def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: Path):

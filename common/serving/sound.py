@@ -43,7 +43,7 @@ FORMATS = {  # by response_format
 USUAL_FORMAT = "mp3"
 _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
-_OPTIONS = {"flush_packets": "1", "page_duration": "20000"}  # us: what is encoded goes out at once
+_SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
 _BLOCK = 1 << 16  # samples that are encoded at once
 
 
@@ -111,7 +111,8 @@ def _ffmpeg(
     """What writes samples (T,) int16 of ``rate`` Hz to a target by FFmpeg, and what ends the file."""
     import av  # here, as these two formats alone need it
 
-    container = av.open(target, "w", format=codec[0], options=_OPTIONS)
+    pages = _SHORT_PAGES if codec[0] == "ogg" else {}
+    container = av.open(target, "w", format=codec[0], options={"flush_packets": "1"} | pages)
     stream: Any = container.add_stream(codec[1], rate=rate, layout="mono", bit_rate=_BIT_RATE)
     n_written = 0
 

@@ -110,7 +110,8 @@ class _Connection(AsyncEventHandler):
         self._stream: SynthesizeStart | None = None  # whose text comes in pieces
         self._text = ""  # of the stream, that is not spoken yet
         self._pause = 0.0  # s between what the stream has spoken and what comes
-        self._n_sent = 0  # samples since audio-start; 0: that is not sent
+        self._has_begun = False  # whether audio-start is sent
+        self._n_sent = 0  # samples since then
         self._recording: list[Tensor] | None = None  # (T_i,) at the recognizer's rate
         self._recorded = 0.0  # s
 
@@ -122,7 +123,8 @@ class _Connection(AsyncEventHandler):
         elif Ping.is_type(kind):
             await self.write_event(Pong(Ping.from_event(event).text).event())
         elif SynthesizeStart.is_type(kind):
-            self._stream, self._text, self._pause, self._n_sent = SynthesizeStart.from_event(event), "", 0.0, 0
+            self._stream = SynthesizeStart.from_event(event)
+            self._begin_sound()
         elif SynthesizeChunk.is_type(kind) and self._stream is not None:
             self._text += SynthesizeChunk.from_event(event).text
             goes_on = await self._speak_sentences(self._stream)
@@ -134,7 +136,7 @@ class _Connection(AsyncEventHandler):
                 await self.write_event(SynthesizeStopped().event())
         elif Synthesize.is_type(kind) and self._stream is None:  # in a stream it repeats the text, for old servers
             wanted = Synthesize.from_event(event)
-            self._pause, self._n_sent = 0.0, 0
+            self._begin_sound()
             if goes_on := await self._speak(wanted.text, wanted):
                 await self._end_sound()
         elif Transcribe.is_type(kind) or AudioStart.is_type(kind):
@@ -185,7 +187,8 @@ class _Connection(AsyncEventHandler):
             return True
         parts = split_utterances([Span(self._text)])
         last = "".join(span.text for span in parts[-1].spans) if len(parts) > 1 else ""
-        if not _WHOLE_WORD.search(last) or (end := self._text.rfind(last)) < 0:
+        end = self._text.rfind(last)
+        if not last or end < 0 or not _WHOLE_WORD.search(self._text[end:]):
             return True
         text, self._text = self._text[:end], self._text[end:]
         goes_on = await self._speak(text, stream)
@@ -201,8 +204,8 @@ class _Connection(AsyncEventHandler):
             request = SpeechRequest(**fields, ssml=True if wanted.text_format == "ssml" else None)
             job, answer, _ = await self._service.begin_speech(request, record, ending)
             await answer.start()
-            rate = job.voice.sampling_rate
-            await self._send(torch.zeros(round(self._pause * rate)), rate)
+            rate, hop = job.voice.sampling_rate, job.voice.audio.hop_length
+            await self._send(torch.zeros(round(self._pause * rate / hop) * hop), rate)  # as `silences` has it
             async for wave in answer.pieces():
                 record.begin_answer()
                 await self._send(wave, rate)
@@ -212,7 +215,8 @@ class _Connection(AsyncEventHandler):
     async def _send(self, wave: Tensor, rate: int) -> None:
         """Send samples (T,) in chunks, and what begins the sound before the first one."""
         form: dict[str, Any] = {"rate": rate, "width": 2, "channels": 1}
-        if not self._n_sent:
+        if not self._has_begun:
+            self._has_begun = True
             await self.write_event(AudioStart(**form).event())
         for samples in wave.split(_CHUNK):
             if len(samples):
@@ -220,8 +224,11 @@ class _Connection(AsyncEventHandler):
                 await self.write_event(AudioChunk(**form, audio=pcm16(samples), timestamp=at).event())
                 self._n_sent += len(samples)
 
+    def _begin_sound(self) -> None:
+        self._text, self._pause, self._has_begun, self._n_sent = "", 0.0, False, 0
+
     async def _end_sound(self) -> None:
-        if self._n_sent:
+        if self._has_begun:
             await self.write_event(AudioStop(timestamp=None).event())
 
     def _record_chunk(self, chunk: AudioChunk) -> Work:
