@@ -278,7 +278,7 @@ def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str
     with held(models) as one:
         one.vocoder.let()
         sound = ask(one).content
-        one.http.get("/wp-login.php\n")
+        one.http.get("/wp-login.php%0A")
         ask(one, "日本")
         wait_until(lambda: text.getvalue().count("\n") == 3)
     logger.warning("warning: hot")

@@ -31,8 +31,8 @@ def without_options(message: str) -> str:
 
     Advice that names an option is left out; in what is left, a field's name stands for the option of that name.
     """
-    clauses = message.split("; ")
-    kept = [clause for clause in clauses if not _OPTION.search(clause)] or clauses[:1]
+    what, *advice = message.split("; ")
+    kept = [what, *(clause for clause in advice if not _OPTION.search(clause))]
     return _OPTION.sub(lambda found: found[1].replace("-", "_"), "; ".join(kept))
 
 
