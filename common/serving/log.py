@@ -86,8 +86,10 @@ class _JsonFormatter(logging.Formatter):
 
 
 def start_logging(form: str) -> None:
-    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text or json."""
+    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text, json, or off, which is
+    warnings alone.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if form == "json" else _TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.WARNING if form == "off" else logging.INFO)

@@ -68,7 +68,9 @@ class ServerOptions:
         metavar="URI",
         read=read_wyoming,
     )
-    log_format: str = option("text", "of the lines on stderr, one a request", choices=("text", "json"))
+    log_format: str = option(
+        "text", "of the lines on stderr, one a request; off: warnings alone", choices=("text", "json", "off")
+    )
     limits: Limits = group(Limits, "limits")
 
     def api_key(self) -> str | None:

@@ -215,17 +215,13 @@ def _differences(text: str, parts: Sequence[str], *, enough: float) -> list[floa
     found = [row[-1]]
     for part in parts:
         for letter in part:
-            is_vowel = letter in _VOWELS
-            above, left = row[0], row[0] + 1
+            is_vowel, above, left = letter in _VOWELS, row[0], row[0] + 1
             row[0] = left
-            for i, own in enumerate(text, 1):  # the hot loop of speaking a text: comparisons are faster than min()
+            for i, own in enumerate(text, 1):  # where a text's time goes: comparisons are faster than min()
                 here = row[i]
-                if own == letter:
-                    left = above
-                else:
-                    left = (here if here < left else left) + 1
-                    if is_vowel and own in _VOWELS and above + _REPLACED < left:
-                        left = above + _REPLACED
+                left = above if own == letter else (here if here < left else left) + 1
+                if is_vowel and own in _VOWELS and above + _REPLACED < left:
+                    left = above + _REPLACED
                 above, row[i] = here, left
         found.append(row[-1])
         if min(row) > enough:
