@@ -166,6 +166,10 @@ BAD = {
     "wrong SSML": ([Synthesize("<speak>", text_format="ssml")], "input: line 1"),
     "text as SSML": ([Synthesize("go", text_format="ssml")], "holds no SSML"),
     "wrong in a stream": ([SynthesizeStart(), SynthesizeChunk("日本"), SynthesizeStop()], "input"),
+    "too long in a stream": (
+        [SynthesizeStart(), *[SynthesizeChunk("a" * 100)] * 4],
+        "characters, this server's limit is",
+    ),
     "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
     "samples of 8 bits": ([START, chunk(seconds=0.1, width=1)], "audio-chunk: expected samples of 16 bits"),
     "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),

@@ -176,13 +176,16 @@ class _Connection(AsyncEventHandler):
         self.is_busy = False
         if failure is not None:
             record.status, record.error = failure.status_code, failure.detail
-            await self.write_event(Error(failure.detail, failure.code).event())
         if not quiet or failure is not None:
             gate.count(record)
+        if failure is not None:
+            await self.write_event(Error(failure.detail, failure.code).event())
         return record.status == 200
 
     async def _speak_sentences(self, stream: SynthesizeStart) -> bool:
         """Speak the sentences of the stream that are complete: after which another one has begun."""
+        if len(self._text) > self._service.limits.max_characters:
+            return await self._speak(self._text, stream)  # which says so
         if stream.text_format == "ssml" or has_markup(self._text):  # which is whole at its end alone
             return True
         parts = split_utterances([Span(self._text)])
