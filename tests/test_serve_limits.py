@@ -472,6 +472,23 @@ def test_wrong_options_end_before_a_model_is_loaded(options: str, key: str | Non
         serve.main([*options.split(), "--port", "0"])
 
 
+def test_what_a_server_writes_goes_out_at_once():
+    """A connection that is used again would else hold the second piece until the client has acknowledged the first."""
+
+    async def main() -> int:
+        connected = asyncio.Queue()
+        with bind("127.0.0.1", 0) as bound:
+            async with await asyncio.start_server(lambda _, writer: connected.put_nowait(writer), sock=bound):
+                _, client = await asyncio.open_connection(*bound.getsockname())
+                writer = await connected.get()
+                no_delay = writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                client.close()
+                writer.close()
+                return no_delay
+
+    assert asyncio.run(asyncio.wait_for(main(), HANG_LIMIT)) != 0
+
+
 def test_an_address_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
