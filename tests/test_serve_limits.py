@@ -260,11 +260,19 @@ def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(mode
         assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
 
 
+@pytest.fixture(autouse=True)
+def same_level() -> Iterator[None]:
+    """The level of the server's log is as before."""
+    logger = logging.getLogger("serve")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
 def test_the_log_may_hold_warnings_alone():
     logged("off")
     logger = logging.getLogger("serve")
     assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
-    logger.setLevel(logging.INFO)
 
 
 def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
