@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -153,6 +154,11 @@ def test_compressed_formats_hold_the_same_sound(served, form: str):
 def test_the_first_piece_of_sound_has_bytes_in_formats_that_stream(served, form: str):
     encoder = Encoder(form, sampling_rate=22050)
     assert len(encoder.encode(torch.rand(2048))) > 100  # `FIRST_FRAMES` of the usual mels
+
+
+def test_formats_whose_package_is_missing_are_refused_in_one_line(served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    refused(speak(served, input=TEXT, response_format="opus"), 400, "response_format: opus and aac need the package av")
 
 
 def test_without_a_format_the_answer_is_an_mp3(served):

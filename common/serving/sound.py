@@ -108,8 +108,15 @@ class Encoder:
 def _ffmpeg(
     target: io.BytesIO, codec: tuple[str, str], rate: int
 ) -> tuple[Callable[[np.ndarray], None], Callable[[], None]]:
-    """What writes samples (T,) int16 of ``rate`` Hz to a target by FFmpeg, and what ends the file."""
-    import av  # here, as these two formats alone need it
+    """What writes samples (T,) int16 of ``rate`` Hz to a target by FFmpeg, and what ends the file.
+
+    Raises:
+        AudioError: the package av is not installed.
+    """
+    try:
+        import av  # here, as these two formats alone need it
+    except ImportError as error:
+        raise AudioError("response_format: opus and aac need the package av on the server") from error
 
     pages = _SHORT_PAGES if codec[0] == "ogg" else {}
     container = av.open(target, "w", format=codec[0], options={"flush_packets": "1"} | pages)
