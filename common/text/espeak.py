@@ -191,6 +191,22 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
     return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
 
 
+def espeak_voice(language: str) -> tuple[str, str]:
+    """The voice of a language tag by the name that every program finds it by, and what it is called in English."""
+    import espeakng_loader
+
+    folder, wanted = Path(str(espeakng_loader.get_data_path())) / "lang", language.lower()
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        definition = path.read_text(encoding="utf-8")
+        tags = [path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)]
+        if wanted in map(str.lower, tags):
+            named = re.search(r"^name\s+(.+)", definition, flags=re.MULTILINE)
+            found[path.name.lower()] = named[1].strip() if named else language
+    voice = wanted if wanted in found else next(iter(found))
+    return voice, found[voice]
+
+
 def unlinked(name: str) -> str:
     """eSpeak's name of a phone in characters of the symbol set `ipa`, marks of stress and length kept."""
     for old, new in _REWRITES:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
-from common.text.symbols import CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
+from common.text.symbols import BOUNDARY, CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
 
 _SILENCE, _PAUSE, _ = SILENCES
-BOUNDARY = "#"
 # Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.
 _OPTIONAL = "ˈˌː\u0329"
 

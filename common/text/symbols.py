@@ -12,6 +12,7 @@ from common.text.tables import table_text
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
 PADDING = "_"
+BOUNDARY = "#"  # between words
 FEATURE_TABLE = "of --phone-features"  # the symbol set of a voice that reads phonological features, in messages
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
 _MOST_NAMED = 5  # symbols, in a message
