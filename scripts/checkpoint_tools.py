@@ -218,7 +218,8 @@ def export(argv: Sequence[str]) -> None:
     add("--calibration", type=Path, metavar="LIST", help=text)
     add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
     text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
-    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; of piper {SOUND_TOLERANCE:g})"
+    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; of piper "
+    text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
     opened = checkpoints.open_checkpoint(options.checkpoint)

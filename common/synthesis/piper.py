@@ -22,7 +22,7 @@ from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
 from common.text import TextFrontEnd, espeak_voice
 from common.text.config import TextConfig
-from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, PADDING, SILENCES
+from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, SILENCES
 
 # Piper's names of symbols that ours have others for: silence at both ends, and the space between words.
 _PIPER = {"^": EDGE_SILENCE, "$": EDGE_SILENCE, " ": BOUNDARY}
@@ -91,9 +91,11 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
         InputError: the voice reads other symbols than Piper's, or the vocoder other mels than the voice makes.
     """
     stored = generator.checkpoint
-    check_voice(generator)
+    check_symbols(generator)
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
     voice, sound = (_exports(one) for one in (generator, vocoder))
+    if len(voice.parts) > 1:
+        raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
     assert stored.text is not None
     n_speakers = max(1, len(stored.text.speakers), stored.config.get("n_speakers", 1))
     about = describe(stored.text, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
@@ -108,11 +110,9 @@ def companions(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name}.json"), path.with_suffix(".tokens.txt")
 
 
-def check_voice(generator: LoadedCheckpoint) -> None:
-    """Refuse by InputError a voice whose symbols are not Piper's, or that is several networks."""
+def check_symbols(generator: LoadedCheckpoint) -> None:
+    """Refuse by InputError a voice that does not read Piper's symbols."""
     text = generator.checkpoint.text
-    if generator.spec.exports is None or generator.spec.name == "Tacotron2":
-        raise InputError(f"{generator.path}: of the model {generator.spec.name}; --format piper takes a FastPitch")
     if text is None or (text.symbol_set, text.g2p) != (CODE_POINTS, "espeak"):
         read = "no symbols" if text is None else f"{text.symbol_set!r}{' without g2p' if text.g2p is None else ''}"
         how = f"--from-checkpoint with --symbol-set {CODE_POINTS} --g2p espeak"
@@ -159,11 +159,9 @@ def _exports(loaded: LoadedCheckpoint) -> Exports:
 
 def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
     """What the graph around the networks reads, by name."""
-    constants: dict[str, Any] = {
-        **{"zero": [0], "one": [1], "two": [2], "padding": [0], "start": 0, "step": 1, "output_shape": [1, 1, -1]},
-        **{"not_given": np.float32([math.nan]), "max_duration": np.float32([Controls.max_duration])},
-        **{"full": np.float32(1), "n_faded": FADE_OUT * audio.hop_length - 1},
-    }
+    constants: dict[str, Any] = {"zero": [0], "one": [1], "two": [2], "padding": [0], "start": 0, "step": 1}
+    constants |= {"not_given": np.float32([math.nan]), "max_duration": np.float32([Controls.max_duration])}
+    constants |= {"n_faded": FADE_OUT * audio.hop_length - 1, "full": np.float32(1), "output_shape": [1, 1, -1]}
     if sound.noise is not None:
         n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
         kept = sound.noise(n_frames, SEED)
@@ -216,7 +214,8 @@ def _largest_difference(path: Path, voice: Part, sound: Exports, audio: AudioCon
     for _, length in SHAPES:
         drawn = voice.examples(1, length, torch.Generator().manual_seed(SEED + length))
         given = dict(zip(voice.inputs, drawn))
-        given |= {name: torch.full_like(given[name], math.nan) for name in ("durations", "pitch", "energy") & given.keys()}
+        predicted = {"durations", "pitch", "energy"} & given.keys()
+        given |= {name: torch.full_like(given[name], math.nan) for name in predicted}
         given |= {"tokens": given["tokens"].clamp(min=1), "pace": torch.ones_like(given["pace"])}
         made = speak(given)
         inputs = {"mel": made["mel"], "lengths": made["mel_lengths"]}
