@@ -23,7 +23,7 @@ from common.text.symbols import canonical_phone
 from scripts.datasets.make_corpus import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
-GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
 GERMAN_TEXTS = [
     "Der Hund schläft im Garten.",
     "Wir haben drei Äpfel und zwölf Brötchen.",
