@@ -17,6 +17,7 @@ from common.checkpoints.exporting import OPSET, SHAPES, write_onnx
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically, write_text
+from common.registry import GeneratorSpec
 from common.synthesis.loading import contract_of
 from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
@@ -60,8 +61,7 @@ between (float[1, mels, frames] voice_mel, int64[1] voice_mel_lengths) => (float
     n_noise = Squeeze (all_noise)
     noise_positions = Range (start, n_noise, step)
     noise_places = Mod (noise_positions, n_kept_noise)
-    noise = Gather <axis = -1> (kept_noise, noise_places)
-    vocoder_noise = Cast <to = 1> (noise)
+    vocoder_noise = Gather <axis = -1> (kept_noise, noise_places)
 }
 """
 _AFTER = """
@@ -93,11 +93,12 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     stored = generator.checkpoint
     check_symbols(generator)
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
-    voice, sound = (_exports(one) for one in (generator, vocoder))
+    (voice, config), (sound, _) = (_exports(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
-    assert stored.text is not None
-    n_speakers = max(1, len(stored.text.speakers), stored.config.get("n_speakers", 1))
+    inference = generator.spec.inference
+    assert stored.text is not None and isinstance(inference, GeneratorSpec)
+    n_speakers = 1 if inference.n_speakers is None else inference.n_speakers(config)
     about = describe(stored.text, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     _write_graph(path, voice, sound, about, stored.audio)
     for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), _tokens(about))):
@@ -149,12 +150,12 @@ def _tokens(about: Mapping[str, Any]) -> str:
     return "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())
 
 
-def _exports(loaded: LoadedCheckpoint) -> Exports:
-    """The network of a checkpoint as it is exported."""
+def _exports(loaded: LoadedCheckpoint) -> tuple[Exports, Any]:
+    """The network of a checkpoint as it is exported, and its configuration."""
     if loaded.exported is not None or loaded.spec.exports is None:
         raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
     network, config = load_for_inference(loaded, device="cpu")
-    return loaded.spec.exports(network, config, loaded.checkpoint.audio)
+    return loaded.spec.exports(network, config, loaded.checkpoint.audio), config
 
 
 def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
@@ -167,7 +168,7 @@ def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
         kept = sound.noise(n_frames, SEED)
         per_frame = kept.size(-1) - sound.noise(n_frames - 1, SEED).size(-1)
         of_none = kept.size(-1) - n_frames * per_frame
-        constants |= {"kept_noise": kept.numpy().astype(np.float16), "n_kept_noise": kept.size(-1)}
+        constants |= {"kept_noise": kept.numpy(), "n_kept_noise": kept.size(-1)}
         constants |= {"noise_per_frame": [per_frame], "noise_of_none": [of_none]}
     return {name: np.asarray(value) for name, value in constants.items()}
 
