@@ -132,7 +132,7 @@ def test_what_piper_cannot_speak_is_one_line_and_leaves_no_file(tmp_path: Path):
         checkpoint_tools.export([characters, "--vocoder", vocoder, "--format", "piper"])
     with pytest.raises(InputError, match="reads 'english_basic'"):
         checkpoint_tools.export([tacotron2, "--vocoder", vocoder, "--format", "piper"])
-    with pytest.raises(OptionError, match="--format piper needs --vocoder FILE, such as voices/vocoder-small.pt"):
+    with pytest.raises(OptionError, match="--format piper needs --vocoder FILE"):
         checkpoint_tools.export([voice, "--format", "piper"])
     with pytest.raises(InputError, match="above the tolerance 1e-12; removed"):
         checkpoint_tools.export([voice, "--vocoder", vocoder, "--format", "piper", "--tolerance", "1e-12"])

@@ -161,8 +161,9 @@ def _exports(loaded: LoadedCheckpoint) -> tuple[Exports, Any]:
 def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
     """What the graph around the networks reads, by name."""
     constants: dict[str, Any] = {"zero": [0], "one": [1], "two": [2], "padding": [0], "start": 0, "step": 1}
-    constants |= {"not_given": np.float32([math.nan]), "max_duration": np.float32([Controls.max_duration])}
     constants |= {"n_faded": FADE_OUT * audio.hop_length - 1, "full": np.float32(1), "output_shape": [1, 1, -1]}
+    for name, number in (("not_given", math.nan), ("max_duration", Controls.max_duration)):
+        constants[name] = np.full(1, number, np.float32)
     if sound.noise is not None:
         n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
         kept = sound.noise(n_frames, SEED)

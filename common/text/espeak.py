@@ -330,7 +330,7 @@ def _marked(spans: list[_Span], text: str) -> list[_Span]:
         letters = canonical_phone(span.name)
         symbols = tuple((one, _LETTER if one.isalpha() and one not in _STRESS else 1) for one in letters)
         found = _MARK.search(text, span.word, len(text) if after is None else after.word)
-        between = ((found[0], 1),) if found else ()
+        between: tuple[tuple[str, int], ...] = ((found[0], 1),) if found else ()
         if after is not None and after.word != span.word:
             between += ((BOUNDARY, 1),)
         if after is not None and between and after.start > span.end:
