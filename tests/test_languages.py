@@ -19,7 +19,6 @@ from common.text import Speaker
 from common.text.config import TextConfig
 from common.text.languages import guess_language
 from common.text.options import TextOptions, options_of_text, text_config
-from common.text.symbols import canonical_phone
 from scripts.datasets.make_corpus import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
