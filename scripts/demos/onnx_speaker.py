@@ -67,7 +67,10 @@ def phones_of(text: str, config: dict[str, Any]) -> list[str]:
     """Symbols of the set `espeak` that say a text: phones, `#` between words and after marks, silence at both ends."""
     symbols: list[str] = []
     for index, part in enumerate(re.split(r"\{(.+?)\}", text)):  # odd parts are phones
-        clauses = [("".join(part.split()), "")] if index % 2 else clauses_of(written_out(part, config), config)
+        clauses = [("".join(part.split()), "")]
+        if index % 2 == 0:
+            begins = re.match(rf"\W*?([{MARKS}])", part)  # which eSpeak NG would skip
+            clauses = [("", begins[1] if begins else ""), *clauses_of(written_out(part, config), config)]
         for phones, mark in clauses:
             if phones:
                 symbols += [*unicodedata.normalize("NFD", phones), mark, "#"]
