@@ -3,8 +3,9 @@
 import itertools
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from unidecode import unidecode
@@ -16,9 +17,12 @@ _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first
 
 
 def files_below(source: Path) -> list[PurePosixPath]:
-    """All files below a folder but hidden ones, relative to it, in order; InputError for a name that is unprintable."""
+    """All files below a folder but hidden ones, relative to it, in order.
+
+    Raises InputError for a name that is unprintable, and for a folder that cannot be read.
+    """
     names = []
-    for folder, folders, files in os.walk(source, followlinks=True):
+    for folder, folders, files in os.walk(source, followlinks=True, onerror=_refuse):
         inner = PurePosixPath(Path(folder).relative_to(source).as_posix())
         links = {name for name in folders if Path(folder, name).resolve() in Path(folder).resolve().parents}  # endless
         folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX")) and name not in links]
@@ -26,6 +30,10 @@ def files_below(source: Path) -> list[PurePosixPath]:
     if bad := next((name for name in names if not str(name).isprintable()), None):
         raise InputError(f"{str(bad)!a}: a name of other than printable UTF-8 characters; rename the file")
     return sorted(names)
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from error
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:
@@ -48,7 +56,7 @@ class RecordingIndex:
                 self.reasons[one] = f"{used} has the same name and is taken"
                 continue
             for start in range(len(clip.parts)):
-                self._by_name["/".join(clip.parts[start:])].append(one)
+                self._by_name[_joined(clip.parts[start:])].append(one)
 
     def find(self, name: str, *, near: PurePosixPath | None = None) -> tuple[PurePosixPath | None, str]:
         """The recording of that name, or None and why there is none.
@@ -59,10 +67,10 @@ class RecordingIndex:
         path = _clip_of(PurePosixPath(name.replace("\\", "/")))
         parts = [part for part in path.parts if part not in (".", "..", "/")]
         for start in range(len(parts)):
-            found = self._by_name.get("/".join(parts[start:]), [])
+            found = self._by_name.get(_joined(parts[start:]), [])
             if len(found) > 1:
                 found = [one for one in found if near and near in one.parents and len(near.parts)] or found
-            exact = [one for one in found if _clip_of(one).parts == tuple(parts)]
+            exact = [one for one in found if _joined(_clip_of(one).parts) == _joined(parts)]
             if len(found) == 1 or exact:
                 return (exact or found)[0], ""
             if found:
@@ -73,6 +81,11 @@ class RecordingIndex:
         """Note why a recording is left out."""
         if recording is not None:
             self.reasons[recording] = reason
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """A path of these parts, whose accents are composed: macOS takes them apart in names of files, texts do not."""
+    return unicodedata.normalize("NFC", "/".join(parts))
 
 
 def _clip_of(path: PurePosixPath) -> PurePosixPath:
