@@ -170,6 +170,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "twice.wav": "two transcripts that differ (metadata.csv:11 and metadata.csv:12)",
         "same.mp3": "same.wav has the same name and is taken",
         "left.wav": "no transcript",
+        "marks.wav": "marks.txt holds time marks, no transcript",
         "metadata.csv:14": "no recording absent",
         "metadata.csv:15": "2 recordings are called 1: x/1.wav, y/1.wav",
         "metadata.csv:16": "names no recording, or has no text",
@@ -188,6 +189,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         os.truncate(source / name, 20000)
     (source / "text.wav").write_text("no sound at all, but words\n" * 99)
     (source / "empty.wav").write_bytes(b"")
+    (source / "marks.txt").write_text("0.0\t1.5\tsome words\n")
     lines = [f"{name}|text" for name in reasons if "." in name and "/" not in name][:9]
     lines += ["no words|", "twice|one", "twice|two", "same|three", "absent|text", "1|text", "|text", "good|well"]
     (source / "metadata.csv").write_text("\n".join(lines))
