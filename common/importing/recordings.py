@@ -19,7 +19,7 @@ _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first
 def files_below(source: Path) -> list[PurePosixPath]:
     """All files below a folder but hidden ones, relative to it, in order.
 
-    Raises InputError for a name that is unprintable, and for a folder that cannot be read.
+    Raises InputError for a name that is unprintable, OSError for a folder that cannot be read.
     """
     names = []
     for folder, folders, files in os.walk(source, followlinks=True, onerror=_refuse):
@@ -33,7 +33,7 @@ def files_below(source: Path) -> list[PurePosixPath]:
 
 
 def _refuse(error: OSError) -> None:
-    raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from error
+    raise error
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:

@@ -53,7 +53,7 @@ def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[lis
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
-    for kind in (_of_tables, _of_json, _of_trans_files, _of_own_files):
+    for kind in (_read_tables, _read_json, _read_trans_files, _read_own_files):
         found: dict[str, Transcript] = {}
         for one in kind(source, files, index):
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
@@ -73,7 +73,7 @@ def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[lis
     return [matched[name] for name in sorted(matched)], left
 
 
-def _of_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Transcripts of tables: a clip and its text separated by |, tab, comma or semicolon, with a heading or not."""
     tables = [one for one in files if one.suffix.lower() in (".csv", ".tsv", ".txt")]
     validated = {
@@ -86,14 +86,13 @@ def _of_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingInd
             continue
         separator, rows = _read_rows(source / path)
         heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
-        if _has(heading, _CLIP) and _has(heading, _TEXT):
+        if not _has(heading, _CLIP):
+            absent = ["clip", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
+            heading = _guess_heading([row for _, row in rows], index, separator=separator) or absent
+        elif _has(heading, _TEXT):
             rows = rows[1:]
-        elif not _has(heading, _CLIP):  # a heading without texts is of another table
-            heading = _guess_heading([row for _, row in rows], index, separator=separator)
-            if not heading and path.name == "metadata.csv":  # each of its clips is listed as absent
-                heading = ["clip", "text"]
         else:
-            continue
+            heading = []  # of another table
         for number, row in rows if heading else ():
             fields, where = dict(zip(heading, row)), f"{path}:{number}"
             if separator in ",;" and any(row[len(heading) :]):  # a text with commas, without quotes
@@ -162,7 +161,7 @@ def _guess_heading(rows: Sequence[Sequence[str]], index: RecordingIndex, *, sepa
     return ["clip", "text", "normalized_text"]
 
 
-def _of_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Transcripts of lines of JSON, or of a list: ``{"audio_filepath": "a.wav", "text": "..."}``."""
     for path in (one for one in files if one.suffix.lower() in (".json", ".jsonl", ".ndjson")):
         text = read_text(source / path)
@@ -183,7 +182,7 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _of_trans_files(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_trans_files(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Lines ``84-121123-0001 TEXT`` of LibriSpeech's ``*.trans.txt``."""
     for path in (one for one in files if one.name.endswith(".trans.txt")):
         for number, line in enumerate(read_lines(source / path), 1):
@@ -192,7 +191,7 @@ def _of_trans_files(source: Path, files: Iterable[PurePosixPath], index: Recordi
                 yield Transcript(clip, text, None, f"{path}:{number}")
 
 
-def _of_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Files of one transcript each: ``a.normalized.txt``, ``a.txt``, ``a.lab``, the first of these that there is."""
     texts = [one for one in files if one.suffix.lower() in (".txt", ".lab")]
     best: dict[PurePosixPath, PurePosixPath] = {}  # path without suffixes -> file
