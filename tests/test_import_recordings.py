@@ -162,7 +162,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "nan.wav": "samples that are not finite numbers",
         "cut.wav": "truncated, it announces more samples than it holds",
         "half.flac": "damaged or truncated",
-        "text.wav": "no sound file that libsndfile or FFmpeg can decode",
+        "text.wav": "no sound file that libsndfile or FFmpeg can decode, or truncated",
         "empty.wav": "an empty file",
         "opposite.wav": "its channels cancel each other out; export one of them",
         "part.mp3": "truncated, 83567 of 88200 samples",

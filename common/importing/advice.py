@@ -8,15 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from common.audio import CONTAINERS, open_wav
-from common.data_report.options import Limits
 from common.errors import AudioError, InputError
 from common.importing.decoding import decode
 from common.importing.levels import find_sound
-from common.importing.options import USUAL_RATE, import_command
+from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE, USUAL_RATE, import_command
 
-LONGEST_SILENCE = Limits.report_max_silence  # s at an end
 LEAST_LEVEL = -35.0  # dBFS of the speech: with 16 bits, quieter recordings have audible noise once they are amplified
-LONGEST_CLIP = Limits.report_max_seconds
 _TRIED = 20  # recordings whose samples are looked at
 
 

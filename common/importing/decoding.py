@@ -82,7 +82,7 @@ def _decode_by_ffmpeg(path: Path) -> Decoded:
     try:
         container = av.open(str(path))
     except (av.FFmpegError, OSError, ValueError) as error:
-        problem = "no sound file that libsndfile or FFmpeg can decode"
+        problem = "no sound file that libsndfile or FFmpeg can decode, or truncated"
         if isinstance(error, PermissionError):
             problem = "cannot be read, permission denied"
         elif not path.stat().st_size:

@@ -5,8 +5,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import grey_opening, uniform_filter1d
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
+SHORTEST_SOUND = 3  # frames: a click is no speech
 SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
@@ -44,7 +46,7 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
     frames = frames - offsets
     moving = np.einsum("ft,ft->f", frames, frames, dtype=np.float64) / size
     powers = moving + np.square(offsets[:, 0] - wave.mean())
-    steady = _opened(moving)  # without clicks
+    steady = grey_opening(moving, min(SHORTEST_SOUND, len(moving)), mode="constant")
     if steady.max() <= _ratio(QUIETEST):
         return FrameLevels(frames, powers, np.zeros(len(powers), bool), 0.0)
     speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
@@ -64,7 +66,7 @@ def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
     if not is_sounding.any():
         return None
     sounding = np.flatnonzero(is_sounding)
-    bands = _averaged(_band_powers(frames, sampling_rate))
+    bands = uniform_filter1d(_band_powers(frames, sampling_rate), 5, axis=0, mode="nearest")
     floors = np.percentile(bands[powers > speech * _DIGITAL_SILENCE], 5, axis=0) * _ratio(WEAK_MARGIN)
     weak = (bands > np.maximum(floors, speech / _ratio(WEAK_BELOW))).any(axis=1)
     first, last, most = int(sounding[0]), int(sounding[-1]), round(WEAK_SECONDS / FRAME_SECONDS)
@@ -86,18 +88,3 @@ def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
 
 def _ratio(decibels: float) -> float:
     return float(10 ** (decibels / 10))
-
-
-def _opened(powers: np.ndarray) -> np.ndarray:
-    """The power (frames,) that three frames in a row reach at least."""
-    if len(powers) < 3:
-        return powers
-    least = np.min([powers[:-2], powers[1:-1], powers[2:]], axis=0)
-    padded = np.pad(least, 2)
-    return np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
-
-
-def _averaged(bands: np.ndarray) -> np.ndarray:
-    """The mean (F, bands) of each frame and its two neighbors on each side."""
-    padded = np.pad(bands, ((3, 2), (0, 0)), mode="edge").cumsum(axis=0)
-    return (padded[5:] - padded[:-5]) / 5

@@ -13,6 +13,8 @@ SUFFIXES = tuple(
 )
 SPEAKERS = "speakers.txt"  # of a corpus of several: their names, one a line; each has a folder of wavs/
 TABLE = "import.tsv"  # what became of each recording
+LONGEST_CLIP = 20.0  # s: longer ones are noted
+LONGEST_SILENCE = 0.75  # s at an end
 USUAL_RATE = AudioConfig.sampling_rate  # Hz: what vocoders are published for
 # Kinds of findings of a data report that are none once the recordings are imported.
 MENDED_BY_IMPORT = ("format", "channels", "sampling_rate", "range", "silence", "near_silent", "level", "dc_offset")

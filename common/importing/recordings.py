@@ -5,7 +5,7 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from unidecode import unidecode
@@ -56,7 +56,7 @@ class RecordingIndex:
                 self.reasons[one] = f"{used} has the same name and is taken"
                 continue
             for start in range(len(clip.parts)):
-                self._by_name[_joined(clip.parts[start:])].append(one)
+                self._by_name["/".join(clip.parts[start:])].append(one)
 
     def find(self, name: str, *, near: PurePosixPath | None = None) -> tuple[PurePosixPath | None, str]:
         """The recording of that name, or None and why there is none.
@@ -67,10 +67,10 @@ class RecordingIndex:
         path = _clip_of(PurePosixPath(name.replace("\\", "/")))
         parts = [part for part in path.parts if part not in (".", "..", "/")]
         for start in range(len(parts)):
-            found = self._by_name.get(_joined(parts[start:]), [])
+            found = self._by_name.get("/".join(parts[start:]), [])
             if len(found) > 1:
                 found = [one for one in found if near and near in one.parents and len(near.parts)] or found
-            exact = [one for one in found if _joined(_clip_of(one).parts) == _joined(parts)]
+            exact = [one for one in found if _clip_of(one).parts == tuple(parts)]
             if len(found) == 1 or exact:
                 return (exact or found)[0], ""
             if found:
@@ -83,13 +83,9 @@ class RecordingIndex:
             self.reasons[recording] = reason
 
 
-def _joined(parts: Iterable[str]) -> str:
-    """A path of these parts, whose accents are composed: macOS takes them apart in names of files, texts do not."""
-    return unicodedata.normalize("NFC", "/".join(parts))
-
-
 def _clip_of(path: PurePosixPath) -> PurePosixPath:
-    path = without_suffix(path)
+    """The path without suffix and microphone, its accents composed: macOS takes them apart in names of files."""
+    path = PurePosixPath(unicodedata.normalize("NFC", str(without_suffix(path))))
     return path.with_name(_MICROPHONE.sub("", path.name)) if path.name else path
 
 

@@ -26,6 +26,7 @@ _TEXT = (
     *"normalized_text text_normalized normalized_transcription normalized_transcript normalized".split(),
     *"text sentence transcript transcription raw_text".split(),
 )
+_CLIP_NAMES, _TEXT_NAMES = {*_CLIP}, {*_TEXT}
 _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
 _NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
 _TIME_MARKS = re.compile(r"(\s*(\d+[.,]\d+\s+\d+[.,]\d+|\d+\s+\d{4,})(\s.*)?(\n|$))+")  # labels: Audacity's, HTK's
@@ -53,7 +54,7 @@ def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[lis
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
-    for kind in (_read_tables, _read_json, _read_trans_files, _read_own_files):
+    for kind in (_read_tables, _read_json, _read_own_files):
         found: dict[str, Transcript] = {}
         for one in kind(source, files, index):
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
@@ -86,10 +87,10 @@ def _read_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingI
             continue
         separator, rows = _read_rows(source / path)
         heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
-        if not _has(heading, _CLIP):
+        if _CLIP_NAMES.isdisjoint(heading):
             absent = ["clip", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
             heading = _guess_heading([row for _, row in rows], index, separator=separator) or absent
-        elif _has(heading, _TEXT):
+        elif not _TEXT_NAMES.isdisjoint(heading):
             rows = rows[1:]
         else:
             heading = []  # of another table
@@ -102,10 +103,6 @@ def _read_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingI
                     continue
                 fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
             yield _transcript(fields, where)
-
-
-def _has(names: Iterable[str], known: Sequence[str]) -> bool:
-    return any(name in known for name in names)
 
 
 def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
@@ -121,7 +118,7 @@ def _is_list(path: Path) -> bool:
     """Whether a .txt is a list of clips and texts, ``wavs/a.wav|text``, in place of a text."""
     with path.open("rb") as file:
         first = file.readline(4096)
-    return b"|" in first or b"\t" in first
+    return b"|" in first or b"\t" in first or path.name.endswith(".trans.txt")
 
 
 def _read_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
@@ -130,6 +127,8 @@ def _read_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
     Quotes mean something where commas or semicolons separate, and around a whole field between tabs.
     """
     lines = read_lines(path)
+    if path.name.endswith(".trans.txt"):  # LibriSpeech's: 84-121123-0001 TEXT
+        return " ", [(number, line.split(maxsplit=1)) for number, line in enumerate(lines, 1) if line.strip()]
     first = next((line for line in lines if line.strip()), "")
     separator = next((one for one in "|\t;," if one in first), ",")
     if separator in ",;":
@@ -171,7 +170,7 @@ def _read_json(source: Path, files: Iterable[PurePosixPath], index: RecordingInd
         except json.JSONDecodeError:
             items = [(number, _parsed(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         items = [(number, item if isinstance(item, dict) else {}) for number, item in items]
-        if any(_has(item, _CLIP) and _has(item, _TEXT) for _, item in items):  # no file of settings
+        if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # no file of settings
             yield from (_transcript(item, f"{path}:{number}") for number, item in items)
 
 
@@ -180,15 +179,6 @@ def _parsed(line: str) -> Any:
         return json.loads(line)
     except json.JSONDecodeError:
         return None
-
-
-def _read_trans_files(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
-    """Lines ``84-121123-0001 TEXT`` of LibriSpeech's ``*.trans.txt``."""
-    for path in (one for one in files if one.name.endswith(".trans.txt")):
-        for number, line in enumerate(read_lines(source / path), 1):
-            if line.strip():
-                clip, _, text = line.strip().partition(" ")
-                yield Transcript(clip, text, None, f"{path}:{number}")
 
 
 def _read_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
