@@ -64,7 +64,7 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
             blocks.append(block)
             n_samples += len(block)
             if n_samples > LONGEST * rate:
-                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it")
+                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it, with --text")
         wave = np.concatenate([np.zeros(0, np.float32), *blocks])
         row = replace(row, seconds_before=round(len(wave) / rate, 3))
         wave, facts = level_and_trim(wave, options)

@@ -8,9 +8,13 @@ from common.config import AudioConfig
 from common.options import option
 
 # What recordings are called, the better formats first; their content decides how they are read.
-SUFFIXES = tuple(".wav .flac .aif .aiff .opus .ogg .oga .m4a .mp4 .aac .mp3 .wma .webm".split())
+SUFFIXES = tuple(
+    ".wav .flac .aif .aiff .opus .ogg .oga .m4a .mp4 .mov .mkv .3gp .amr .caf .aac .mp3 .wma .webm".split()
+)
 SPEAKERS = "speakers.txt"  # of a corpus of several: their names, one a line; each has a folder of wavs/
 TABLE = "import.tsv"  # what became of each recording
+LONGEST_CLIP = 20.0  # s: longer ones are noted
+LONGEST_SILENCE = 0.75  # s at an end
 USUAL_RATE = AudioConfig.sampling_rate  # Hz: what vocoders are published for
 # Kinds of findings of a data report that are none once the recordings are imported.
 MENDED_BY_IMPORT = ("format", "channels", "sampling_rate", "range", "silence", "near_silent", "level", "dc_offset")

@@ -103,7 +103,8 @@ def finish_corpus(
 
 def _check_folders(source: Path, target: Path) -> None:
     if not source.is_dir():
-        raise InputError(f"{source}: no such folder; expected one with recordings and transcripts")
+        found = "a file; to cut one long recording give its --text" if source.exists() else "no such folder"
+        raise InputError(f"{source}: {found}; expected a folder with recordings and transcripts")
     if source.resolve() in target.resolve().parents:
         raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
     _check_target(source, target)
