@@ -24,7 +24,7 @@ _LEAST_SOUND = 0.3  # s; less sound than that between two sentences is no speech
 
 
 @dataclass(frozen=True)
-class ReadClip:
+class AlignedClip:
     """A stretch of the reading and what is said in it."""
 
     start_s: float
@@ -37,7 +37,7 @@ class ReadClip:
 class Reading:
     """A reading as clips, and what of the text and of the recording does not match."""
 
-    clips: tuple[ReadClip, ...]
+    clips: tuple[AlignedClip, ...]
     unmatched_text: tuple[str, ...]
     unmatched_sound: tuple[tuple[float, float], ...]  # s
 
@@ -171,12 +171,12 @@ def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, i
                 yield tokens[block.a + shift].start(), numbers[block.b + shift]
 
 
-def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
+def _joined(run: Sequence[_Piece]) -> list[AlignedClip]:
     """Pieces as clips: of a sentence each, if possible, of several where they are short, of a part of a long one.
 
     The cheapest way to cut them, found from the left.
     """
-    best: list[tuple[float, list[ReadClip]]] = [(0.0, [])]
+    best: list[tuple[float, list[AlignedClip]]] = [(0.0, [])]
     for end in range(1, len(run) + 1):
         ways = [(math.inf, best[-1][1])]
         for start in reversed(range(end)):
@@ -189,14 +189,14 @@ def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
     return best[-1][1]
 
 
-def _clip_of(pieces: Sequence[_Piece]) -> ReadClip:
+def _clip_of(pieces: Sequence[_Piece]) -> AlignedClip:
     (begin, start), (end, after) = pieces[0].before, pieces[-1].after
     confidence = min(piece.confidence for piece in pieces) if begin < start and end < after else 0.0
     start, end = max((begin + start) / 2, start - _EDGE, 0), min((end + after) / 2, end + _EDGE)
-    return ReadClip(start, end, " ".join(piece.text for piece in pieces), confidence)
+    return AlignedClip(start, end, " ".join(piece.text for piece in pieces), confidence)
 
 
-def _cost_of(clip: ReadClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
+def _cost_of(clip: AlignedClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
     """How unlike a sentence between two pauses a clip is."""
     seconds, last = clip.end_s - clip.start_s, pieces[-1]
     cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # sentences that are joined
