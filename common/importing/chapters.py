@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from textwrap import shorten
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ def match_readings(source: Path, text: Path, *, language: str) -> tuple[list[Tra
     try:
         Speaker(language).speak("a")
     except InputError as error:
-        raise OptionError(f"--language {language}: {error}") from error
+        raise OptionError(shorten(f"--language {language}: {error}", 150)) from error
     if source.is_dir():
         index = RecordingIndex(files_below(source))
         recordings, left = index.recordings, {str(one): reason for one, reason in index.reasons.items()}

@@ -158,7 +158,7 @@ def _pieces(match: Match, text: str, before: Pause, after: Pause, pauses: _Pause
 
 
 def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, int]]:
-    """Where the same word of the text and of what was said begins, after another such word: offset, number."""
+    """Where each word of the text begins that is also said, beside another such word: offset in text, number."""
     tokens = [found for found in re.finditer(r"\S+", text) if re.search(r"\w", found[0])]
     written = [re.sub(r"\W", "", token[0]).lower() for token in tokens]
     groups = [[re.sub(r"\W", "", word).lower() for word in group.label.split()] for group in spoken]
@@ -166,8 +166,8 @@ def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, i
     numbers = {place: number for number, place in enumerate(itertools.accumulate(map(len, groups), initial=0))}
     numbers.pop(len(said), None)
     for block in difflib.SequenceMatcher(None, written, said, autojunk=False).get_matching_blocks():
-        for shift in range(1, block.size):
-            if block.b + shift in numbers:
+        for shift in range(block.size) if block.size > 1 else ():
+            if block.a + shift > 0 and block.b + shift in numbers:
                 yield tokens[block.a + shift].start(), numbers[block.b + shift]
 
 
@@ -200,7 +200,7 @@ def _cost_of(clip: AlignedClip, pieces: Sequence[_Piece], *, is_last: bool) -> f
     """How unlike a sentence between two pauses a clip is."""
     seconds, last = clip.end_s - clip.start_s, pieces[-1]
     cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # sentences that are joined
-    cost += 10 * (seconds < SHORTEST) + 10 * max(seconds - LONGEST, 0)
+    cost += 10 * (seconds < SHORTEST) + 10 * (seconds > LONGEST) * (1 + seconds - LONGEST)
     if not last.ends_sentence:
         cost += 2.0 if last.text[-1:] in ".!?;:" else 2.5 if last.text[-1:] == "," else 3.5
     if not is_last and last.after[0] == last.after[1]:

@@ -15,7 +15,8 @@ TEXT_SUFFIXES = (".srt", ".vtt", ".txt")  # those with times first
 _TOLERANCE = 1.0  # s, of a subtitle's times
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"{_TIME}\s*-->\s*{_TIME}")
-_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]|^\s*[-–—]\s")
+_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]")
+_SPEAKER = re.compile(r"^\s*([-–—]\s|>>+)?\s*([A-Z][A-Z .']+:\s)?")  # of a line: "- ", ">> ", "JOHN: "
 _DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\([A-Z ]+\)")  # of sounds that are not speech: [music], (LAUGHS)
 
 
@@ -53,7 +54,7 @@ def _read_subtitles(text: str, path: Path) -> ReadText:
         start, end = (_seconds(times.groups("0")[first : first + 4]) for first in (0, 4))
         if end <= start:
             raise InputError(f"{path}: {lines[place].strip()}: a subtitle that ends before it begins")
-        words = " ".join(_MARKUP.sub(" ", line) for line in lines[place + 1 :])
+        words = " ".join(_SPEAKER.sub("", _MARKUP.sub("", line)) for line in lines[place + 1 :])
         sentence = " ".join(html.unescape(_DESCRIPTION.sub(" ", words)).split())
         if re.search(r"\w", sentence):
             sentences.append(sentence)
