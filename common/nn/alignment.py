@@ -1,8 +1,8 @@
 """Alignments of frames and tokens: measures of attention (is it a diagonal, how sharp), and a learned one's prior."""
 
+import math
 from functools import lru_cache
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -88,12 +88,17 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     successes, is no token, so that a frame's probabilities sum to less than 1.
     Source: Badlani et al. (2022), section 2.2.
     """
-    from scipy.stats import betabinom  # here, as only training needs SciPy
-
-    alpha = scaling * np.arange(1, n_frames + 1)[:, None]
-    prior = betabinom.pmf(np.arange(n_tokens), n_tokens, alpha, scaling * (n_frames + 1) - alpha)
-    # Contiguous as it is interpolated: transposed.
-    return torch.from_numpy(np.asfortranarray(prior))
+    tokens = torch.arange(n_tokens, dtype=torch.float64)[:, None]
+    alpha = scaling * torch.arange(1, n_frames + 1, dtype=torch.float64)
+    beta, left = scaling * (n_frames + 1) - alpha, n_tokens - tokens
+    # Transposed, so that it is contiguous as it is interpolated; in place, as those of minutes of speech are large.
+    logs = (tokens + alpha).lgamma_()
+    logs += (left + beta).lgamma_()
+    logs -= (tokens + 1).lgamma() + (left + 1).lgamma()
+    logs -= alpha.lgamma() + beta.lgamma()
+    logs += math.lgamma(n_tokens + 1) + math.lgamma(scaling * (n_frames + 1))
+    logs -= math.lgamma(n_tokens + scaling * (n_frames + 1))
+    return logs.exp_().t()
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
