@@ -13,7 +13,7 @@ import soxr
 
 import common.importing.chapters
 from common.errors import InputError, OptionError
-from common.importing.cutting import CONFIDENT, Reading, align_reading
+from common.importing.cutting import CONFIDENT, AlignedReading, align_reading
 from common.importing.reading import RATE
 from common.importing.subtitles import read_reading_text
 from common.text import Speaker
@@ -46,7 +46,7 @@ def read_aloud(sentences: tuple[str, ...], *, speaker: Speaker = READER, gap: fl
     return wave + 0.0005 * np.random.default_rng(0).standard_normal(len(wave)).astype(np.float32), sounds
 
 
-def check_clips(reading: Reading, sentences: tuple[str, ...], sounds: list) -> None:
+def check_clips(reading: AlignedReading, sentences: tuple[str, ...], sounds: list) -> None:
     """Each of the sentences is a clip that is certain, and cut in the pauses around it."""
     clips = [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
     assert [clip.text for clip in clips] == list(sentences)

@@ -21,17 +21,17 @@ _DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\([A-Z ]+\)")  # of sounds that are not
 
 
 @dataclass(frozen=True)
-class ReadText:
-    """What is read: sentences, and from and before when each is, if that is known."""
+class ReadingText:
+    """The sentences of a reading, and the times between which each is read, where subtitles say them."""
 
     sentences: tuple[str, ...]
     windows_s: np.ndarray | None = None  # (sentences, 2)
 
 
-def read_reading_text(path: Path) -> ReadText:
+def read_reading_text(path: Path) -> ReadingText:
     """The sentences of a text, or the subtitles of a file ``.srt`` or ``.vtt``.
 
-    Raises InputError where the file is missing, not UTF-8, or holds nothing to say.
+    Raises InputError where the file is missing, not UTF-8, or has no words.
     """
     text = read_text(path, kind="text of the reading")
     if path.suffix.lower() in (".srt", ".vtt"):
@@ -39,10 +39,10 @@ def read_reading_text(path: Path) -> ReadText:
     utterances = split_utterances([Span(re.sub(r"(?<!\n)\n(?!\s*\n)", " ", text))])
     sentences = ["".join(span.text for span in one.spans) for one in utterances]
     sentences = [" ".join(sentence.split()) for sentence in sentences]
-    return ReadText(_spoken(sentences, path))
+    return ReadingText(_spoken(sentences, path))
 
 
-def _read_subtitles(text: str, path: Path) -> ReadText:
+def _read_subtitles(text: str, path: Path) -> ReadingText:
     """Each cue is a sentence."""
     sentences, windows = [], []
     for block in re.split(r"\n\s*\n", text):
@@ -61,7 +61,7 @@ def _read_subtitles(text: str, path: Path) -> ReadText:
             windows.append((start - _TOLERANCE, end + _TOLERANCE))
     order = sorted(range(len(windows)), key=windows.__getitem__)
     sentences = [sentences[place] for place in order]
-    return ReadText(_spoken(sentences, path), np.array([windows[place] for place in order]))
+    return ReadingText(_spoken(sentences, path), np.array([windows[place] for place in order]))
 
 
 def _seconds(fields: tuple[str, ...]) -> float:
