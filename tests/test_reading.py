@@ -13,7 +13,7 @@ import soxr
 
 import common.importing.chapters
 from common.errors import InputError, OptionError
-from common.importing.cutting import CONFIDENT, AlignedReading, align_reading
+from common.importing.cutting import CONFIDENT, AlignedReading, _join_pieces, _Piece, align_reading
 from common.importing.reading import RATE
 from common.importing.subtitles import read_reading_text
 from common.text import Speaker
@@ -111,6 +111,12 @@ def test_short_sentences_are_joined_and_long_ones_cut_at_pauses():
     texts = [clip.text for clip in reading.clips]
     assert texts[0].startswith(" ".join(short[:2])) and texts[-1] == TEXT[1]
     assert any(text[3].startswith(one) and one.endswith(";") for one in texts)
+
+
+def test_pieces_that_are_together_a_little_longer_than_a_clip_stay_apart():
+    edges = [(0.0, 0.5), (6.5, 7.0), (12.6, 13.0)]
+    pieces = [_Piece("a,", 1.0, *edges[:2], ends_sentence=False), _Piece("b.", 1.0, *edges[1:], ends_sentence=True)]
+    assert [clip.text for clip in _join_pieces(pieces)] == ["a,", "b."]
 
 
 def test_another_language_is_aligned_by_its_own_sounds():

@@ -160,10 +160,10 @@ def _keep_clips(
 
 
 def _remove_clips(rows: Iterable[ImportedClip], target: Path) -> None:
-    """Remove the clips of rows, and those that a run that was stopped may have cut from a reading."""
+    """Remove the clips of rows, and those that a run may have made of unfinished rows before it was stopped."""
     for row in rows:
         path = _wav(row, target)
-        if row.is_imported:
+        if row.is_imported or not row.state:
             path.unlink(missing_ok=True)
         if row.state == "uncut":
             for one in path.parent.glob(f"{path.stem}_*.wav"):
