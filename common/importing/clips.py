@@ -25,11 +25,12 @@ _FADE = 0.005  # s, where the sound is cut
 
 @dataclass(frozen=True)
 class ImportedClip:
-    """A recording or transcript of the source and what became of it: a row of import.tsv."""
+    """A recording, a part of a long reading, or a transcript, and what became of it: a row of import.tsv."""
 
     source: str  # the recording, relative to the source folder, or the place of a transcript without one
+    part: str = ""  # of a reading: from and to which second, or which of the sentences that are not found
     clip: str = ""  # path in wavs/, without suffix
-    state: str = "refused"  # or "imported"
+    state: str = "refused"  # or "imported", or "" if it is not yet made; of a whole reading "uncut", then "cut"
     reason: str = ""  # why it is refused
     size: int = 0  # bytes of the source
     modified: int = 0  # ns, of the source
@@ -43,11 +44,17 @@ class ImportedClip:
     gain: float = 0.0  # dB
     loudness: float = 0.0  # LUFS, of the clip
     confidence: float = 1.0  # that the transcript is what is said, where a long reading was cut
+    text: str = ""  # the transcript; of a whole reading the path of its text
 
     @property
     def is_imported(self) -> bool:
         """Whether the clip is there."""
         return self.state == "imported"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is imported, cut or refused."""
+        return self.state not in ("", "uncut")
 
 
 def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip:
