@@ -22,7 +22,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
     longest = sorted((name for name in lengths if lengths[name] > LONGEST_CLIP), key=lambda name: -lengths[name])
     named = ", ".join(f"{name} ({lengths[name]:.0f} s)" for name in longest[:3])
     more = f" and {len(longest) - 3} more" if len(longest) > 3 else ""
-    return f"clips longer than {LONGEST_CLIP:g} s: {named}{more}; cut them, with --text" if longest else ""
+    return f"clips longer than {LONGEST_CLIP:g} s: {named}{more}" if longest else ""
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:

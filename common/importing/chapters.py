@@ -1,6 +1,7 @@
-"""Long readings of a source and their texts, and how one of them is cut into clips."""
+"""Recordings of a source that are cut into several clips: long readings and their texts."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from textwrap import shorten
@@ -11,28 +12,25 @@ import torch
 from common.audio import save_wav
 from common.errors import AudioError, InputError, OptionError, OutputError
 from common.files import check_file
-from common.importing.clips import ImportedClip, level_and_trim
-from common.importing.cutting import CONFIDENT, AlignedClip, align_reading
+from common.importing.clips import ImportedClip, import_clip, level_and_trim
+from common.importing.cutting import CONFIDENT, LONGEST, SHORTEST, AlignedClip, align_reading
 from common.importing.decoding import decode
 from common.importing.options import ImportOptions
 from common.importing.reading import RATE
 from common.importing.recordings import RecordingIndex, files_below, without_suffix
-from common.importing.subtitles import TEXT_SUFFIXES, read_reading_text
+from common.importing.subtitles import TEXT_SUFFIXES, ReadingText, read_reading_text, split_sentences
 from common.importing.transcripts import Transcript
 from common.text import Speaker
+from common.text.config import TextConfig
+from common.text.languages import guess_language
 
 
-def match_readings(source: Path, text: Path, *, language: str) -> tuple[list[Transcript], dict[str, str]]:
+def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str, str]]:
     """Each recording of ``source`` with the path of its text in the place of a transcript, and why others are left out.
 
     ``source`` is a recording, or a folder; ``text`` says what is read, or is a folder with a file for each recording,
-    named alike. Raises InputError where there is no recording or no text, OptionError where eSpeak NG lacks the
-    language.
+    named alike. Raises InputError where there is no recording or no text.
     """
-    try:
-        Speaker(language).speak("a")
-    except InputError as error:
-        raise OptionError(shorten(f"--language {language}: {error}", 150)) from error
     if source.is_dir():
         index = RecordingIndex(files_below(source))
         recordings, left = index.recordings, {str(one): reason for one, reason in index.reasons.items()}
@@ -54,22 +52,53 @@ def match_readings(source: Path, text: Path, *, language: str) -> tuple[list[Tra
     return [Transcript(str(recordings[0]), str(text), None, "")], left
 
 
-def import_reading(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
-    """Cut a reading into clips; their rows, those of what does not match, and last the reading's own, or why not.
+def choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> str:
+    """The language of what is cut: the one that is asked for, else what the texts look like.
 
-    ``row`` says the recording, the clips' name without number, and the path of the text. Raises OutputError where a
+    Raises OptionError where eSpeak NG lacks it.
+    """
+    if options.language is not None:
+        try:
+            Speaker(options.language).speak("a")
+        except InputError as error:
+            raise OptionError(shorten(f"--language {options.language}: {error}", 150)) from error
+        return options.language
+    texts = [one.text for one in matched]
+    if options.text is not None:
+        with suppress(InputError):  # which the recording's own row will say
+            texts = [sentence for path in texts for sentence in read_reading_text(Path(path)).sentences]
+    found = guess_language(texts)
+    return TextConfig.g2p_language if found in ("", "en") else found
+
+
+def import_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Make a recording's clip, or cut it into several: their rows, as `import_clip` and `cut_recording` do."""
+    clip = import_clip(row, source=source, target=target, options=options) if options.text is None else None
+    return [clip] if clip is not None else cut_recording(row, source=source, target=target, options=options)
+
+
+def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused.
+
+    ``row`` says the recording, the clips' name without number, and the text or its path. Raises OutputError where a
     clip cannot be written.
     """
-    recording, text = source / row.source, Path(row.text)
+    recording = source / row.source
     try:
-        read = read_reading_text(text)
+        read = ReadingText(tuple(split_sentences(row.text)))
+        if options.text is not None:
+            read = read_reading_text(Path(row.text))
         blocks = decode(recording, sampling_rate=RATE).blocks
+        assert options.language is not None, "import_recordings has chosen one"
         reading = align_reading(blocks, read.sentences, language=options.language, windows_s=read.windows_s)
         rows = [*_import_clips(row, reading.clips, recording=recording, target=target, options=options)]
     except OutputError:
         raise
     except InputError as error:
         return [replace(row, state="refused", reason=str(error).removeprefix(f"{recording}: "))]
+    for clip in reading.odd_lengths:
+        seconds, reason = clip.end_s - clip.start_s, f"expected {SHORTEST:g} to {LONGEST:g}: {clip.text}"
+        rows.append(ImportedClip(row.source, _part(clip.start_s, clip.end_s), reason=f"{seconds:.1f} s, {reason}"))
     for start, end in reading.unmatched_sound:
         rows.append(ImportedClip(row.source, _part(start, end), reason="says what the text does not"))
     for number, sentence in enumerate(reading.unmatched_text, 1):

@@ -38,6 +38,7 @@ class AlignedReading:
     """The clips of a long reading, and what of its text and its recording does not match."""
 
     clips: tuple[AlignedClip, ...]
+    odd_lengths: tuple[AlignedClip, ...]  # that are found, but too short or too long for a clip
     unmatched_text: tuple[str, ...]
     unmatched_sound: tuple[tuple[float, float], ...]  # s
 
@@ -85,11 +86,10 @@ def align_reading(
     clips = [clip for run in _find_runs(matches, sentences, pauses) for clip in _join_pieces(run)]
     fitting = tuple(clip for clip in clips if SHORTEST <= clip.end_s - clip.start_s <= LONGEST)
     matched = {match.sentence for match in matches}
-    left_out = [sentence for number, sentence in enumerate(sentences) if number not in matched]
-    left_out += [clip.text for clip in clips if clip not in fitting]
-    edges = [0.0, *(edge for clip in fitting for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
+    left_out = tuple(sentence for number, sentence in enumerate(sentences) if number not in matched)
+    edges = [0.0, *(edge for clip in clips for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
     between = ((start, end) for start, end in zip(edges[::2], edges[1::2]) if pauses.sound(start, end) > _LEAST_SOUND)
-    return AlignedReading(fitting, tuple(left_out), tuple(between))
+    return AlignedReading(fitting, tuple(clip for clip in clips if clip not in fitting), left_out, tuple(between))
 
 
 class _Pauses:

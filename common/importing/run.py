@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -16,8 +16,8 @@ from common.errors import InputError, OptionError
 from common.extraction import map_in_processes
 from common.files import check_file, make_folder, read_lines, write_text, writing
 from common.importing.advice import long_clips
-from common.importing.chapters import import_reading, match_readings
-from common.importing.clips import ImportedClip, import_clip, loudness_meter
+from common.importing.chapters import choose_language, import_recording, match_readings
+from common.importing.clips import ImportedClip, loudness_meter
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, first_folders, speakers_of
 from common.importing.transcripts import Transcript, match_transcripts
@@ -32,29 +32,28 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     """Make a corpus of the recordings in ``source`` in the folder ``target``; the exit status, 1 where no clip is made.
 
     With ``options.text`` they are long readings to cut, and ``source`` may be a single recording. What an earlier run
-    made of a recording is kept where it, its text (of a reading) and the settings have not changed. A signal ends the
-    run with status 128 + its number; the recordings that are finished are kept.
+    made of a recording is kept where it, the text of one that is cut, and the settings have not changed. A signal ends
+    the run with status 128 + its number; the recordings that are finished are kept.
 
     Raises:
         InputError: ``source`` has no recordings or no transcripts, or its only recording cannot be read.
         OptionError: the folders overlap, ``target`` holds something else, or eSpeak NG lacks the language.
     """
     folder = _check_folders(source, target, is_reading=options.text is not None)
-    work: Callable[..., ImportedClip | list[ImportedClip]] = import_clip
     if options.text is None:
         matched, left = match_transcripts(source, files_below(source))
     else:
-        matched, left = match_readings(source, options.text, language=options.language)
-        work = import_reading
+        matched, left = match_readings(source, options.text)
+    options = replace(options, language=choose_language(options, matched))
     rows = _rows_of(folder, matched, options)
     done = _keep_clips(_read_table(target / TABLE), rows, target)
     n_kept = sum(row.is_imported for row in chain(*done.values()))
     make_folder(target / "wavs")
     jobs = [row for row in rows if row.source not in done and not row.reason]
     _write_table(target / TABLE, [*chain(*done.values()), *jobs])  # jobs: what a run that is killed may leave
-    work = partial(work, source=folder.resolve(), target=target.resolve(), options=options)
+    work = partial(import_recording, source=folder.resolve(), target=target.resolve(), options=options)
     stop = _work_on(jobs, work, done, table=target / TABLE, options=options)
-    _remove_clips([job for job in jobs if job.source not in done], target)
+    _remove_clips([job for job in jobs if job.source not in done], target, kept=done)
     done |= {row.source: [row] for row in rows if row.reason}
     results = [one for row in rows for one in done.get(row.source, ())]
     results += [ImportedClip(name, reason=reason) for name, reason in left.items()]
@@ -72,7 +71,7 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
 
 def _work_on(
     jobs: Sequence[ImportedClip],
-    work: Callable[[ImportedClip], ImportedClip | list[ImportedClip]],
+    work: Callable[[ImportedClip], list[ImportedClip]],
     done: dict[str, list[ImportedClip]],
     *,
     table: Path,
@@ -84,8 +83,7 @@ def _work_on(
     loudness_meter(options.sampling_rate)
     try:
         with table.open("a", encoding="utf-8", newline="") as journal:
-            for result in map_in_processes(work, jobs, n_workers=options.num_workers, desc="importing"):
-                rows = [result] if isinstance(result, ImportedClip) else result
+            for rows in map_in_processes(work, jobs, n_workers=options.num_workers, desc="importing"):
                 done[rows[0].source] = rows
                 with writing(table):
                     journal.write(_lines(rows))
@@ -127,11 +125,11 @@ def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions
         about, settings = (source / one.clip).stat(), options.of_clips
         if options.text is not None:
             text = Path(one.text).stat()
-            settings += f", {options.language}, text of {text.st_size} bytes, {text.st_mtime_ns} ns"
+            settings += f", text of {text.st_size} bytes, {text.st_mtime_ns} ns"
         row = ImportedClip(
             one.clip,
             clip=name,
-            state="" if options.text is None else "uncut",
+            state="",
             size=about.st_size,
             modified=about.st_mtime_ns,
             settings=settings,
@@ -149,36 +147,31 @@ def _keep_clips(
     by_source: dict[str, list[ImportedClip]] = defaultdict(list)
     for row in earlier:
         by_source[row.source].append(row)
-    kept = {}
+    kept, wavs = {}, target / "wavs"
     for source, found in by_source.items():
         now, finished = wanted.get(source), [row for row in found if row.is_finished]
-        is_whole = now and any(_facts(row) == _facts(now) for row in finished if not row.part and not row.reason)
-        if now and is_whole and all(_wav(row, target).is_file() for row in finished if row.is_imported):
+        is_whole = now and any(_made_alike(row, now) for row in finished if not row.part and not row.reason)
+        if now and is_whole and all((wavs / f"{row.clip}.wav").is_file() for row in finished if row.is_imported):
             kept[source] = [row if row.part else replace(row, text=now.text) for row in finished]
-        else:
-            _remove_clips(found, target)
+    _remove_clips([row for source in by_source.keys() - kept.keys() for row in by_source[source]], target, kept=kept)
     return kept
 
 
-def _remove_clips(rows: Iterable[ImportedClip], target: Path) -> None:
-    """Remove the clips of rows, and those that a run may have made of unfinished rows before it was stopped."""
-    for row in rows:
-        path = _wav(row, target)
-        if row.is_imported or not row.state:
-            path.unlink(missing_ok=True)
-        if row.state == "uncut":
-            for one in path.parent.glob(f"{path.stem}_*.wav"):
-                if re.fullmatch(r"_\d{4,}", one.stem.removeprefix(path.stem)):
-                    one.unlink()
+def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
+    """Whether what an earlier run made is what would be made now."""
+    facts = [(one.clip, one.size, one.modified, one.settings) for one in (row, now)]
+    return facts[0] == facts[1] and (row.state != "cut" or row.text == now.text)
 
 
-def _facts(row: ImportedClip) -> tuple[str, int, int, str]:
-    """What a clip is made by."""
-    return row.clip, row.size, row.modified, row.settings
-
-
-def _wav(row: ImportedClip, target: Path) -> Path:
-    return target / "wavs" / f"{row.clip}.wav"
+def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[str, Sequence[ImportedClip]]) -> None:
+    """Remove the clips of rows, and what a stopped run may have cut from a recording, but not ``kept`` ones."""
+    names, wavs = {row.clip for row in rows}, target / "wavs"
+    unfinished = {row.clip for row in rows if not row.is_finished}
+    good = {row.clip for row in chain(*kept.values()) if row.is_imported}
+    for path in wavs.rglob("*.wav") if names else ():
+        name = path.relative_to(wavs).with_suffix("").as_posix()
+        if name not in good and (name in names or re.sub(r"_\d{4,}$", "", name) in unfinished):
+            path.unlink()
 
 
 def _lines(rows: Iterable[ImportedClip]) -> str:

@@ -36,10 +36,14 @@ def read_reading_text(path: Path) -> ReadingText:
     text = read_text(path, kind="text of the reading")
     if path.suffix.lower() in (".srt", ".vtt"):
         return _read_subtitles(text, path)
+    return ReadingText(_spoken(split_sentences(text), path))
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, whose paragraphs are separated by empty lines."""
     utterances = split_utterances([Span(re.sub(r"(?<!\n)\n(?!\s*\n)", " ", text))])
-    sentences = ["".join(span.text for span in one.spans) for one in utterances]
-    sentences = [" ".join(sentence.split()) for sentence in sentences]
-    return ReadingText(_spoken(sentences, path))
+    sentences = ("".join(span.text for span in one.spans) for one in utterances)
+    return [" ".join(sentence.split()) for sentence in sentences]
 
 
 def _read_subtitles(text: str, path: Path) -> ReadingText:
