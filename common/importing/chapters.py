@@ -15,8 +15,8 @@ from common.files import check_file
 from common.importing.clips import ImportedClip, import_clip, level_and_trim
 from common.importing.cutting import CONFIDENT, LONGEST, SHORTEST, AlignedClip, align_reading
 from common.importing.decoding import decode
+from common.importing.frames import RATE
 from common.importing.options import ImportOptions
-from common.importing.reading import RATE
 from common.importing.recordings import RecordingIndex, files_below, without_suffix
 from common.importing.subtitles import TEXT_SUFFIXES, ReadingText, read_reading_text, split_sentences
 from common.importing.transcripts import Transcript

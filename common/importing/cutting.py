@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.errors import InputError
-from common.importing.reading import FRAME_RATE, AlignedSentence, AlignedWord, align, log_mels, quiet_frames
+from common.importing.frames import FRAME_RATE, log_mels, quiet_frames
+from common.importing.reading import AlignedSentence, AlignedWord, align
 from common.text import get_cleaner
 
 SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
@@ -64,7 +65,7 @@ def align_reading(
     language: str = "en-us",
     windows_s: np.ndarray | None = None,
 ) -> AlignedReading:
-    """Cut a reading, mono sound at `common.importing.reading.RATE` in blocks (T,), into clips with their text.
+    """Cut a reading, mono sound at `common.importing.frames.RATE` in blocks (T,), into clips with their text.
 
     ``language`` is any of eSpeak NG's. ``windows_s`` (sentences, 2) says from and before when each is read, as
     subtitles do. What takes time and memory grows with the length of the reading, not with its square.

@@ -7,28 +7,18 @@ eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chib
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numba
 import numpy as np
-import scipy.fft
-import torch
 
-from common.audio.mel import MelExtractor
-from common.config import AudioConfig
+from common.importing.frames import FRAME_RATE, cepstra, log_mels, quiet_frames, speech_frames, subtract_mean
 from common.text.espeak import EspeakSpeech, Speaker
 
-RATE = 22050  # Hz, of the reading; eSpeak's own
-_CONFIG = AudioConfig(RATE, hop_length=441, n_mels=40, mel_fmin=60.0, mel_fmax=7600.0, framing="aligned")
-FRAME_RATE = 50  # Hz
 _STEP = 5  # frames in a step of the path
 _STEP_RATE = FRAME_RATE / _STEP  # Hz
-_N_CEPSTRA = 13
-_SPREAD = 5  # frames to either side, of the slope of a cepstrum
-_SPEECH_RANGE = 6.0  # nepers of power, 26 dB
-_SILENT = -17.0  # nepers of power; digital silence is at -19.3
 _MOSTLY = 0.7  # of the frames of a step that is quiet
 _FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
 _BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
@@ -124,55 +114,10 @@ class _TextColumns:
         return np.interp(steps, self.windows.mean(axis=1), (gaps[:-1] + gaps[1:]) / 2).astype(np.int64)
 
 
-def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
-    """Sound (T,) at `RATE` in blocks -> log-mel-spectrogram (F, 40) at `FRAME_RATE`."""
-    extractor = MelExtractor(_CONFIG)
-    length, hop = _CONFIG.filter_length, _CONFIG.hop_length
-    left, mels = np.zeros(extractor.pad_left, np.float32), [np.zeros((0, _CONFIG.n_mels), np.float32)]
-    for block in (*blocks, np.zeros(extractor.pad_right, np.float32)):
-        left = np.concatenate([left, block])
-        n_frames = (len(left) - length) // hop + 1
-        if n_frames > 0:
-            used = torch.from_numpy(left[None, : (n_frames - 1) * hop + length])
-            mels.append(extractor.of_frames(used)[0].T.numpy())
-            left = left[n_frames * hop :]
-    return np.concatenate(mels)
-
-
-def _log_powers(mels: np.ndarray) -> np.ndarray:
-    """Power of each frame, nepers (F,)."""
-    return np.log(np.exp(2 * mels).sum(axis=1))
-
-
-def quiet_frames(mels: np.ndarray) -> np.ndarray:
-    """Which frames hold no speech (F,): nearer to the quietest ones than to speech, or 37 dB below it."""
-    levels = _log_powers(mels)
-    speech, lowest = np.percentile(levels, [90, 3])
-    return levels < max(min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4), _SILENT)
-
-
-def _cepstra(mels: np.ndarray) -> np.ndarray:
-    """(F, 40) -> cepstra and their slopes (F, 26)."""
-    cepstra = scipy.fft.dct(mels, axis=1, norm="ortho")[:, :_N_CEPSTRA]
-    padded = np.pad(cepstra, ((_SPREAD, _SPREAD), (0, 0)), mode="edge")
-    return np.concatenate([cepstra, padded[2 * _SPREAD :] - padded[: -2 * _SPREAD]], axis=1)
-
-
 def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
     """(F, d) at `FRAME_RATE` -> means of `_STEP` of them (T, d)."""
     n_steps = len(frames) // _STEP
     return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
-
-
-def _is_speech(mels: np.ndarray) -> np.ndarray:
-    """Which frames are about as loud as speech (F,) bool."""
-    levels = _log_powers(mels)
-    return levels > np.percentile(levels, 90) - _SPEECH_RANGE
-
-
-def _subtract_mean(mels: np.ndarray) -> np.ndarray:
-    """Log-mels less the mean of each channel in speech."""
-    return mels - mels[_is_speech(mels)].mean(axis=0)
 
 
 def _text_columns(
@@ -375,11 +320,11 @@ def _prepare_features(
 ) -> tuple[_ReadingSteps, _TextColumns]:
     """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
     said = [log_mels([speech.wave]) for speech in spoken]
-    centered, centered_text = _subtract_mean(mels), _subtract_mean(np.concatenate(said))
+    centered, centered_text = subtract_mean(mels), subtract_mean(np.concatenate(said))
     noise = np.maximum(np.percentile(centered, 5, axis=0), _FLOOR)
-    read = _cepstra(np.logaddexp(centered, _FLOOR))
-    text = _cepstra(np.logaddexp(centered_text, noise))
-    read /= read[_is_speech(mels)].std(axis=0)
+    read = cepstra(np.logaddexp(centered, _FLOOR))
+    text = cepstra(np.logaddexp(centered_text, noise))
+    read /= read[speech_frames(mels)].std(axis=0)
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
     quiet = _mean_over_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY

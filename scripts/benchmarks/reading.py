@@ -25,8 +25,8 @@ from common.audio import load_wav
 from common.cli import ArgumentParser, run
 from common.importing import AlignedReading, align_reading, decode
 from common.importing.cutting import CONFIDENT
+from common.importing.frames import RATE
 from common.importing.levels import find_sound
-from common.importing.reading import RATE
 from scripts.benchmarks.table import machine, markdown
 
 GAPS = (0.1, 2.0)  # s
