@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from common.data import Dataset, TextMelBatch, build_loader, raise_errors
+from common.data import Dataset, TextMelBatch, TextMelDataset, build_loader, join_batches, raise_errors
 from common.distributed import Ranks
 from common.files import write_text, writing
 from common.pages import Recording, player_address, render_page, text_table
@@ -17,7 +17,6 @@ from common.progress import print_line
 WORST = 10  # clips on stdout
 MOST_LISTED = 100  # clips with a player
 LEARNED = 0.1  # misfit that is usual for an aligner that tells tokens apart; new ones have 0.01, all of 10 epochs 0.3
-_BATCH_SIZE = 16
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,29 @@ class Fit:
     text: str
 
 
-def measure_misfits(score: Callable[[Any], Tensor], dataset: Dataset, *, ranks: Ranks) -> list[Fit]:
-    """The transcripts of a text-to-mel dataset, in its order; ``score`` takes a batch, and returns misfits (B,)."""
+class _MelsWithTexts:
+    """Mels and transcripts of a dataset alone, as an aligner takes them, for loader processes."""
+
+    collate = staticmethod(join_batches)
+
+    def __init__(self, source: TextMelDataset) -> None:
+        self._source = source
+
+    def __getitem__(self, index: int) -> TextMelBatch:
+        source = self._source
+        tokens, text = source.transcripts.inputs(source.transcripts[index]), source.entries[index].fields["text"]
+        return TextMelBatch.of_one(source.name(index), tokens, source.load_mel(index), text=text)
+
+
+def measure_misfits(
+    score: Callable[[TextMelBatch], Tensor], dataset: Dataset, *, ranks: Ranks, batch_size: int = 16, n_workers: int = 0
+) -> list[Fit]:
+    """How badly each transcript of a text-to-mel dataset fits; ``score`` takes a batch, and returns misfits (B,)."""
+    source: Any = _MelsWithTexts(cast(TextMelDataset, dataset))
 
     def compute(indices: Sequence[int]) -> Iterator[Fit]:
-        batches = [indices[start : start + _BATCH_SIZE] for start in range(0, len(indices), _BATCH_SIZE)]
-        for one in raise_errors(build_loader(dataset, batches, n_workers=0, pin_memory=False, seed=0)):
+        batches = [indices[start : start + batch_size] for start in range(0, len(indices), batch_size)]
+        for one in raise_errors(build_loader(source, batches, n_workers=n_workers, pin_memory=False, seed=0)):
             batch = cast(TextMelBatch, one)
             for value, name, text in zip(score(batch.to(ranks.device)).tolist(), batch.names, batch.texts):
                 yield Fit(value, name, name.rpartition(" (")[0], " ".join(text.split()))
@@ -55,7 +71,7 @@ def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path)
         for fit, (score, name, text) in zip(fits[:MOST_LISTED], rows)
     ]
     html = render_page("training/transcripts.html", title=str(dataset_path), headline=headline, clips=clips)
-    with writing(output, "; choose another --output"):
+    with writing(output):
         write_text(table, "".join("\t".join(row) + "\n" for row in [("misfit", "recording", "transcript"), *rows]))
         write_text(page, html)
     doubt = "" if usual >= LEARNED else "; the aligner has learned too little to tell"
