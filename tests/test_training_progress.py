@@ -36,13 +36,14 @@ def logs() -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     with LOGS.open(encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            found.setdefault(row.pop("case"), []).append({name: float(value) for name, value in row.items()})
+            found.setdefault(row.pop("case"), []).append({name: float(value) for name, value in row.items() if value})
     return found
 
 
 def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
     """The epoch of each validation, and what is said then."""
-    return ((history[n]["epoch"], describe(history[: n + 1])) for n in range(len(history)))
+    said = partial(describe, adversarial="val_attention_diagonality" not in history[0])
+    return ((history[n]["epoch"], said(history[: n + 1])) for n in range(len(history)))
 
 
 # case -> the epoch of a validation, and all that is said from there on, or up to there
@@ -53,6 +54,7 @@ SAID = {
     "few": (80, None, "no alignment yet", "0: too few clips, or transcripts that do not fit"),
     "wrong": (24, None, "no alignment yet", "since epoch 14: too few clips, or transcripts that do not fit"),
     "rate": (8, 10, "no alignment yet", "in training either: lower --learning-rate"),
+    "adversarial": (150, 155, "", "no longer improves since epoch 125: discriminators may still improve"),  # a HiFi-GAN
 }
 
 
@@ -85,6 +87,8 @@ def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_selec
     assert said(largest, metric=SelectionMetric("wer", largest=True)) == said(history)
     stuck = [record | {"train_loss": 1.0} for record in history]
     assert said(stuck).endswith("no longer improving since epoch 9, in training either: lower --learning-rate")
+    unread = [record | {"val_wer": 100.0, "val_loss": record["train_loss"]} for record in history]
+    assert said(unread) == "epoch 19: still improving"
     flat = [record | {"val_wer": 50.0} for record in history]
     assert said(flat) == "epoch 19: no longer improving since epoch 1"
     words = describe([{"epoch": 1, "val_attention_diagonality": 0.9}], aligned=Aligned(0.7))

@@ -297,6 +297,7 @@ class Trainer:
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
             seconds_left=left,
+            adversarial=len(objective.phases) > 1,
         )
         if line and self._ranks.is_main:
             print_line(line)
