@@ -144,6 +144,9 @@ def test_the_end_of_a_training_lists_all_transcripts_the_worst_first_with_player
                 run(lambda: train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"]))
         monkeypatch.undo()
         train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
+        assert "the aligner has learned too little (median misfit 0." in capsys.readouterr().out
+        monkeypatch.setattr("common.training.misfits.LEARNED", 0)
+        train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
     rows = [line.split("\t") for line in (tmp_path / "out" / "transcripts.tsv").read_text().splitlines()[1:]]
     scores = [float(score) for score, _, _ in rows]
     assert len(rows) == 4 and scores == sorted(scores, reverse=True)

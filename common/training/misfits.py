@@ -16,7 +16,7 @@ from common.progress import print_line
 
 WORST = 10  # clips on stdout
 MOST_LISTED = 100  # clips with a player
-LEARNED = 0.1  # misfit that is usual for an aligner that tells tokens apart; new ones have 0.01, all of 10 epochs 0.3
+LEARNED = 0.1  # median misfit of an aligner that tells tokens apart; new ones have 0.01, all of 10 epochs 0.3
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class Fit:
 
     misfit: float  # nats a frame, 0 at best
     name: str  # "wavs/a.wav (list.txt:7)"
-    file: str  # "wavs/a.wav", or a mel
     text: str
 
 
@@ -54,7 +53,7 @@ def measure_misfits(
         for one in raise_errors(build_loader(source, batches, n_workers=n_workers, pin_memory=False, seed=0)):
             batch = cast(TextMelBatch, one)
             for value, name, text in zip(score(batch.to(ranks.device)).tolist(), batch.names, batch.texts):
-                yield Fit(value, name, name.rpartition(" (")[0], " ".join(text.split()))
+                yield Fit(value, name, " ".join(text.split()))
 
     return ranks.gather_over(len(dataset), compute, "comparing transcripts")
 
@@ -62,18 +61,20 @@ def measure_misfits(
 def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path) -> None:
     """Print the worst transcripts, and write all as ``transcripts.tsv`` and the worst with players as a page."""
     fits = sorted(measured, key=lambda fit: -fit.misfit)
+    middle = median(fit.misfit for fit in fits)
+    if middle < LEARNED:
+        print_line(f"transcripts are not compared: the aligner has learned too little (median misfit {middle:.2f})")
+        return
     table, page = output / "transcripts.tsv", output / "transcripts.html"
     rows = [(f"{fit.misfit:.3f}", fit.name, fit.text) for fit in fits]
-    usual = median(fit.misfit for fit in fits)
-    headline = f"{len(fits)} clips, the worst first; usual is a misfit of {usual:.2f}"
     clips = [
-        Recording(name, text, f"misfit {score}", player_address(dataset_path, fit.file, page=page))
-        for fit, (score, name, text) in zip(fits[:MOST_LISTED], rows)
+        Recording(name, text, f"misfit {score}", player_address(dataset_path, name.rpartition(" (")[0], page=page))
+        for score, name, text in rows[:MOST_LISTED]
     ]
+    headline = f"{len(fits)} clips, the worst first; the median misfit is {middle:.2f}"
     html = render_page("training/transcripts.html", title=str(dataset_path), headline=headline, clips=clips)
     with writing(output):
         write_text(table, "".join("\t".join(row) + "\n" for row in [("misfit", "recording", "transcript"), *rows]))
         write_text(page, html)
-    doubt = "" if usual >= LEARNED else "; the aligner has learned too little to tell"
-    print_line(f"transcripts that fit worst (usual: {usual:.2f}{doubt}); all: {table}, to listen: {page}")
+    print_line(f"transcripts that fit worst (median misfit {middle:.2f}); all: {table}, to listen: {page}")
     print_line("\n".join(text_table(rows[:WORST])))

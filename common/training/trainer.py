@@ -161,16 +161,19 @@ class Trainer:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
             raise OutputError(f"{failure}; {self._how_to_resume()}")
-        if position.epoch > options.epochs and self.engine.objective.has_aligner and not self._stopping:
+        if position.epoch > options.epochs and not self._stopping:
             self._list_misfits()  # all is saved: what ends this ends no training
         return stopped_by
 
     def _list_misfits(self) -> None:
-        """List the transcripts of training by how badly they fit, with the weights that inference uses."""
+        """List the transcripts of training by how badly they fit, if networks (those of inference) can say it."""
         options, networks = self._options, [*self._validated.values()][-1]
+        score = self.engine.objective.misfits(networks)
+        if score is None:
+            return
         with evaluation_mode(networks):
             fits = measure_misfits(
-                partial(self.engine.objective.misfits, networks),
+                score,
                 self._training_set,
                 ranks=self._ranks,
                 batch_size=options.batch_size,
