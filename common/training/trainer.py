@@ -172,13 +172,7 @@ class Trainer:
         if score is None:
             return
         with evaluation_mode(networks):
-            fits = measure_misfits(
-                score,
-                self._training_set,
-                ranks=self._ranks,
-                batch_size=options.batch_size,
-                n_workers=options.num_workers or 0,
-            )
+            fits = measure_misfits(score, self._training_set, ranks=self._ranks, batch_size=options.batch_size)
         if self._ranks.is_main:
             report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
