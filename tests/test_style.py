@@ -306,7 +306,7 @@ SIZES = {
     "text": 4525,
     "data": 995,
     "checkpoints": 1410,
-    "training": 2455,
+    "training": 2482,
     "synthesis": 2740,
     "recognition": 450,
     "serving": 1400,
