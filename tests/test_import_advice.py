@@ -73,7 +73,7 @@ def test_what_trains_badly_is_noted_while_lists_are_made(tmp_path: Path, monkeyp
     make_lists(monkeypatch, corpus)
     assert capsys.readouterr().err.splitlines() == [
         f"note: {corpus}: the recordings have 44100 Hz, usual vocoders 22050 Hz",
-        f"note: {corpus}: clips longer than 20 s: wavs/c.wav (21 s); cut them, with --text",
+        f"note: {corpus}: clips longer than 20 s: wavs/c.wav (21 s)",
         f"note: {corpus}: 1 of 3 recordings tried have 4.1 s of silence at an end (wavs/a.wav)",
         f"note: {corpus}: 1 of 3 recordings tried are quiet, speech at -52 dBFS (wavs/b.wav)",
         f"note: to mend it: bash scripts/import_recordings.sh {corpus} {corpus}_22050",

@@ -18,6 +18,7 @@ from shell import ROOT, run_bash
 import common.importing.run
 from common.errors import InputError, OptionError
 from common.importing.levels import find_sound
+from common.text.espeak import Speaker
 from scripts.import_recordings import main
 
 RATE = 22050
@@ -140,7 +141,7 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     for name, wave in waves.items():
         write_sound(source / f"{name}.wav", wave, rate, subtype="FLOAT")
         (source / f"{name}.txt").write_text("in being comparatively modern.")
-    assert run_import(source, target) == 0
+    assert run_import(source, target, "--cut-longer", "0") == 0
     rows = {Path(name).stem: row for name, row in table(target).items()}
     for name, row in rows.items():
         clip, _ = soundfile.read(target / "wavs" / f"{row['clip']}.wav")
@@ -152,6 +153,29 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     assert float(rows["quiet"]["gain"]) == pytest.approx(float(rows["shifted"]["gain"]) + 40, abs=0.1)
     out = capsys.readouterr().out
     assert "1 limited by peaks" in out and "note: clips longer than 20 s: long (21 s)" in out
+
+
+def test_a_long_recording_is_cut_by_its_transcript_and_again_when_that_changes(tmp_path: Path, capsys):
+    source, target = make_source(tmp_path / "source", 1), tmp_path / "target"
+    sentences = [
+        "Der Zug nach Berlin fährt heute um acht Uhr ab.",
+        "Die Kinder spielen schon seit Stunden im Garten.",
+        "Wir haben drei Äpfel und zwölf Brötchen gekauft.",
+        "Am Abend scheint die Sonne über der alten Stadt.",
+        "Das Haus am See gehört meiner Großmutter.",
+        "Ich möchte gerne einen Kaffee mit viel Milch.",
+    ]
+    spoken = [np.r_[Speaker("de", words_per_minute=110).speak(one).wave, np.zeros(9000)] for one in sentences]
+    write_sound(source / "chapter.wav", np.concatenate(spoken), 22050)
+    for kept in (sentences, sentences[:4]):
+        (source / "chapter.txt").write_text(" ".join(kept))
+        assert run_import(source, target) == 0
+        clips = {f"chapter_{number:04d}": sentence for number, sentence in enumerate(kept, 1)}
+        assert metadata(target) == clips | {"c0": "Number 0."}
+        times = made(target)
+        assert times.keys() == {f"{name}.wav" for name in metadata(target)}
+        assert run_import(source, target) == 0 and made(target) == times
+    assert "says what the text does not" in capsys.readouterr().out
 
 
 def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp_path: Path, capsys):
@@ -265,7 +289,7 @@ def test_only_what_has_changed_is_made_again(tmp_path: Path, capsys):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monkeypatch, number: int, capsys):
     source, target = make_source(tmp_path / "source", 5), tmp_path / "target"
-    work = common.importing.run.import_clip
+    work = common.importing.run.import_recording
 
     def stop_at_third(row, **settings):
         if row.clip == "c2":
@@ -275,7 +299,7 @@ def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monke
         return work(row, **settings)
 
     with monkeypatch.context() as patched:
-        patched.setattr("common.importing.run.import_clip", stop_at_third)
+        patched.setattr("common.importing.run.import_recording", stop_at_third)
         if number == signal.SIGKILL:
             with pytest.raises(SystemExit):
                 run_import(source, target)

@@ -35,6 +35,8 @@ def decode(path: Path, *, sampling_rate: int | None = None) -> Decoded:
             not finite, or the channels cancel each other out.
     """
     check_file(path, error=AudioError)
+    if not path.stat().st_size:
+        raise AudioError(f"{path}: an empty file")
     try:
         file = soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, OSError):
@@ -85,8 +87,6 @@ def _decode_by_ffmpeg(path: Path) -> Decoded:
         problem = "no sound file that libsndfile or FFmpeg can decode, or truncated"
         if isinstance(error, PermissionError):
             problem = "cannot be read, permission denied"
-        elif not path.stat().st_size:
-            problem = "an empty file"
         raise AudioError(f"{path}: {problem}") from error
     if not container.streams.audio:
         container.close()
