@@ -311,7 +311,7 @@ SIZES = {
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
-    "importing": 1970,
+    "importing": 1972,
     "evaluation, data_report, pages": 2101,
     "the six models": 8725,
     "scripts": 4640,

@@ -231,6 +231,8 @@ def _summary(
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
         ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
     ]
+    if n_cut := sum(row.state == "cut" for row in results):
+        rows.append(("cut", f"{n_cut} recordings into several clips, by their texts in language {options.language}"))
     lines = [f"{target}: {len(good)} clips of {n_recordings} recordings with texts", *text_table(rows)]
     if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
         lines.append(f"note: {dull} recordings have a lower sampling rate; their clips lack the high sounds")
