@@ -303,21 +303,21 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 1910,
     "audio, nn": 1355,
-    "text": 4525,
+    "text": 4586,
     "data": 995,
     "checkpoints": 1410,
     "training": 2482,
-    "synthesis": 2740,
+    "synthesis": 2978,
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
     "importing": 1972,
     "evaluation, data_report, pages": 2101,
-    "the six models": 8725,
-    "scripts": 4640,
+    "the six models": 8733,
+    "scripts": 4746,
     "platform": 312,
     "files at the root": 600,
-    "tests": 32370,
+    "tests": 32565,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
