@@ -109,4 +109,12 @@ def _file(match: re.Match) -> str:
     return " ".join(map(_address_part, _PART.findall(match[0])))
 
 
-read_addresses = rules("addresses", "handles", address=_address, file=_file)
+def _camel(match: re.Match) -> str:
+    """The word in parts where its capitals are spelled: "ChatGPT" -> "Chat GPT", "JPMorgan" -> "JP Morgan"."""
+    capitals = match[match.lastindex]  # type: ignore[index]  # each rule has a group
+    if not is_spelled(capitals):
+        return match[0]
+    return f"{match[0].removesuffix(capitals)} {capitals}" if match.lastindex == 2 else f"{capitals} "
+
+
+read_addresses = rules("addresses", "names", "handles", address=_address, file=_file, camel=_camel)
