@@ -117,4 +117,12 @@ def _camel(match: re.Match) -> str:
     return f"{match[0].removesuffix(capitals)} {capitals}" if match.lastindex == 2 else f"{capitals} "
 
 
-read_addresses = rules("addresses", "names", "handles", address=_address, file=_file, camel=_camel)
+_CAPITALS_INSIDE = re.compile("[a-z][A-Z]|[A-Z]{3}[a-z]|Xi")
+_read_addresses, _read_names = rules("addresses", address=_address, file=_file), rules("names", camel=_camel)
+_read_handles = rules("handles")
+
+
+def read_addresses(text: str) -> str:
+    """Write out addresses and file names, then names such as "ChatGPT", then handles ("@name", "#topic")."""
+    text = _read_addresses(text)
+    return _read_handles(_read_names(text) if _CAPITALS_INSIDE.search(text) else text)
