@@ -233,10 +233,10 @@ def with_shipped(
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
     if paths := [str(one.path) for role, one in found.items() if role not in opened]:
-        given = (
-            "vocoder checkpoint is given: the sound is made by " if "generator" in opened else "checkpoint is given: "
-        )
-        announce(f"no {given}{' speaks through '.join(paths)}")
+        given = "vocoder checkpoint is given: the sound is made by" if "generator" in opened else "checkpoint is given:"
+        if "vocoder" in opened:
+            given, paths = "voice is given:", [*paths, str(opened["vocoder"].path)]
+        announce(f"no {given} {' speaks through '.join(paths)}")
     return found
 
 
