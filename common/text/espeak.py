@@ -35,6 +35,8 @@ _LONG = "ː"
 _PUNCTUATION = string.punctuation + "“”‘’–—…"
 _TIE = "\u0361"
 
+GIVEN = "\ue000", "\ue001"  # around phones in eSpeak NG's own letters, in a text to transcribe
+
 _LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
 
@@ -184,10 +186,12 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """How ``text`` is said in a language (a tag such as "de"), without saying it.
+    """How ``text`` is said in a language (a tag such as "de"), without saying it; phones between `GIVEN` are.
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
+    begin, end = GIVEN
+    text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
 
 

@@ -15,10 +15,11 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
-from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
+from common.text.cleaners import ENGLISH_V3, PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
 from common.text.config import TextConfig
 from common.text.emoji import EMOJI, name_emoji
 from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
+from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
@@ -279,6 +280,8 @@ class TextFrontEnd:
         return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
 
     def _say(self, text: str) -> list[SpokenSymbol]:
+        if ENGLISH_V3 in self.config.cleaners:
+            text = with_espeak_phones(text)
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
     def _split_characters(self, text: str) -> list[tuple[str, int]]:
