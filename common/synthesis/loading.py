@@ -123,12 +123,13 @@ def _load(
     network, config = load_for_inference(generator, device=precision.device)
     own, front_end = options.models.get("generator") or inference.options(), options.front_end
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
-    known = {"unknown_symbols": front_end.unknown_symbols, "lexicon": lexicon, "read_emoji": front_end.read_emoji}
     return Voice(
         spec=generator.spec,
         network=accelerated(network, generator, options),
         audio=stored.audio,
-        front_end=TextFrontEnd(stored.text, **known),
+        front_end=TextFrontEnd(
+            stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
+        ),
         controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         speaker=speaking.speaker,

@@ -113,9 +113,13 @@ class TextFrontEnd:
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
     def __reduce__(self) -> tuple:
-        unknown_symbols = "drop" if self._drop else "error"
-        known = {"unknown_symbols": unknown_symbols, "lexicon": self._lexicon, "read_emoji": self._read_emoji}
-        return partial(TextFrontEnd, **known), (self.config,)  # caches stay in their process
+        rebuild = partial(
+            TextFrontEnd,
+            unknown_symbols="drop" if self._drop else "error",
+            lexicon=self._lexicon,
+            read_emoji=self._read_emoji,
+        )
+        return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
         for cleaner in self._cleaners:
@@ -166,8 +170,9 @@ class TextFrontEnd:
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
         spelled = _BRACES.sub(" ", text) if self._phones else text
-        emoji = Counter(EMOJI.findall(spelled) if self.config.g2p is not None else ())  # eSpeak NG would name them
-        lost = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ()) | emoji
+        emoji = EMOJI.findall(spelled) if self.config.g2p is not None else []  # eSpeak NG would name them
+        lost: Counter[str] = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
+        lost |= Counter(emoji)
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
         self.dropped.update(lost)
