@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1910,
+    "flat files of common/": 1924,
     "audio, nn": 1355,
-    "text": 4525,
+    "text": 4710,
     "data": 995,
     "checkpoints": 1410,
     "training": 2482,
-    "synthesis": 2740,
+    "synthesis": 2764,
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
     "importing": 1972,
     "evaluation, data_report, pages": 2101,
     "the six models": 8725,
-    "scripts": 4640,
+    "scripts": 4665,
     "platform": 312,
     "files at the root": 600,
-    "tests": 32370,
+    "tests": 32640,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
