@@ -301,7 +301,7 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1910,
+    "flat files of common/": 1924,
     "audio, nn": 1355,
     "text": 4586,
     "data": 995,

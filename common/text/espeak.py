@@ -37,6 +37,7 @@ _TIE = "\u0361"
 
 _MARK = re.compile(r"[,.;:!?]")  # that the set `espeak` has
 _LETTER = 4  # times the share that stress, diacritics and boundaries have of the time of a phone
+GIVEN = "\ue000", "\ue001"  # around phones in eSpeak NG's own letters, in a text to transcribe
 
 _LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
@@ -189,10 +190,12 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """How ``text`` is said in a language (a tag such as "de"), without saying it.
+    """How ``text`` is said in a language (a tag such as "de"), without saying it; phones between `GIVEN` are.
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
+    begin, end = GIVEN
+    text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
 
 

@@ -127,6 +127,9 @@ class TextOverrides:
     unknown_symbols: str = option(
         "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
     )
+    read_emoji: bool = option(
+        False, "say the names of emoji, in English and each language that eSpeak NG has them in; else they are dropped"
+    )
     lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
     p_arpabet: float | None = option(
         None,
