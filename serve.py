@@ -1,11 +1,13 @@
 """Serves a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /."""
 
-import logging
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 
 from common.cli import run
+from common.errors import OptionError
 from common.options import read_options
 from common.serving.arguments import load_models, parse_args
 from common.serving.options import KEY_VARIABLE, ServerOptions
@@ -15,11 +17,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    from common.serving import Server, Service, address_of, bind, is_loopback  # --help needs no PyTorch
+    from common.serving import Server, Service, address_of, bind, is_loopback, start_logging  # --help needs no PyTorch
 
-    bound = bind(options.host, options.port)  # before the models are loaded, which may take long
-    with bound:
+    start_logging(options.log_format)
+    address = options.wyoming
+    with ExitStack() as stack:  # before the models are loaded, which may take long
+        bound, wyoming = stack.enter_context(bind(options.host, options.port)), None
         if key is None and not is_loopback(bound):
             name = options.api_key_env or KEY_VARIABLE
             print(
@@ -27,9 +30,18 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "must send",
                 file=sys.stderr,
             )
-        service = Service(load_models(argv), limits=options.limits, api_key=key)
+        if address is not None:
+            if find_spec("wyoming") is None:
+                raise OptionError("--wyoming needs the package wyoming: pip install wyoming")
+            wyoming = stack.enter_context(bind(address.host, address.port, options=f"--wyoming {address}"))
+            if not is_loopback(wyoming):
+                who = f"everybody who reaches {address.host} port {address.port} can use it"
+                print(f"warning: --wyoming: that protocol has no keys, so {who}", file=sys.stderr)
+        service = Service(load_models(argv), limits=options.limits, api_key=key, wyoming=wyoming)
         service.warm_up()
         line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
+        if wyoming is not None:
+            line += f"; Wyoming at {address_of(wyoming, scheme='tcp')}"
         server = Server(service, deadline=options.limits.deadline, on_start=partial(print, line, flush=True))
         server.run(sockets=[bound])
     return 0

@@ -1,12 +1,14 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
+import atexit
 import os
 import platform
 import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -132,11 +134,11 @@ def names_given(argv: Sequence[str] | None) -> set[str]:
     return {_hyphenate(word).partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
 
 
-def run(main: Callable[[], int | None]) -> NoReturn:
+def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
     """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
 
     A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
-    ``| head``, the status is 141.
+    ``| head``, the status is 141. Without ``teardown`` no modules are destroyed: PyTorch's take 0.4 s and 120 MB.
     """
     with stops_handled_by(raise_stop):
         try:
@@ -162,5 +164,11 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
+        os._exit(status)
+    if not teardown:
+        atexit._run_exitfuncs()  # ends processes of the multiprocessing module, and closes logs
+        with suppress(BrokenPipeError):
+            sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)
     sys.exit(status)

@@ -2,7 +2,11 @@
 
 import asyncio
 import contextlib
+import io
+import json
+import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -29,7 +34,8 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import Limits, Server, Service, bind
+from common.serving import Limits, Server, Service, bind, start_logging
+from common.serving.errors import without_options
 from common.serving.gate import Metrics
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
@@ -84,7 +90,7 @@ def held(models, *, api_key: str | None = None, **limits) -> Iterator[SimpleName
 
 
 def ask(one: SimpleNamespace, text: str = "go on") -> httpx.Response:
-    return one.http.post("/v1/audio/speech", json={"input": text})
+    return one.http.post("/v1/audio/speech", json={"input": text, "response_format": "wav"})
 
 
 def code_of(response: httpx.Response) -> str:
@@ -129,9 +135,10 @@ def test_a_request_out_of_time_is_answered_so_and_its_work_stops(models):
 def test_an_answer_that_runs_out_of_time_is_cut_and_its_client_sees_that(models):
     with held(models) as one:
         one.vocoder.let(1)
+        body = {"input": "a longer sentence", "response_format": "wav"}
         for deadline in (0.5, 5.0, 50.0, HANG_LIMIT):  # until the first piece comes in time
             one.gate._limits = Limits(deadline=deadline)
-            with one.http.stream("POST", "/v1/audio/speech", json={"input": "a longer sentence"}) as answer:
+            with one.http.stream("POST", "/v1/audio/speech", json=body) as answer:
                 if answer.status_code == 200:
                     with pytest.raises(httpx.RemoteProtocolError):
                         answer.read()
@@ -140,8 +147,12 @@ def test_an_answer_that_runs_out_of_time_is_cut_and_its_client_sees_that(models)
         wait_until(lambda: set(statuses(one.gate)) == {"504"})
 
 
-HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n"
-BODY = b'{"input": "a longer sentence"}'
+LINE = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d POST /v1/audio/speech 200, 56 characters, \d+\.\d\d s of sound, "
+    r"first byte after \d+ ms, \d+ ms"
+)
+HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 55\r\n\r\n"
+BODY = b'{"input": "a longer sentence","response_format": "wav"}'
 
 
 @pytest.mark.parametrize("moment", ["while it sends", "while it waits", "while it hears"])
@@ -196,7 +207,7 @@ def test_without_a_recognizer_a_transcription_is_refused_by_what_to_do(models):
     with held(models) as one:
         answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", b"x")})
         assert (answer.status_code, code_of(answer)) == (404, "no_recognizer")
-        assert "--jasper" in answer.json()["error"]["message"]
+        assert answer.json()["error"]["message"] == "this server has no recognizer, so it cannot transcribe"
 
 
 def test_the_key_opens_everything_and_only_signs_of_life_and_pages_need_none(models):
@@ -249,6 +260,68 @@ def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(mode
         assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
 
 
+def test_the_log_may_hold_warnings_alone():
+    logged("off")
+    logger = logging.getLogger("serve")
+    assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
+    logger.setLevel(logging.INFO)
+
+
+def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
+    """The handler that ``start_logging`` sets up, which writes into a text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.root, "handlers", [])
+        patch.setattr(sys, "stderr", text := io.StringIO())
+        start_logging(form)
+        return logging.root.handlers[0], text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str, request: pytest.FixtureRequest):
+    handler, text = logged(form)
+    logger = logging.getLogger("serve")
+    logger.addHandler(handler)
+    request.addfinalizer(partial(logger.removeHandler, handler))
+    with held(models) as one:
+        one.vocoder.let()
+        sound = ask(one).content
+        one.http.get("/wp-login.php%0A")
+        ask(one, "日本")
+        wait_until(lambda: text.getvalue().count("\n") == 3)
+    logger.warning("warning: hot")
+    *lines, warning = text.getvalue().splitlines()
+    seconds = (len(sound) - 44) / 2 / 22050
+    if form == "text":
+        starts = [line[20:] for line in lines]
+        assert starts[0].startswith(
+            f"POST /v1/audio/speech 200, 5 characters, {seconds:.2f} s of sound, first byte after "
+        )
+        assert starts[1].startswith("GET other 404, first byte after ") and starts[1].endswith("ms: Not Found")
+        assert starts[2].startswith("POST /v1/audio/speech 400, 2 characters, ") and "'日本'" in starts[2]
+        assert warning == "warning: hot"
+        return
+    spoken, missing, refused = map(json.loads, lines)
+    assert set(spoken) == {*"time level request status characters sound_s first_byte_ms total_ms".split()}
+    assert (spoken["request"], spoken["status"], spoken["characters"]) == ("POST /v1/audio/speech", 200, 5)
+    assert spoken["sound_s"] == round(seconds, 3) and 0 < spoken["first_byte_ms"] <= spoken["total_ms"]
+    assert (missing["request"], missing["error"]) == ("GET other", "Not Found")
+    assert refused["status"] == 400 and "日本" in refused["error"]
+    assert json.loads(warning).items() >= {"level": "warning", "message": "warning: hot"}.items()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("input: no text; add --g2p espeak, or separate the phones", "input: no text"),
+        ("input: --vocoder-pitch voice: no pitch; leave it out", "input: vocoder_pitch voice: no pitch"),
+        ("input: a line -- and a dash; try again", "input: a line -- and a dash; try again"),
+        ("--seed 5: too large", "seed 5: too large"),
+    ],
+)
+def test_messages_for_clients_name_fields_and_no_options(message: str, said: str):
+    assert without_options(message).startswith(said) and not re.search("--[a-z]", without_options(message))
+
+
 def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: Path):
     # Griffin-Lim takes its time for each sentence, so that the signal comes amid them.
     options = ["--griffin-lim-iters", "15", "--port", "0", "--deadline", str(HANG_LIMIT)]
@@ -267,7 +340,8 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: P
             process.send_signal(signal.SIGTERM)
             assert sound + b"".join(pieces) == whole
         assert process.wait(HANG_LIMIT) == 0
-        assert process.stderr.read() == ""
+        lines = process.stderr.read().splitlines()
+        assert len(lines) == 2 and all(LINE.fullmatch(line) for line in lines), lines
     finally:
         process.kill()
         process.wait()

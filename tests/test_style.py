@@ -309,7 +309,7 @@ SIZES = {
     "training": 2482,
     "synthesis": 2978,
     "recognition": 450,
-    "serving": 1400,
+    "serving": 1890,
     "extraction": 1300,
     "importing": 1972,
     "evaluation, data_report, pages": 2101,

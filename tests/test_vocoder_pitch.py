@@ -129,12 +129,12 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
 def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: Voice):
     assert served.http.get("/v1/voices").json()["data"][0]["vocoder_pitch"] == "mel"
     table = with_pitch(voice.speak(TEXT).prosody, 180.0)
-    body = {"prosody": to_plain(table), "response_format": "pcm"}
+    body = {"prosody": to_plain(table), "response_format": "wav"}
     waves = {}
     for asked in (None, "mel", "voice"):
-        pcm = served.http.post("/v1/audio/speech", json=body | {"vocoder_pitch": asked})
-        assert pcm.status_code == 200
-        waves[asked] = torch.from_numpy(np.frombuffer(pcm.content, dtype="<i2") / 32768).float()
+        wav = served.http.post("/v1/audio/speech", json=body | {"vocoder_pitch": asked})
+        assert wav.status_code == 200
+        waves[asked] = torch.from_numpy(np.frombuffer(wav.content[44:], dtype="<i2") / 32768).float()
     assert torch.equal(waves[None], waves["mel"])
     assert cents_off(waves["voice"], torch.full((len(waves["voice"]) // 256,), 180.0)) < 10
     torch.testing.assert_close(waves["voice"], voice.speak(table).wave.clamp(-1, 1), atol=1e-4, rtol=0)

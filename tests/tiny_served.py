@@ -37,6 +37,13 @@ def served_models(folder: Path, *options: str) -> Any:
 @contextmanager
 def serving(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[str]:
     """The address of a service while it serves, on a free port."""
+    with stoppable(service, deadline=deadline) as server:
+        yield address_of(server.bound)
+
+
+@contextmanager
+def stoppable(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[Any]:
+    """A server of a service, with its socket in ``bound``, which ``should_exit`` stops."""
     bound = bind("127.0.0.1", 0)
     started = threading.Event()
     server = Server(service, deadline=deadline, on_start=started.set)
@@ -44,7 +51,8 @@ def serving(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[str]:
     thread.start()
     try:
         assert started.wait(HANG_LIMIT)
-        yield address_of(bound)
+        server.bound = bound
+        yield server
     finally:
         server.should_exit = True
         thread.join(HANG_LIMIT)

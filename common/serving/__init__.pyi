@@ -7,5 +7,6 @@ from .app import (
     bind as bind,
     is_loopback as is_loopback,
 )
+from .log import start_logging as start_logging
 from .models import ServedModels as ServedModels
 from .options import Limits as Limits, ServerOptions as ServerOptions

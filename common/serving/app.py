@@ -21,18 +21,19 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
+from torch import Tensor
 
-from common.checkpoints.command_line import models_with
 from common.cli import toolkit_version
 from common.errors import InputError
 from common.pages import render_page
 from common.serving import speaking
-from common.serving.errors import ApiError, describe_invalid, error_response
-from common.serving.gate import HUNG_UP, Gate
+from common.serving.errors import ApiError, describe_invalid, error_response, without_options
+from common.serving.gate import HUNG_UP, Gate, record_of
+from common.serving.log import RequestRecord
 from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.schema import SpeechRequest, TranscriptionRequest
-from common.serving.sound import FORMATS, Encoder, decode
+from common.serving.sound import USUAL_FORMAT, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.signals import stops_handled_by
@@ -55,10 +56,15 @@ TranscriptionForm = Annotated[TranscriptionRequest, Form()]
 class Service:
     """Models behind an ASGI application: `gate`."""
 
-    def __init__(self, models: ServedModels, *, limits: Limits, api_key: str | None = None) -> None:
-        """``api_key`` None lets everybody in. The networks work from the application's start-up to its shutdown."""
-        self._models = models
-        self._limits = limits
+    def __init__(
+        self, models: ServedModels, *, limits: Limits, api_key: str | None = None, wyoming: socket.socket | None = None
+    ) -> None:
+        """``api_key`` None lets everybody in. The networks work from the application's start-up to its shutdown, and so
+        does Home Assistant's protocol at the address that the socket ``wyoming`` has.
+        """
+        self._wyoming = wyoming
+        self.models = models
+        self.limits = limits
         self._spoken: Speech | None = None
         self._began = int(time.time())
         self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
@@ -78,15 +84,23 @@ class Service:
 
     def warm_up(self) -> None:
         """Run every network once, in this thread; before the application starts."""
-        self._spoken = self._models.warm_up()
+        self._spoken = self.models.warm_up()
 
     @asynccontextmanager
     async def _work(self, app: FastAPI) -> AsyncIterator[None]:
         """Within the block the networks work; answers that are not complete at its end stay so."""
         self._worker.start()
+        beside = None
+        if self._wyoming is not None:
+            from common.serving.wyoming import WyomingServer  # here, as the package is needed for it alone
+
+            beside = WyomingServer(self, self._wyoming)
+            await beside.start()
         try:
             yield
         finally:
+            if beside is not None:
+                await beside.stop()
             await asyncio.to_thread(self._worker.stop)
             self._text.shutdown(wait=False, cancel_futures=True)
 
@@ -104,49 +118,67 @@ class Service:
 
     def _add_error_handlers(self) -> None:
         add = self._app.add_exception_handler
-        add(RequestValidationError, lambda _, error: error_response(describe_invalid(error)))
-        add(InputError, lambda _, error: error_response(ApiError(400, str(error))))
-        add(HTTPException, lambda _, error: error_response(error))
+        add(RequestValidationError, lambda request, error: _refused(request, describe_invalid(error)))
+        add(InputError, lambda request, error: _refused(request, ApiError(400, without_options(str(error)))))
+        add(HTTPException, _refused)
         add(ClientDisconnect, lambda *_: Response(status_code=HUNG_UP))
         add(Exception, lambda *_: error_response(ApiError(500, "an internal error, which the server's log has")))
 
     async def _speak(self, wanted: SpeechRequest, request: Request, ending: Ending) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
-        check_model(wanted.model, self._models.voice_name, aliases=VOICE_MODELS)
-        models = self._models.of_request(seed=wanted.seed, vocoder_pitch=wanted.vocoder_pitch)
-        voice = models.voice
-        form = wanted.response_format or "wav"
-        encoder = Encoder(form, sampling_rate=voice.sampling_rate)
-        plan = partial(speaking.plan, wanted, models, max_characters=self._limits.max_characters)
-        inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
-        if warning:
-            logger.warning("warning: %s", warning)
-        job = SpeechJob(voice, inputs)
-        ending.callback(job.cancel)
-        answer = speaking.Answer(job)  # before the worker takes what it counts
-        self._worker.add(job)
+        check_model(wanted.model, self.models.voice_name, aliases=VOICE_MODELS)
+        record = record_of(request.scope)
+        job, answer, warning = await self.begin_speech(wanted, record, ending)
         if wanted.timings:
             speech = await _unless_hung_up(request, speaking.whole_speech(job))
+            record.sound = speech.duration
             return JSONResponse(await asyncio.to_thread(speaking.described, speech, warning=warning))
+        encoder = Encoder(wanted.response_format or USUAL_FORMAT, sampling_rate=job.voice.sampling_rate)
         await _unless_hung_up(request, answer.start())
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")
-        headers = {"X-Sampling-Rate": str(voice.sampling_rate)}  # which pcm does not say
-        return StreamingResponse(answer.encoded(encoder), headers=headers, media_type=FORMATS[form])
+        headers = {"X-Sampling-Rate": str(encoder.sampling_rate)}  # which pcm does not say
+        return StreamingResponse(answer.encoded(encoder), headers=headers, media_type=encoder.media_type)
+
+    async def begin_speech(
+        self, wanted: SpeechRequest, record: RequestRecord, ending: ExitStack
+    ) -> tuple[SpeechJob, speaking.Answer, str]:
+        """Check what is wanted, and let the worker speak it until ``ending``; with the warning of what was left out.
+
+        Raises:
+            ApiError, InputError: what cannot be spoken; says why.
+        """
+        record.characters = None if wanted.input is None else len(wanted.input)
+        models = self.models.of_request(seed=wanted.seed, vocoder_pitch=wanted.vocoder_pitch)
+        plan = partial(speaking.plan, wanted, models, max_characters=self.limits.max_characters)
+        inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
+        if warning:
+            logger.warning("warning: %s", warning)
+        job = SpeechJob(models.voice, inputs)
+        ending.callback(job.cancel)
+        answer = speaking.Answer(job, record)  # before the worker takes what it counts
+        self._worker.add(job)
+        return job, answer, warning
+
+    def begin_transcript(self, wave: Tensor, record: RequestRecord, ending: ExitStack) -> TranscriptionJob:
+        """Let the worker transcribe a wave (T,) at the recognizer's rate until ``ending``."""
+        assert self.models.recognizer is not None
+        record.sound = len(wave) / self.models.recognizer.sampling_rate
+        job = TranscriptionJob(wave)
+        ending.callback(job.cancel)
+        self._worker.add(job)
+        return job
 
     async def _transcribe(self, form: TranscriptionForm, request: Request, ending: Ending) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
-        recognizer = self._models.recognizer
+        recognizer = self.models.recognizer
         if recognizer is None:
-            options = " or ".join(f"--{spec.option}" for spec in models_with("recognizer"))
-            message = f"this server has no recognizer; start it with {options} and a checkpoint"
-            raise ApiError(404, message, code="no_recognizer")
-        check_model(form.model, self._models.recognizer_name, aliases=RECOGNIZERS)
-        rate, longest = recognizer.sampling_rate, self._limits.max_audio_seconds
+            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
+        check_model(form.model, self.models.recognizer_name, aliases=RECOGNIZERS)
+        rate, longest = recognizer.sampling_rate, self.limits.max_audio_seconds
         data = await form.file.read()
-        job = TranscriptionJob(await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest))
-        ending.callback(job.cancel)
-        self._worker.add(job)
+        wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
+        job = self.begin_transcript(wave, record_of(request.scope), ending)
         found = await _unless_hung_up(request, job.take())
         assert found is not None
         if form.response_format == "text":
@@ -160,13 +192,13 @@ class Service:
 
     async def _list_models(self) -> dict[str, Any]:
         """The models, in OpenAI's form."""
-        names = filter(None, (self._models.voice_name, self._models.recognizer_name))
+        names = filter(None, (self.models.voice_name, self.models.recognizer_name))
         rows = [{"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"} for name in names]
         return {"object": "list", "data": rows}
 
     async def _list_voices(self) -> dict[str, Any]:
         """The voices, with their speakers and what can be set of them."""
-        return {"object": "list", "data": [describe_voice(self._models, self._spoken)]}
+        return {"object": "list", "data": [describe_voice(self.models, self._spoken)]}
 
     async def _health(self) -> dict[str, str]:
         """Says that the process lives."""
@@ -181,6 +213,12 @@ class Service:
     async def _metrics(self) -> Response:
         """Figures for Prometheus."""
         return Response(generate_latest(self.gate.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _refused(request: Request, error: Any) -> JSONResponse:
+    """The answer to a request that failed by an HTTPException, which the log has too."""
+    record_of(request.scope).error = " ".join(error.detail.split())
+    return error_response(error)
 
 
 async def _unless_hung_up(request: Request, work: Awaitable[Result]) -> Result:
@@ -230,8 +268,8 @@ def _row(name: str, field: dict[str, Any]) -> tuple[str, str, str]:
     return name, " or ".join(kind for kind in kinds if kind != "null"), field.get("description", "")
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that has the address, and does not accept connections yet.
+def bind(host: str, port: int, *, options: str = "") -> socket.socket:
+    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
 
     Raises:
         InputError: the address is taken, or not this machine's.
@@ -242,15 +280,16 @@ def bind(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise InputError(f"--host {host} --port {port}: {error.strerror}; choose another --port") from error
+        named = options or f"--host {host} --port {port}"
+        raise InputError(f"{named}: {error.strerror}; choose another {'address' if options else '--port'}") from error
     return bound
 
 
-def address_of(bound: socket.socket) -> str:
-    """The URL of a socket, for a browser on this machine where it has every address."""
+def address_of(bound: socket.socket, *, scheme: str = "http") -> str:
+    """The URL of a socket, for a client on this machine where it has every address."""
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def is_loopback(bound: socket.socket) -> bool:

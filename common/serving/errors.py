@@ -1,5 +1,6 @@
 """Errors as OpenAI's clients read them: a status, and a JSON object that says in one line what is wrong."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from common.errors import shown
+
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 class ApiError(HTTPException):
@@ -21,6 +24,16 @@ class ApiError(HTTPException):
         name, colon, _ = message.partition(":")
         self.param = name if colon and " " not in name else None
         self.code = code
+
+
+def without_options(message: str) -> str:
+    """A message of the commands for clients of a server, who have fields, not options.
+
+    Advice that names an option is left out; in what is left, a field's name stands for the option of that name.
+    """
+    what, *advice = message.split("; ")
+    kept = [what, *(clause for clause in advice if not _OPTION.search(clause))]
+    return _OPTION.sub(lambda found: found[1].replace("-", "_"), "; ".join(kept))
 
 
 def error_body(error: ApiError) -> dict[str, Any]:
@@ -46,7 +59,10 @@ def describe_invalid(error: RequestValidationError) -> ApiError:
     if not place or fault["type"] == "json_invalid":
         return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
     if fault["type"] == "missing":
-        return ApiError(400, f"{place}: missing")
+        return ApiError(400, f"{place}: missing", code="missing_required_parameter")
     if fault["type"] == "extra_forbidden":
-        return ApiError(400, f"{shown(place)[1:-1]}: unknown field; /docs has those there are")
-    return ApiError(400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}")
+        message = f"{shown(place)[1:-1]}: unknown field; /docs has those there are"
+        return ApiError(400, message, code="unknown_parameter")
+    return ApiError(
+        400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", code="invalid_value"
+    )

@@ -2,10 +2,10 @@
 
 import hmac
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import cast
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.serving.errors import ApiError, error_response
+from common.serving.log import RequestRecord
 from common.serving.options import Limits
 
 logger = logging.getLogger("serve")
@@ -35,21 +36,30 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        endpoint = scope["path"] if scope["path"] in self._paths else "other"
+        record = RequestRecord(f"{scope['method']} {endpoint}", endpoint)
+        scope["state"] = {**scope.get("state", {}), "record": record}
+        answer = _Answer(send, record)
         try:
             self._check_key(scope)
-            with self._place(scope):
+            is_work = scope["method"] == "POST" and scope["path"].startswith("/v1/audio/")
+            with self.place() if is_work else nullcontext():
                 await self._work(scope, receive, answer)
         except ApiError as error:
+            record.error = error.detail
             await error_response(error)(scope, receive, answer.send)
         except Exception:  # whatever it is, the server goes on; the client was told of an internal error
-            logger.exception("error: %s %s", scope["method"], scope["path"])
-            answer.status = 500
-        endpoint = scope["path"] if scope["path"] in self._paths else "other"
-        self.metrics.requests.labels(endpoint, str(answer.status)).inc()
-        self.metrics.seconds.labels(endpoint).observe(time.monotonic() - answer.began)
-        if answer.first_byte is not None:
-            self.metrics.first_byte.labels(endpoint).observe(answer.first_byte)
+            logger.exception("error: %s", record.what)
+            record.status = 500
+        self.count(record)
+
+    def count(self, record: RequestRecord) -> None:
+        """Take a request that is over into the figures and the log."""
+        self.metrics.requests.labels(record.endpoint, str(record.status)).inc()
+        self.metrics.seconds.labels(record.endpoint).observe(record.finish())
+        if record.first_byte is not None:
+            self.metrics.first_byte.labels(record.endpoint).observe(record.first_byte)
+        record.log()
 
     def _check_key(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -64,11 +74,8 @@ class Gate:
             raise ApiError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
     @contextmanager
-    def _place(self, scope: Scope) -> Iterator[None]:
-        """Within the block a request for work has one of the places."""
-        if scope["method"] != "POST" or not scope["path"].startswith("/v1/audio/"):
-            yield
-            return
+    def place(self) -> Iterator[None]:
+        """Within the block a request for work has one of the places; raises ApiError where all are taken."""
         if self.active >= self._limits.max_queue:
             message = f"{self.active} requests are waiting, which is this server's limit; try again later"
             raise ApiError(503, message, code="queue_full", headers={"Retry-After": "2"})
@@ -95,31 +102,34 @@ class Gate:
 
         with anyio.move_on_after(deadline) as time_limit:
             await self._app(scope, receive_bounded, answer.send)
-        if time_limit.cancelled_caught and not answer.status:
+        if time_limit.cancelled_caught and not answer.record.status:
             raise ApiError(504, f"not done within {deadline:g} s, this server's limit", code="deadline")
         if not answer.is_complete:  # the client sees that
-            answer.status = 504 if time_limit.cancelled_caught else HUNG_UP
+            answer.record.status = 504 if time_limit.cancelled_caught else HUNG_UP
 
 
 class _Answer:
     """Where an answer goes, with what is measured of it."""
 
-    def __init__(self, send: Send) -> None:
-        self.began = time.monotonic()  # s
-        self.status = 0  # 0: it has not begun
-        self.first_byte: float | None = None  # s
+    def __init__(self, send: Send, record: RequestRecord) -> None:
+        self.record = record
         self.is_complete = False
         self._send = send
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.record.status = message["status"]
             MutableHeaders(scope=message).update({"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})
         elif message["type"] == "http.response.body":
-            if message.get("body") and self.first_byte is None:
-                self.first_byte = time.monotonic() - self.began
+            if message.get("body"):
+                self.record.begin_answer()
             self.is_complete = not message.get("more_body", False)
         await self._send(message)
+
+
+def record_of(scope: Scope) -> RequestRecord:
+    """The record of a request, which its work fills in."""
+    return cast(RequestRecord, scope["state"]["record"])
 
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)

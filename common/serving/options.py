@@ -2,8 +2,9 @@
 
 import os
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from common.errors import OptionError
+from common.errors import OptionError, shown
 from common.options import group, option
 
 KEY_VARIABLE = "SPEECH_API_KEY"
@@ -24,6 +25,33 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class WyomingAddress:
+    """Where Wyoming's clients connect."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"tcp://{self.host}:{self.port}" if ":" not in self.host else f"tcp://[{self.host}]:{self.port}"
+
+
+def read_wyoming(uri: str) -> WyomingAddress:
+    """The address that a URI names.
+
+    Raises:
+        OptionError: it is not of the form tcp://HOST:PORT.
+    """
+    try:
+        found = urlsplit(uri)
+        host, port = found.hostname, found.port
+    except ValueError:  # of a port that is no number up to 65535, or of brackets
+        host = port = None
+    if not host or port is None or uri.rstrip("/").lower() != str(address := WyomingAddress(host, port)):
+        raise OptionError(f"{shown(uri)}: expected tcp://HOST:PORT, such as tcp://0.0.0.0:10200")
+    return address
+
+
+@dataclass(frozen=True)
 class ServerOptions:
     """Where a server listens, and to whom."""
 
@@ -33,6 +61,15 @@ class ServerOptions:
         None,
         f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)",
         metavar="NAME",
+    )
+    wyoming: WyomingAddress | None = option(
+        None,
+        "address to speak and transcribe at in Home Assistant's protocol too, such as tcp://0.0.0.0:10200",
+        metavar="URI",
+        read=read_wyoming,
+    )
+    log_format: str = option(
+        "text", "of the lines on stderr, one a request; off: warnings alone", choices=("text", "json", "off")
     )
     limits: Limits = group(Limits, "limits")
 

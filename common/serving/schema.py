@@ -19,7 +19,9 @@ class SpeechRequest(BaseModel):
     model: str | None = Field(None, description=_MODEL)
     input: str | None = Field(None, description="plain text, or SSML")
     voice: str | None = Field(None, description="a speaker or an id from /v1/voices; OpenAI's names: the first speaker")
-    response_format: Literal["wav", "pcm", "flac", "ogg", "mp3"] | None = Field(None, description="wav if not given")
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg"] | None = Field(
+        None, description="mp3 if not given; pcm is of 24000 Hz"
+    )
     speed: float | None = Field(None, ge=_RATE[0], le=_RATE[1], description="2 is twice as fast")
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")

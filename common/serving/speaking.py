@@ -13,7 +13,8 @@ from torch import Tensor
 
 from common.config import to_plain
 from common.errors import InputError, shown
-from common.serving.errors import ApiError, error_body
+from common.serving.errors import ApiError, error_body, without_options
+from common.serving.log import RequestRecord
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
@@ -93,10 +94,12 @@ def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> No
 class Answer:
     """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
 
-    def __init__(self, job: SpeechJob) -> None:
+    def __init__(self, job: SpeechJob, record: RequestRecord) -> None:
+        """``record`` learns how much is sent."""
         self._n_symbols = sum(item.length for item in job.inputs)
         self._n_samples = 0
         self._job = job
+        self._record = record
         self._first: Tensor | None = None
 
     async def start(self) -> None:
@@ -113,14 +116,20 @@ class Answer:
             pass
         return result
 
-    async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """The bytes of a file."""
+    async def pieces(self) -> AsyncIterator[Tensor]:
+        """The pieces (T_i,) of the sound; `start` comes first."""
         wave = self._first
         while wave is not None:
             self._n_samples += len(wave)
+            self._record.sound = self._n_samples / self._job.voice.sampling_rate
+            yield wave
+            wave = await self._take_piece()
+
+    async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
+        """The bytes of a file."""
+        async for wave in self.pieces():
             if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
                 yield data
-            wave = await self._take_piece()
         if data := encoder.finish():
             yield data
 
@@ -130,7 +139,7 @@ class Answer:
             async for data in self.encoded(encoder):
                 yield _event({"type": "speech.audio.delta", "audio": _base64(data)})
         except InputError as error:
-            yield _event({"type": "error", **error_body(ApiError(500, str(error)))})
+            yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
             return
         n_frames = self._n_samples // self._job.voice.audio.hop_length
         usage = {"input_tokens": self._n_symbols, "output_tokens": n_frames}

@@ -1,9 +1,11 @@
-"""Measures serve.py under load: throughput and latency, and that no answer is lost.
+"""Measures serve.py: throughput and latency under load, and that no answer is lost; or what a first byte waits for.
 
     bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
+    bash scripts/benchmark.sh serving --first-byte [--rounds 20] [options of serve.py]
 
-starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as PCM, each again
-as soon as it has its answer.
+starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as WAV, each again
+as soon as it has its answer. With ``--first-byte`` one client asks a warm server for sentences of two lengths, in turns
+with the same steps in this process: text, mel, and the first piece of sound, whose medians tell what takes the time.
 """
 
 import http.client
@@ -16,7 +18,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +30,16 @@ from common.synthesis import read_phrases
 from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
+STEPS = ("text", "mel", "first piece")
+FIRST_BYTE = (  # sentences of about 3 and 20 s
+    "The rain had stopped before they came back to town.",
+    "The rain had stopped before they came back to town, and the people who had waited for them in the square went "
+    "home again one after the other, without a word to anybody, while the lamps along the river were lit, and the "
+    "boats that had been out all night came in with the tide, slowly, one by one, and nobody who stood there asked the "
+    "men where they had been.",
+)
 PERCENTILES = (50, 95, 99)
+_WAV_HEADER = 44  # bytes
 _PATIENCE = 600.0  # s for an answer
 
 
@@ -36,22 +49,22 @@ class Answer:
 
     text: str
     status: int
-    body: bytes  # PCM
+    body: bytes  # 16-bit samples
     spoken: float  # s
     seconds: float
     first_byte: float  # s
 
 
 def speak(host: str, text: str) -> Answer:
-    """Ask the server at ``host`` for a text as PCM."""
+    """Ask the server at ``host`` for a text as WAV, whose samples are the voice's, and none are resampled."""
     start = time.perf_counter()
     with closing(http.client.HTTPConnection(host, timeout=_PATIENCE)) as connection:
-        body = json.dumps({"input": text, "response_format": "pcm"})
+        body = json.dumps({"input": text, "response_format": "wav"})
         connection.request("POST", "/v1/audio/speech", body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         first = response.read(1)
         first_byte = time.perf_counter() - start
-        sound = first + response.read()
+        sound = (first + response.read())[_WAV_HEADER:]
         spoken = len(sound) / 2 / int(response.getheader("X-Sampling-Rate", "0")) if response.status == 200 else 0.0
         return Answer(text, response.status, sound, spoken, time.perf_counter() - start, first_byte)
 
@@ -83,7 +96,7 @@ def row_of(answers: Sequence[Answer], *, clients: int, seconds: float) -> Row:
 def server_with(options: Sequence[str], *, clients: int) -> Iterator[str]:
     """Host and port of a server of its own with such options; raises InputError where it does not start."""
     words = [sys.executable, str(ROOT / "serve.py"), "--port", "0", "--max-queue", str(2 * clients), *options]
-    words += ["--deadline", str(_PATIENCE)]
+    words += ["--deadline", str(_PATIENCE), "--log-format", "off"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -96,17 +109,56 @@ def server_with(options: Sequence[str], *, clients: int) -> Iterator[str]:
             server.terminate()
 
 
+def first_byte_rows(host: str, voice: Any, texts: Sequence[str], *, rounds: int) -> list[Row]:
+    """What the first byte of each text waits for, at the server and of its steps here, which take turns."""
+    rows = []
+    with ThreadPoolExecutor(1) as pool:  # as in the server, as OpenMP waits otherwise in the first thread
+        for text in texts:
+            steps, answers = list[list[tuple[float, float]]](), list[Answer]()
+            for _ in range(rounds + 1):
+                steps.append(pool.submit(measure_steps, voice, text).result())
+                answers.append(speak(host, text))
+            medians = (
+                np.median(np.array(steps[1:]), axis=0) * 1000
+            )  # ms, (steps, wall and processor); the first warms up
+            first = np.median([one.first_byte for one in answers[1:]]) * 1000  # ms
+            row = {"words": str(len(text.split())), "sound (s)": f"{answers[0].spoken:.1f}"}
+            for name, (wall, processor) in zip(STEPS, medians):
+                row[f"{name}, wall; processor (ms)"] = f"{wall:.1f}; {processor:.1f}"
+            row["the rest (ms)"] = f"{first - medians[:, 0].sum():.1f}"
+            rows.append(row | {"first byte (ms)": f"{first:.1f}"})
+    return rows
+
+
+def measure_steps(voice: Any, text: str) -> list[tuple[float, float]]:
+    """Wall's and processor's seconds of each step: from a text to symbols, to the mel, and to the first piece."""
+    clocks, made = [(time.perf_counter(), time.process_time())], text
+    for step in (voice.plan, lambda items: voice.generate(items[:1])[0], lambda result: next(voice.pieces(result))):
+        made = step(made)
+        clocks.append((time.perf_counter(), time.process_time()))
+    return [(wall - before, used - spent) for (before, spent), (wall, used) in pairwise(clocks)]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; the exit status is 1 where an answer was lost."""
     about = f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
     parser = ArgumentParser(prog="serving", description=about)
     parser.add_argument("--clients", type=int, default=200, help="that ask at once")
-    parser.add_argument("--rounds", type=int, default=2, help="requests of each client, one after the other")
+    parser.add_argument("--rounds", type=int, help="requests of each client, one after the other (2; --first-byte: 20)")
+    parser.add_argument("--first-byte", action="store_true", help="measure what the first byte waits for")
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases/devset10.tsv", help="list to speak")
     args, options = parser.parse_known_args(argv)
+    if args.first_byte:
+        from common.serving.arguments import load_models  # here, as a load does not need PyTorch in this process
+
+        with server_with(options, clients=1) as host:
+            rows = first_byte_rows(host, load_models(options).voice, FIRST_BYTE, rounds=args.rounds or 20)
+        print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
+        print(*markdown(rows), sep="\n")
+        return 0
     texts = [phrase.text for phrase in read_phrases(args.phrases) if phrase.text]
     with server_with(options, clients=args.clients) as host:
-        answers, seconds = ask_in_rounds(host, texts, clients=args.clients, rounds=args.rounds)
+        answers, seconds = ask_in_rounds(host, texts, clients=args.clients, rounds=args.rounds or 2)
     print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
     print(*markdown([row_of(answers, clients=args.clients, seconds=seconds)]), sep="\n")
     return 1 if any(answer.status != 200 for answer in answers) else 0

@@ -1,0 +1,244 @@
+"""Home Assistant's protocol with real tiny networks, spoken by the public package's own client over TCP."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tiny_jasper
+import tiny_served
+import torch
+from limits import HANG_LIMIT
+from wyoming.asr import Transcribe, Transcript
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncClient, AsyncTcpClient
+from wyoming.error import Error
+from wyoming.event import Event, Eventable
+from wyoming.info import Describe, Info
+from wyoming.ping import Ping
+from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeVoice
+
+import serve
+from common.audio import pcm16
+from common.checkpoints import Checkpoint, save_checkpoint
+from common.config import to_plain
+from common.errors import InputError
+from common.serving import Limits, Service, bind
+
+TEXT = "Go on. And a longer sentence, of several words! No."
+LIMITS = Limits(max_characters=300, max_body=100_000, max_audio_seconds=3.0, deadline=HANG_LIMIT)
+
+
+@pytest.fixture(scope="module")
+def folder(make_once) -> Path:
+    def make(folder: Path) -> None:
+        tiny_served.make_checkpoints(folder)
+        config = to_plain(tiny_jasper.SMALL)
+        weights = {"jasper": tiny_jasper.small_network().state_dict()}
+        audio = tiny_jasper.SMALL.features.audio
+        save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))
+
+    return make_once("served_by_wyoming", make)
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[SimpleNamespace]:
+    models = tiny_served.served_models(folder, "--jasper", str(folder / "ear.pt"))
+    with bind("127.0.0.1", 0) as bound:
+        service = Service(models, limits=LIMITS, wyoming=bound)
+        with tiny_served.serving(service):
+            uri = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+            yield SimpleNamespace(uri=uri, models=models, service=service)
+
+
+def talk(served, work: Callable[[AsyncClient], Awaitable]):
+    """What ``work`` returns of a client that is connected."""
+
+    async def main():
+        async with AsyncClient.from_uri(served.uri) as client:
+            return await asyncio.wait_for(work(client), HANG_LIMIT)
+
+    return asyncio.run(main())
+
+
+def ask(served, *requests: Eventable, until: Sequence[str] = ()) -> list[Event]:
+    """The events that answer requests, up to one of a kind, else until the server closes the connection."""
+
+    async def work(client: AsyncClient) -> list[Event]:
+        for one in requests:
+            await client.write_event(one.event())
+        found: list[Event] = []
+        while (event := await client.read_event()) is not None:
+            found.append(event)
+            if event.type in until:
+                break
+        return found
+
+    return talk(served, work)
+
+
+def sound_of(events: Sequence[Event]) -> bytes:
+    """The samples between audio-start and audio-stop, which come once."""
+    kinds = [event.type for event in events]
+    assert (kinds[0], kinds.count("audio-start"), kinds.count("audio-stop")) == ("audio-start", 1, 1)
+    start, chunks = AudioStart.from_event(events[0]), [AudioChunk.from_event(one) for one in events if one.payload]
+    assert {(one.rate, one.width, one.channels) for one in (start, *chunks)} == {(22050, 2, 1)}
+    assert [one.timestamp for one in chunks] == sorted(one.timestamp for one in chunks)
+    return b"".join(one.audio for one in chunks)
+
+
+def assert_spoken(events: Sequence[Event], served, text: str = TEXT, **options) -> None:
+    sound, expected = (
+        torch.frombuffer(bytearray(data), dtype=torch.int16)
+        for data in (sound_of(events), pcm16(served.models.voice.speak(text, **options).wave))
+    )
+    assert sound.shape == expected.shape
+    assert int((sound.int() - expected.int()).abs().max()) <= 1
+
+
+def test_voices_and_recognizers_are_listed_with_their_languages(served):
+    (event,) = ask(served, Describe(), until=["info"])
+    info = Info.from_event(event)
+    (voice,), (model,) = info.tts[0].voices, info.asr[0].models
+    assert info.tts[0].supports_synthesize_streaming
+    assert (voice.name, [speaker.name for speaker in voice.speakers]) == ("voice", ["ann", "bob"])
+    assert (model.name, voice.languages, model.languages) == ("ear", ["en"], ["en"])
+    assert all(one.installed for one in (info.tts[0], voice, info.asr[0], model))
+
+
+@pytest.mark.parametrize("speaker", [None, "bob"])
+def test_a_text_is_spoken_as_the_voice_makes_it_offline(served, speaker: str | None):
+    voice = SynthesizeVoice(name="voice", speaker=speaker)
+    events = ask(served, Synthesize(TEXT, voice=voice), until=["audio-stop"])
+    assert_spoken(events, served, speaker=speaker)
+
+
+def test_a_text_that_comes_in_pieces_is_spoken_sentence_by_sentence_as_the_whole_is(served, caplog):
+    with caplog.at_level(logging.INFO, logger="serve"):
+        chunks = [SynthesizeChunk(TEXT[start : start + 7]) for start in range(0, len(TEXT), 7)]
+        whole = Synthesize(TEXT)  # as Home Assistant sends it for servers that know no pieces
+        events = ask(served, SynthesizeStart(), *chunks, whole, SynthesizeStop(), until=["synthesize-stopped"])
+    assert_spoken(events[:-1], served)
+    lines = [record.request.line for record in caplog.records]
+    assert len(lines) == 3 and all(line.startswith("wyoming synthesize 200, ") for line in lines), lines
+
+
+def test_sound_begins_before_the_last_piece_of_a_text_has_come(served):
+    async def work(client: AsyncClient) -> Event | None:
+        await client.write_event(SynthesizeStart().event())
+        await client.write_event(SynthesizeChunk("Go on. And ").event())
+        return await client.read_event()
+
+    event = talk(served, work)
+    assert event is not None and event.type == "audio-start"
+
+
+def test_ssml_is_spoken_whole(served):
+    text = "<speak>go on. <break time='1s'/>no.</speak>"
+    assert_spoken(ask(served, Synthesize(text, text_format="ssml"), until=["audio-stop"]), served, text)
+    pieces = [SynthesizeChunk(text[:20]), SynthesizeChunk(text[20:])]
+    requests = [SynthesizeStart(text_format="ssml"), *pieces, SynthesizeStop()]
+    assert_spoken(ask(served, *requests, until=["synthesize-stopped"])[:-1], served, text)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_recording_is_transcribed_as_offline(served, channels: int):
+    wave = (0.3 * torch.sin(torch.arange(12000) * 0.2) * 32767).round() / 32768
+    form = {"rate": 8000, "width": 2, "channels": channels}
+    chunks = [AudioChunk(**form, audio=pcm16(part.repeat_interleave(channels))) for part in wave.split(1000)]
+    (event,) = ask(served, Transcribe(), AudioStart(**form), *chunks, AudioStop(), until=["transcript"])
+    assert Transcript.from_event(event).text == served.models.recognizer.transcribe(wave)[0].text
+
+
+def chunk(*, seconds: float, width: int = 2) -> AudioChunk:
+    return AudioChunk(rate=8000, width=width, channels=1, audio=bytes(round(seconds * 8000) * width))
+
+
+START = AudioStart(rate=8000, width=2, channels=1)
+BAD = {
+    "no text": ([Synthesize(" ")], "input: there is nothing to speak in it"),
+    "a number": ([Synthesize(5)], "input: input should be a valid string, got 5"),
+    "unknown speaker": ([Synthesize("go", voice=SynthesizeVoice("eve"))], "voice: 'eve', expected one of voice, ann"),
+    "too long": ([Synthesize("a" * 301)], "input: 301 characters, this server's limit is 300"),
+    "wrong SSML": ([Synthesize("<speak>", text_format="ssml")], "input: line 1"),
+    "text as SSML": ([Synthesize("go", text_format="ssml")], "holds no SSML"),
+    "wrong in a stream": ([SynthesizeStart(), SynthesizeChunk("日本"), SynthesizeStop()], "input"),
+    "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
+    "samples of 8 bits": ([START, chunk(seconds=0.1, width=1)], "audio-chunk: expected samples of 16 bits"),
+    "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_request_that_fails_ends_with_an_error_event_and_the_connection(served, case: str):
+    requests, message = BAD[case]
+    (event,) = ask(served, *requests)
+    text = Error.from_event(event).text
+    assert message in text and "\n" not in text and "--" not in text
+
+
+def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
+    models = replace(served.models, recognizer=None, recognizer_name="")
+    with bind("127.0.0.1", 0) as bound:
+        other = SimpleNamespace(uri=f"tcp://127.0.0.1:{bound.getsockname()[1]}")
+        with tiny_served.serving(Service(models, limits=LIMITS, wyoming=bound)):
+            assert Info.from_event(ask(other, Describe(), until=["info"])[0]).asr == []
+            (event,) = ask(other, START, chunk(seconds=0.1), AudioStop())
+    assert Error.from_event(event).code == "no_recognizer"
+
+
+@pytest.mark.parametrize(
+    "data", [b"hello\n", b"[1]\n", b"{}\n", b'{"type": "synthesize"}\n', b'{"type": "x", "payload_length": 200000}\n']
+)
+def test_what_is_no_event_closes_the_connection_and_the_server_goes_on(served, data: bytes):
+    async def work(client: AsyncTcpClient) -> bytes:
+        client._writer.write(data)
+        return await client._reader.read()
+
+    assert talk(served, work) == b""
+    (event,) = ask(served, Ping("a"), until=["pong"])
+    assert event.data == {"text": "a"}
+
+
+def test_stopping_finishes_what_is_spoken_and_closes_connections(served):
+    async def main(uri: str, stop: Callable[[], None]) -> list[list[Event]]:
+        async def read(client: AsyncClient) -> list[Event]:
+            found: list[Event] = []
+            while (event := await client.read_event()) is not None:
+                found.append(event)
+                if event.type == "audio-start":
+                    stop()
+            return found
+
+        async with AsyncClient.from_uri(uri) as idle, AsyncClient.from_uri(uri) as busy:
+            await busy.write_event(Synthesize(TEXT * 5).event())
+            return await asyncio.wait_for(asyncio.gather(read(idle), read(busy)), HANG_LIMIT)
+
+    with bind("127.0.0.1", 0) as bound:
+        service = Service(served.models, limits=LIMITS, wyoming=bound)
+        with tiny_served.stoppable(service) as server:
+            uri = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+            idle, busy = asyncio.run(main(uri, lambda: setattr(server, "should_exit", True)))
+    assert idle == []
+    assert_spoken(busy, served, TEXT * 5)
+
+
+@pytest.mark.parametrize(
+    "uri", ["10200", "tcp://0.0.0.0", "tcp://:10200", "http://a:1", "tcp://a:b", "tcp://a:99999", "tcp://a:1/x"]
+)
+def test_a_wrong_address_is_one_line_about_the_option(uri: str, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        serve.main(["--wyoming", uri])
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "--wyoming" in line and repr(uri) in line and "expected tcp://HOST:PORT" in line
+
+
+def test_an_address_that_is_taken_is_named():
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        uri = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"--wyoming {uri}: Address already in use; choose another address"):
+            serve.main(["--port", "0", "--wyoming", uri])
