@@ -99,7 +99,7 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     inference = generator.spec.inference
     assert stored.text is not None and isinstance(inference, GeneratorSpec)
     n_speakers = 1 if inference.n_speakers is None else inference.n_speakers(config)
-    about = describe(stored.text, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
+    about = describe(stored.text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     _write_graph(path, voice, sound, about, stored.audio)
     for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), _tokens(about))):
         write_text(file, content + "\n")
@@ -120,28 +120,29 @@ def check_symbols(generator: LoadedCheckpoint) -> None:
         raise InputError(f"{generator.path}: reads {read}, and Piper {CODE_POINTS!r}; fine-tune it: train.py {how}")
 
 
-def describe(text: TextConfig, *, sampling_rate: int, n_speakers: int) -> dict[str, Any]:
-    """Piper's description of a voice."""
+def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int) -> dict[str, Any]:
+    """Piper's description of a voice, whose quality is its word for that of 22050 Hz."""
     symbols = TextFrontEnd(text).symbols
     ids = {symbol: [index] for index, symbol in enumerate(symbols) if symbol not in (*SILENCES, BOUNDARY)}
     family, _, region = text.g2p_language.partition("-")
-    voice, name = espeak_voice(text.g2p_language)
+    voice, language = espeak_voice(text.g2p_language)
     return {
-        "audio": {"sample_rate": sampling_rate},
+        "dataset": name,
+        "audio": {"sample_rate": sampling_rate, "quality": "medium"},
         "espeak": {"voice": voice},
         "language": {
             "code": f"{family}_{region.upper()}" if region else family,
             "family": family,
             "region": region.upper(),
-            "name_english": name,
+            "name_english": language,
         },
         "inference": {"noise_scale": 0.0, "length_scale": 1.0, "noise_w": 0.0},
         "phoneme_type": "espeak",
         "phoneme_map": {},
-        "phoneme_id_map": ids | {name: [symbols.index(own)] for name, own in _PIPER.items()},
+        "phoneme_id_map": ids | {theirs: [symbols.index(own)] for theirs, own in _PIPER.items()},
         "num_symbols": len(symbols),
         "num_speakers": n_speakers,
-        "speaker_id_map": {name: index for index, name in enumerate(text.speakers)} if n_speakers > 1 else {},
+        "speaker_id_map": {speaker: index for index, speaker in enumerate(text.speakers)} if n_speakers > 1 else {},
     }
 
 
