@@ -71,3 +71,4 @@ def test_speak_asks_for_quotes_around_several_words() -> None:
     assert done.returncode == 2
     assert done.stderr == 'error: Hello there: put the text in quotes: bash scripts/speak.sh "Hello there"\n'
     assert dry_run("scripts/speak.sh", "Hello there", "--pace", "0.8")[0][3] == "Hello there"
+    assert "expected: bash scripts/speak.sh" in run_bash(ROOT / "scripts/speak.sh", "--pace", "0.8", "Hello").stderr
