@@ -86,8 +86,8 @@ class _JsonFormatter(logging.Formatter):
 
 
 def start_logging(form: str) -> None:
-    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text, json, or off, which is
-    warnings alone.
+    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text or json; off: only
+    warnings.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if form == "json" else _TextFormatter())
