@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from common.checkpoints import Checkpoint, LoadedCheckpoint, Part
 
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
-SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors", "piper": ".onnx"}
+SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
+PIPER = "piper"  # a format of a voice with its vocoder
 # The second is the largest useful mel distance, about 0.9 dB; the third is of sound, a share of full scale.
 TOLERANCE, MEL_TOLERANCE, SOUND_TOLERANCE = 1e-4, 0.1, 1e-3
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
@@ -208,7 +209,7 @@ def export(argv: Sequence[str]) -> None:
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
     text = "of the file; piper: a FastPitch with its vocoder, for piper-tts, sherpa-onnx and what uses them"
-    add("--format", choices=tuple(SUFFIXES), default="onnx", help=text)
+    add("--format", choices=(*SUFFIXES, PIPER), default="onnx", help=text)
     add("--vocoder", type=Path, metavar="FILE", help="checkpoint of the vocoder that --format piper writes too")
     text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
     add("-o", "--output", type=Path, metavar="FILE", help=text)
@@ -223,7 +224,7 @@ def export(argv: Sequence[str]) -> None:
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
     opened = checkpoints.open_checkpoint(options.checkpoint)
-    if options.format == "piper":
+    if options.format == PIPER:
         return export_piper(options, opened)
     if opened.exported is not None or opened.spec.exports is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")

@@ -336,6 +336,24 @@ def test_the_speaker_without_pytorch_reads_text_of_a_voice_of_espeaks_phones(tmp
     np.testing.assert_allclose(made, expected, atol=4e-5)
 
 
+MEMORY = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not (ROOT / "voices/lj-small.pt").is_file(), reason="no weights")
+def test_the_shipped_voice_speaks_without_pytorch_in_little_memory(tmp_path: Path):
+    for name in ("lj-small", "vocoder-small"):
+        checkpoint_tools.export([str(ROOT / f"voices/{name}.pt"), "-o", str(tmp_path / f"{name}.onnx")])
+    words = [str(SPEAKER), "Hello there."]
+    run = subprocess.run([sys.executable, "-c", MEMORY, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert soundfile.info(tmp_path / "speech.wav").duration > 0.5
+    assert int(run.stdout) < 125_000  # KiB; PyTorch alone takes more
+
+
 @pytest.mark.parametrize("text", [phrase.text for phrase in read_phrases(ROOT / "phrases/devset10.tsv")] + ["$3.50!"])
 def test_the_speaker_writes_texts_out_where_the_toolkit_is_there(text: str):
     config = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
@@ -348,3 +366,5 @@ def test_the_speaker_without_pytorch_names_symbols_that_the_voice_lacks(folder: 
     words = [sys.executable, str(SPEAKER), "voice.onnx", "vocoder.onnx", "5 apples"]
     run = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (1, "error: the voice does not know '5'\n")
+    run = subprocess.run([*words[:2], "5 apples"], cwd=folder, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (1, "error: lj-small.onnx: no such file; scripts/export_model.sh makes it\n")

@@ -16,6 +16,7 @@ import sys
 import unicodedata
 import wave
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class Network:
     """An exported network in onnxruntime, and what its file says of itself in ``about``."""
 
     def __init__(self, path: str) -> None:
+        if not Path(path).is_file():
+            sys.exit(f"error: {path}: no such file; scripts/export_model.sh makes it")
         options = onnxruntime.SessionOptions()
         # To rewrite the graph takes longer, and twice the memory, than it saves in a sentence.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -155,8 +158,10 @@ def speak(voice: Network, vocoder: Network, text: str, *, pace: float = 1.0, spe
 def main() -> None:
     """Speak one text into a WAV file of 16-bit integers."""
     parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("voice", help="FastPitch in ONNX")
-    parser.add_argument("vocoder", help="HiFi-GAN or Harmonic in ONNX, of the same mels")
+    own = "(default: %(default)s, of the shipped one)"
+    parser.add_argument("voice", nargs="?", default="lj-small.onnx", help=f"FastPitch in ONNX {own}")
+    text = f"HiFi-GAN or Harmonic in ONNX, of the same mels {own}"
+    parser.add_argument("vocoder", nargs="?", default="vocoder-small.onnx", help=text)
     parser.add_argument("text", help="text, with phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
     parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
