@@ -131,7 +131,11 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
         onnx_form=onnx_form,
         quantization=Quantization(False, lambda _: [examples(1, 200, torch.Generator().manual_seed(1))], "/blocks."),
     )
-    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None})
+
+    def noise(n_frames: int, seed: int) -> Tensor:
+        return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio, first_frame=0)
+
+    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None}, noise)
 
 
 class ExportedHarmonic(ExportedVocoder):

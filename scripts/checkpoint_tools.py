@@ -9,7 +9,7 @@ python -m scripts.checkpoint_tools export output/FastPitch_checkpoint_1500.pt --
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
 SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
-TOLERANCE, MEL_TOLERANCE = 1e-4, 0.1  # the second is the largest useful mel distance, about 0.9 dB
+PIPER = "piper"  # a format of a voice with its vocoder
+# The second is the largest useful mel distance, about 0.9 dB; the third is of sound, a share of full scale.
+TOLERANCE, MEL_TOLERANCE, SOUND_TOLERANCE = 1e-4, 0.1, 1e-3
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
 
 
@@ -157,10 +159,48 @@ def write(
         difference = checkpoints.write_quantized(path, part, description, mels=mels, audio=stripped.audio)
     else:
         difference = checkpoints.write_compared(path, part, description, format=options.format)
-    if not difference <= (options.tolerance or tolerance):
-        wanted = f"{options.tolerance or tolerance:g}"
-        raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {wanted}; removed")
+    check_difference(path, difference, options.tolerance or tolerance, said)
     return f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, {said} {difference:.3g}"
+
+
+def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
+    """Write a voice with its vocoder for Piper's players."""
+    from common.synthesis import piper  # needs PyTorch
+
+    if options.vocoder is None or options.quantize:
+        raise OptionError("--format piper needs --vocoder FILE, such as voices/vocoder-small.pt, and no --quantize")
+    vocoder = checkpoints.open_checkpoint(options.vocoder, role="vocoder", ema=True)
+    path, tolerance = options.output or options.checkpoint.with_suffix(".onnx"), options.tolerance or SOUND_TOLERANCE
+    files = (path, *piper.companions(path))
+    check_targets(files)
+    try:
+        difference = piper.write_piper(path, opened, vocoder)
+        check_difference(path, difference, tolerance, "largest difference from PyTorch")
+    except BaseException:
+        remove(files)
+        raise
+    size = f"{path.stat().st_size / 1e6:.1f} MB, largest difference from PyTorch {difference:.3g}"
+    print(f"wrote {path}: {size}; {' and '.join(map(str, files[1:]))}")
+
+
+def check_targets(paths: Iterable[Path]) -> None:
+    """Refuse files to write that exist, or cannot be written."""
+    for path in paths:
+        if path.exists():
+            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
+        check_output_file(path)
+
+
+def check_difference(path: Path, difference: float, tolerance: float, said: str) -> None:
+    """Refuse by InputError a file whose difference from PyTorch is above the tolerance, or not a number."""
+    if not difference <= tolerance:
+        raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {tolerance:g}; removed")
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files that are there."""
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def export(argv: Sequence[str]) -> None:
@@ -168,7 +208,9 @@ def export(argv: Sequence[str]) -> None:
     parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
-    add("--format", choices=tuple(SUFFIXES), default="onnx", help="of the file")
+    text = "of the file; piper: a FastPitch with its vocoder, for piper-tts, sherpa-onnx and what uses them"
+    add("--format", choices=(*SUFFIXES, PIPER), default="onnx", help=text)
+    add("--vocoder", type=Path, metavar="FILE", help="checkpoint of the vocoder that --format piper writes too")
     text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
     add("-o", "--output", type=Path, metavar="FILE", help=text)
     text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
@@ -177,10 +219,13 @@ def export(argv: Sequence[str]) -> None:
     add("--calibration", type=Path, metavar="LIST", help=text)
     add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
     text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
-    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels)"
+    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; of piper "
+    text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
     opened = checkpoints.open_checkpoint(options.checkpoint)
+    if options.format == PIPER:
+        return export_piper(options, opened)
     if opened.exported is not None or opened.spec.exports is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
     network, config = checkpoints.load_for_inference(opened, device="cpu")
@@ -202,16 +247,12 @@ def export(argv: Sequence[str]) -> None:
     else:
         described = [(part, about | checkpoints.describe_part(exports, part)) for part in exports.parts]
         files = {checkpoints.part_path(target, part): (part, description) for part, description in described}
-    for path in files:
-        if path.exists():
-            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
-        check_output_file(path)
+    check_targets(files)
     try:
         for path, (part, description) in files.items():
             print(write(path, part, description, stripped=stripped, mels=mels, options=options))
     except BaseException:
-        for path in files:
-            path.unlink(missing_ok=True)
+        remove(files)
         raise
 
 

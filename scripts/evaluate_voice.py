@@ -2,36 +2,51 @@
 
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt phrases/devset10.tsv --jasper Jasper.pt
     python -m scripts.evaluate_voice HiFi-GAN.pt copy.tsv
+    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --listening mushra --against other.pt
+    python -m scripts.evaluate_voice --results results
 
 GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the word griffin-lim; without GENERATOR the
 list's recordings are copied. A run that was stopped is resumed when it is started again.
 """
 
-from collections.abc import Collection, Sequence
+import argparse
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
-from common.cli import ArgumentParser, ComputingOptions, run
-from common.evaluation.options import GRIFFIN_LIM, EvaluationOptions
+from common.cli import ArgumentParser, ComputingOptions, names_given, run
+from common.errors import OptionError
+from common.evaluation.options import AB, GRIFFIN_LIM, MUSHRA, EvaluationOptions, ListeningOptions
 from common.options import add_options, read_options
 from common.registry import ModelSpec, available_models
 from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
 
+if TYPE_CHECKING:
+    from common.checkpoints import LoadedCheckpoint
 
-def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
-    """The options, with those of ``models`` that speak, but for fields ``without``."""
+
+def build_parser(
+    models: Sequence[ModelSpec], without: Collection[str] = (), *, reads_results: bool = False
+) -> ArgumentParser:
+    """The options, with those of ``models`` that speak, but for fields ``without``.
+
+    Where listeners' results are read, the checkpoints and the list may be left out.
+    """
     parser = ArgumentParser(
         prog="evaluate_voice.sh",
         description="Speak a list, or copy its recordings, and measure errors, distance from recordings, and speed",
         epilog="Exit status: 0 all evaluated; 1 bad input, or some utterances could not be evaluated (the report says "
         "which); 2 wrong options; 128 + a signal's number if one stopped the run.",
     )
+    nargs = "?" if reads_results else None
     generators, vocoders = (" or ".join(available_models(role)) for role in ("generator", "vocoder"))
     text = f"text-to-mel checkpoint: {generators}; without it the vocoder copies the list's recordings"
     parser.add_argument("generator", type=Path, nargs="?", help=text)
-    parser.add_argument("vocoder", help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
+    parser.add_argument("vocoder", nargs=nargs, help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
     text = "phrases, as inference.py reads them; a column wav names a recording of each"
-    parser.add_argument("list", type=Path, help=text)
+    parser.add_argument("list", type=Path, nargs=nargs, help=text)
     add_options(parser, EvaluationOptions)
     for spec in models_with("recognizer"):
         text = "recognizer for WER and CER; pocketsphinx if not given"
@@ -44,23 +59,84 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
     every = models_with("generator", "vocoder")
-    args = parse_options(argv, build_parser(every), every, intermixed=True)  # as the first word may be left out
+    args = parse_options(
+        argv, build_parser(every, reads_results="--results" in names_given(argv)), every, intermixed=True
+    )
+    test = read_options(args, EvaluationOptions).test
+    if test.results is not None:
+        from common.evaluation.listening_results import report_results
+
+        return report_results(args.output, test.results)
+    if test.against and test.listening is None:
+        raise OptionError(f"--against {test.against[0]}: belongs to a listening test; add --listening {MUSHRA} or {AB}")
     from common.checkpoints import open_checkpoint  # --help needs no PyTorch
-    from common.evaluation import command
 
     speaking = {}
     if args.generator is not None:
         speaking["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
+    if test.listening is None:
+        return _evaluate(argv, speaking)
+    return _evaluate_for_listeners(argv, speaking, args, test)
+
+
+def _evaluate(
+    argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path | None = None
+) -> int:
+    """Evaluate checkpoints by role, with the options that they have, into ``output`` or the given one; exit status."""
+    from common.evaluation import command
+
     specs = {role: one.spec for role, one in speaking.items()}
     parser = build_parser(list(specs.values()), unsupported_options(specs) - {"ema"})  # a recognizer has it, too
     args = parse_options(argv, parser, list(specs.values()), intermixed=True)
-    models = speaking | open_named_checkpoints(args, "recognizer")
+    for role, one in speaking.items():
+        setattr(args, role, one.path)
+    models = dict(speaking) | open_named_checkpoints(args, "recognizer")
     if args.ema and models:
         check_ema(list(models.values()))
     options, (voice, precision) = read_options(args, EvaluationOptions), read_voice_options(args, specs)
+    options = options if output is None else replace(options, output=output)
     return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
+
+
+def _evaluate_for_listeners(
+    argv: Sequence[str] | None,
+    speaking: "Mapping[str, LoadedCheckpoint]",
+    args: argparse.Namespace,
+    test: ListeningOptions,
+) -> int:
+    """Evaluate the checkpoints, and each one that replaces one of them, then write the listening test; exit status."""
+    from common.checkpoints import open_checkpoint
+    from common.evaluation.listening import write_listening_test
+
+    voices, folders = [(args.output, dict(speaking))], [path for path in test.against if not path.is_file()]
+    for path in test.against:
+        if path not in folders:
+            one = open_checkpoint(path, role=None, ema=args.ema)
+            if one.spec.role not in ("vocoder", *speaking):
+                raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
+            output = args.output / "against" / "_".join(path.with_suffix("").parts).strip("/_")
+            voices.append((output, {**speaking, one.spec.role: one}))
+    systems = {_name_of(models): output for output, models in voices} | {str(path): path for path in folders}
+    if len(systems) < len(voices) + len(folders):
+        raise OptionError(f"--against {' '.join(map(str, test.against))}: a system is given twice; give each one once")
+    if missing := [path for path in folders if not path.is_dir()]:
+        raise OptionError(f"--against {missing[0]}: no such checkpoint or folder")
+    status = 0
+    for output, models in voices:
+        print(_name_of(models))
+        status = max(status, _evaluate(argv, models, output))
+        if status > 1:  # stopped by a signal
+            return status
+    write_listening_test(args.output, str(test.listening), systems)
+    return status
+
+
+def _name_of(models: "Mapping[str, LoadedCheckpoint]") -> str:
+    """What the results call a voice or vocoder: its checkpoints."""
+    paths = [str(one.path) for one in models.values()]
+    return " through ".join(paths if "vocoder" in models else [*paths, GRIFFIN_LIM])
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.cli import ArgumentParser
+from common.cli import ArgumentParser, nearest_name
 from common.errors import InputError, OptionError, shown
 from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
 from common.training.options import RunOptions
@@ -57,7 +58,10 @@ REMOVED = {
 }
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
-_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext, whose values may look like en_US:en
+_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext
+_OF_SYSTEM = re.compile(".*[_:.@].*|C|POSIX")  # its values that are no tags of eSpeak NG: en_US:en, C.UTF-8
+_OF_BASH = ("DRY_RUN", "PYTHON", "USE_SYSTEM_PYTHON", "VENV_PYTHON")  # variables that lib.sh reads
+_LEAST_LETTERS = 6  # of a variable that a misspelled name is taken for
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
@@ -126,7 +130,7 @@ class Script:
             OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
-        if re.search("[_:]", environ.get(_SYSTEM_VARIABLE, "")):
+        if _OF_SYSTEM.fullmatch(environ.get(_SYSTEM_VARIABLE, "")):
             del environ[_SYSTEM_VARIABLE]
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
             if not _is_off(environ, name):
@@ -144,6 +148,7 @@ class Script:
         declared = [one for one in self.declarations() if not one.models or model in one.models]
         known = [*(self.trains.declarations() if self.trains else ()), *declared]
         names = {name: group for group in (variables_of(one.option) for one in known) for name in group}
+        _warn_of_misspelled({**defaults, **_typed(environ)}, names)
         for name, value in defaults.items():
             if name in names and not any(environ.get(other) for other in names[name]):
                 environ[name] = value
@@ -192,6 +197,29 @@ def script(variables: Mapping[type | str, Sequence[str]], **settings: Any) -> Ca
         return SCRIPTS[run.__name__]
 
     return declare
+
+
+def _typed(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that were set for this command: those that the process which started it did not itself begin with.
+
+    Where the system does not tell (/proc), none, so that nobody is warned of a variable of the system.
+    """
+    try:
+        inherited = frozenset(Path(f"/proc/{os.getppid()}/environ").read_bytes().split(b"\0"))
+    except OSError:
+        return {}
+    return {name: value for name, value in environ.items() if os.fsencode(f"{name}={value}") not in inherited}
+
+
+def _warn_of_misspelled(given: Collection[str], known: Collection[str]) -> None:
+    """Print a warning for each name that no script has and that looks like a ``known`` variable of six letters or more.
+
+    Shorter ones, NAME and PORT, are like variables of too many other programs.
+    """
+    declared = {name for one in SCRIPTS.values() for own in one.declarations() for name in variables_of(own.option)}
+    for name in sorted({*given} - declared - {*known, *REMOVED, *_OF_BASH, "MODEL"}):
+        if near := nearest_name(name, [one for one in (*known, *_OF_BASH) if len(one) >= _LEAST_LETTERS]):
+            _note_once(f"warning: {name}: did you mean {near}?")
 
 
 def _is_off(environ: Mapping[str, str], name: str) -> bool:
@@ -264,6 +292,11 @@ def launcher(own: Variables, n_gpus: int) -> tuple[list[str], int]:
         where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
         words += [*_TORCHRUN, "--nproc-per-node", str(processes), *where]
     return words, processes * own.nnodes
+
+
+@cache
+def _note_once(line: str) -> None:
+    note(line)
 
 
 def note(line: str) -> None:

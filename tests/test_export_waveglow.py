@@ -22,16 +22,22 @@ AUDIO = replace(tiny_waveglow.TINY_AUDIO, n_mels=tiny_voice.AUDIO.n_mels)
 TEXT = "one word after the other, and then more of them, until pieces are needed."
 
 
+def save(path: Path) -> None:
+    """A small WaveGlow's checkpoint, of mels of AUDIO."""
+    torch.manual_seed(0)
+    config = replace(tiny_waveglow.SMALL, n_mel_channels=AUDIO.n_mels)
+    flows = tiny_waveglow.lively(WaveGlow(config, hop_length=AUDIO.hop_length))
+    with torch.no_grad():
+        flows.convinv[0].conv.weight.mul_(8)  # its inverse makes the sound, which is to stay within full scale
+    save_checkpoint(path, Checkpoint("WaveGlow", to_plain(config), AUDIO, None, {"waveglow": flows.state_dict()}))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A voice, and a WaveGlow that fits it, as checkpoint and in every format."""
     made = tmp_path_factory.mktemp("waveglow")
     tiny_voice.save_voice(made / "voice.pt", model=VOICE, audio=AUDIO)
-    torch.manual_seed(0)
-    config = replace(tiny_waveglow.SMALL, n_mel_channels=AUDIO.n_mels)
-    flows = tiny_waveglow.lively(WaveGlow(config, hop_length=AUDIO.hop_length))
-    networks = {"waveglow": flows.state_dict()}
-    save_checkpoint(made / "WaveGlow.pt", Checkpoint("WaveGlow", to_plain(config), AUDIO, None, networks))
+    save(made / "WaveGlow.pt")
     for kind in (*SUFFIXES, "torchscript"):  # whose difference from PyTorch the command measures
         checkpoint_tools.export([str(made / "WaveGlow.pt"), "--format", kind])
     return made

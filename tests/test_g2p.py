@@ -24,6 +24,14 @@ def test_stress_length_and_punctuation_are_kept() -> None:
     assert front_end().decode(front_end().encode(GERMAN)).replace(" ", "") == wanted.replace(" ", "")
 
 
+def test_the_set_of_code_points_keeps_espeaks_own_phones_with_a_boundary_after_each_mark() -> None:
+    wanted = "d ɛ ɾ # ʃ ˈøː n ə # h ˈʊ n t # ɡ ɾ ˈoː s # l ˈɔø f t : # n ˈaɪ n ! # pf ˈeː ɾ t , # ts ˈaɪ t , # j ˈɑː ."
+    assert front_end(symbol_set="espeak").clean(GERMAN) == f"sil {wanted} sil"
+    english = front_end("en-us", "espeak")
+    assert english.clean("The church's roses, water,") == "sil ð ə # tʃ ˈɜː tʃ ɪ z # ɹ ˈoʊ z ᵻ z , # w ˈɔː ɾ ɚ , # sil"
+    assert english.decode(english.encode("Church {t͡ ʃ}!")) == "sil t ʃ ˈ ɜ ː t ʃ # t ͡ ʃ ! sil"
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
@@ -36,6 +44,9 @@ def test_stress_length_and_punctuation_are_kept() -> None:
 def test_the_plain_set_holds_what_the_embedded_speaker_says(language: str, text: str) -> None:
     reader = front_end(language, "ipa")
     assert reader.decode(reader.encode(text)).split() == Speaker(voice=language).phones(text)
+    marked = front_end(language, "espeak")
+    if "(" not in text:  # beside which the speaker hears no mark
+        assert marked.decode(marked.encode(text)).split() == Speaker(voice=language, marked=True).phones(text)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from common.errors import InputError
 from common.text import TextFrontEnd, read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file, load_dictionary
 from common.text.config import TextConfig
+from common.text.espeak import unlinked
 from common.text.phone_alphabets import alphabet_of, phones_for_voice
 from common.text.phone_features import read_phone_features
 from common.text.ssml import Span
@@ -18,6 +19,7 @@ LETTERS = TextConfig(cleaners=(V3,))
 PUBLISHED = TextConfig(cleaners=("english_cleaners",))
 IPA = TextConfig("phone", "ipa_marked", (V3,), g2p="espeak")
 PLAIN_IPA = TextConfig("phone", "ipa", (V3,), g2p="espeak")
+CODE_POINTS = TextConfig("phone", "espeak", (V3,), g2p="espeak")
 GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
 WORDS = (
     "# our words\n\n"
@@ -107,6 +109,8 @@ def test_phones_of_both_alphabets_are_converted_with_stress(line: str) -> None:
     alphabet = alphabet_of(phones)
     assert phones_for_voice(phones, alphabet=alphabet, config=LETTERS) == arpabet.split()
     assert "".join(phones_for_voice(phones, alphabet=alphabet, config=IPA)) == ipa
+    own = "".join(phones_for_voice(phones, alphabet=alphabet, config=CODE_POINTS))
+    assert unlinked(own) == ipa and "\u0361" not in own
     if "\u0329" not in ipa:
         plain = ipa.translate(str.maketrans("", "", "ˈˌː"))
         assert "".join(phones_for_voice(phones, alphabet=alphabet, config=PLAIN_IPA)) == plain

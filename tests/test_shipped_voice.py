@@ -1,5 +1,6 @@
 """What speaks where no checkpoint is given: the voice and vocoder in voices/, if they are there."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,3 +128,32 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
     assert found() == "--fastpitch output/FastPitch_checkpoint_7.pt"
+
+
+def test_the_shipped_voice_speaks_through_a_vocoder_of_ones_own(filled: Path, tmp_path: Path, capsys):
+    mine = save_vocoder(tmp_path / "mine.pt")
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--hifigan", str(mine)]) == 0
+    assert f"no voice is given: {filled / loading.VOICE} speaks through {mine}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])
+def test_one_text_is_written_to_a_file_if_nothing_else_is_asked(
+    words: list[str], filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"good day.")))
+    assert inference.main(words) == 0
+    assert soundfile.info("speech.wav").frames > 1000
+    (tmp_path / "speech.wav").unlink()
+    assert inference.main(["--text", "good day.", "--benchmark", "--log-file", "log.json"]) == 0
+    assert not (tmp_path / "speech.wav").exists()  # measures
+
+
+@pytest.mark.parametrize("name", ["a.opus", "a.M4A", "folder/a.aac"])
+def test_sound_of_another_format_is_refused_and_makes_no_folder(name: str, filled: Path, tmp_path: Path):
+    message = rf"--output .*{Path(name).name}: expected a name that ends in \.wav, \.flac, \.ogg, \.mp3, or a folder"
+    with pytest.raises(OptionError, match=message):
+        inference.main(["--text", "good day.", "-o", str(tmp_path / name)])
+    assert not (tmp_path / name).exists()
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "v1.5")]) == 0
+    assert (tmp_path / "v1.5/speech.wav").is_file()

@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1918,
-    "audio, nn": 1350,
-    "text": 4525,
+    "flat files of common/": 1924,
+    "audio, nn": 1355,
+    "text": 4586,
     "data": 995,
     "checkpoints": 1410,
-    "training": 2455,
-    "synthesis": 2740,
+    "training": 2482,
+    "synthesis": 2979,
     "recognition": 450,
     "serving": 1898,
     "extraction": 1300,
-    "importing": 1840,
-    "evaluation, data_report, pages": 2120,
-    "the six models": 8725,
-    "scripts": 4690,
+    "importing": 1972,
+    "evaluation, data_report, pages": 2101,
+    "the six models": 8733,
+    "scripts": 4752,
     "platform": 312,
     "files at the root": 600,
-    "tests": 32640,
+    "tests": 33961,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

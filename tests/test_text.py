@@ -143,7 +143,7 @@ def test_an_empty_transcript_is_refused_by_place(text: str) -> None:
 
 
 V3 = ("english_cleaners_v3",)
-GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
         ({}, TextConfig(cleaners=V3)),
         ({"text_cleaners": ("basic_cleaners", *V3)}, TextConfig(cleaners=("basic_cleaners", *V3))),
         ({"input_type": "phone", "symbol_set": "ipa"}, TextConfig("phone", "ipa", ())),
-        ({"g2p": "espeak"}, TextConfig("phone", "ipa_marked", V3, g2p="espeak")),
+        ({"g2p": "espeak"}, TextConfig("phone", "espeak", V3, g2p="espeak")),
         ({"g2p_language": "de"}, GERMAN),
         ({"input_type": "phone", "symbol_set": "ipa", "g2p": "espeak"}, TextConfig("phone", "ipa", V3, g2p="espeak")),
     ],
@@ -189,7 +189,7 @@ def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
         (lambda: text_config(TextOptions(p_arpabet=1.0, cmudict_path=Path("d.txt"))), r"d\.txt: no such dictionary"),
         (lambda: overridden(TextConfig(), TextOverrides(g2p="espeak")), "the input type is 'char'"),
         (lambda: overridden(GERMAN, TextOverrides(g2p_language="xx")), "has no voice"),
-        (lambda: TextFrontEnd(replace(GERMAN, symbol_set="xsampa")).encode("ja"), "are in ipa_marked and ipa"),
+        (lambda: TextFrontEnd(replace(GERMAN, symbol_set="xsampa")).encode("ja"), "are in espeak, ipa_marked, ipa"),
         (lambda: get_symbol_table("klingon"), "'klingon'.*english_basic.*ipa"),
         (lambda: _front_end(symbol_set="ipa"), "'ipa' holds phones"),
         (lambda: TextFrontEnd(TextConfig(input_type="phone")), "'english_basic' holds characters"),

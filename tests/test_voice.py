@@ -241,12 +241,27 @@ def test_subtitles_hold_every_word_when_it_is_said(voice: Voice, kind: str):
     content = subtitles(speech, kind)
     assert content.startswith("1\n" if kind == "srt" else "WEBVTT\n\n1\n")
     cues = re.findall(r"^\d+\n(\S+) --> (\S+)\n((?:.+\n)+)", content, re.MULTILINE)
-    assert " ".join(cue[2].replace("\n", " ").strip() for cue in cues) == " ".join(word.text for word in speech.words)
+    assert " ".join(cue[2].replace("\n", " ").strip() for cue in cues) == " ".join(
+        one.text for one in speech.utterances
+    )
     times = [seconds(time) for cue in cues for time in cue[:2]]
     assert times == sorted(times)
     assert times[0] == pytest.approx(speech.words[0].start, abs=1e-3)
     assert times[-1] == pytest.approx(speech.words[-1].end, abs=1e-3)
     assert all(len(cue[2].strip().split("\n")) <= 2 for cue in cues)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'He said: "It costs $3.50, Mr. Lee!" (At 5 pm...) It did — really?',
+        "Ah, “well”; a-b - c / d, isn't it? 'Yes', he’d said.",
+        "Hello \U0001f600 there!",
+    ],
+)
+def test_subtitles_keep_the_text_as_it_is_written(voice: Voice, text: str):
+    cues = re.findall(r"-->.*\n((?:.+\n)+)", subtitles(voice.speak(text), "srt"))
+    assert " ".join("".join(cues).split()) == text
 
 
 def test_timings_cover_every_symbol_without_gaps(voice: Voice):

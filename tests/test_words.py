@@ -23,9 +23,10 @@ FRONT_ENDS = {
     "arpabet": TextConfig(cleaners=(V3,), p_arpabet=1.0),
     "mixed": TextConfig(cleaners=(V3,), p_arpabet=0.5, prepend_space=True),
     "english": TextConfig("phone", "ipa_marked", (V3,), g2p="espeak"),
+    "code points": TextConfig("phone", "espeak", (V3,), g2p="espeak"),
     "plain": TextConfig("phone", "ipa", (V3,), g2p="espeak"),
     "german": TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de"),
-    "french": TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="fr-fr"),
+    "french": TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="fr-fr"),
 }
 CASES_FOLDER = Path(__file__).parent / "text_cases"
 CASES = [line.split("\t")[0] for line in (CASES_FOLDER / "english_v3.tsv").read_text(encoding="utf-8").splitlines()]
@@ -125,7 +126,13 @@ def test_a_span_with_a_source_is_one_word_and_a_word_across_spans_is_of_the_one_
 
 @pytest.mark.parametrize(
     ("kind", "phones"),
-    [("v3", "{T AH0 M AA1 T OW0}"), ("v1", "{T AH0 M AA1 T OW0}"), ("german", "təmˈɑːtoʊ"), ("plain", "təmɑtoʊ")],
+    [
+        ("v3", "{T AH0 M AA1 T OW0}"),
+        ("v1", "{T AH0 M AA1 T OW0}"),
+        ("german", "təmˈɑːtoʊ"),
+        ("plain", "təmɑtoʊ"),
+        ("code points", "təmˈɑːtoʊ"),
+    ],
 )
 def test_phones_of_both_alphabets_are_what_the_voice_reads(kind: str, phones: str) -> None:
     front_end = TextFrontEnd(FRONT_ENDS[kind])
@@ -157,6 +164,7 @@ def test_phones_that_a_voice_does_not_read_are_named() -> None:
     [
         ("ipa_marked", "sil h ə l ˈoʊ # w ɜː l d , ɡ ʊ d . sil", ["h ə l ˈoʊ", "w ɜː l d", "ɡ ʊ d"]),
         ("ipa_marked", "həlˈoʊ ə wɜːld", ["həlˈoʊ", "ə", "wɜːld"]),
+        ("espeak", "sil h ə l ˈ oʊ # w ɜː l d , # ɡ ʊ d . sil", ["h ə l ˈ oʊ", "w ɜː l d", "ɡ ʊ d"]),
         ("ipa", "sil h ə l oʊ sp k æ t sil", ["h ə l oʊ", "k æ t"]),
         ("arpabet", "sil HH AH0 L OW1 sp K AE1 T", ["HH AH0 L OW1", "K AE1 T"]),
         ("xsampa", "h @ l @U", ["h @ l @U"]),

@@ -62,7 +62,12 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
     made = {"mel": lambda values: 2 * values - 5, "noise": lambda values: SIGMA_INFER * values}
     examples = random_examples(inputs, made, positions=lambda length: length * per_frame)
     part = Part("", ExportableWaveGlow(network).eval(), inputs, WAVE, examples, scriptable=True)
-    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
+
+    def noise(n_frames: int, seed: int) -> Tensor:
+        drawn = SeededNoise(config.n_group)(seed, n_frames * per_frame, device=torch.device("cpu"))
+        return SIGMA_INFER * drawn
+
+    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}, noise)
 
 
 class ExportedWaveGlow(ExportedVocoder):

@@ -50,7 +50,9 @@ def parse_options(
     if unknown:
         *others, last = [spec.name for spec in models] or ["Griffin-Lim"]
         names = f"{', '.join(others)} and {last}" if others else last
-        parser.error(f"{unknown[0].partition('=')[0]}: not an option of {names}")
+        word = unknown[0].partition("=")[0]
+        advice = "" if word.startswith("-") else "; put a text or a name of several words in quotes"
+        parser.error(f"{word}: not an option of {names}{advice}")
     return args
 
 

@@ -151,6 +151,7 @@ class Exports:
 
     parts: tuple[Part, ...]
     description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
+    noise: Callable[[int, int], Tensor] | None = None  # (frames, seed) -> what speaking gives as the input ``noise``
 
 
 def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:

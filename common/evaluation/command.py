@@ -13,7 +13,7 @@ from common.checkpoints import LoadedCheckpoint
 from common.errors import OptionError
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
-from common.evaluation.options import EvaluationOptions
+from common.evaluation.options import MUSHRA, EvaluationOptions
 from common.evaluation.packages import PACKAGES, Pocketsphinx, installed
 from common.evaluation.results import (
     JOURNAL,
@@ -36,7 +36,7 @@ from common.synthesis import GriffinLimVocoder, Synthesizer, contract_of, load_v
 from common.synthesis.options import VoiceOptions
 
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = set("output fresh recordings transcripts dataset_path".split())
+_NOT_SETTINGS = set("output fresh recordings transcripts dataset_path listening against results".split())
 
 
 def evaluate(
@@ -62,6 +62,11 @@ def evaluate(
     inside = (one for one in items if one.recording and one.recording.is_relative_to(options.output.absolute()))
     if one := next(inside, None):
         raise OptionError(f"{one.phrase.where}: {one.recording} is in --output {options.output}; give another folder")
+    test = options.test
+    needs_recordings = test.listening == MUSHRA or (test.listening is not None and not test.against)
+    if needs_recordings and not any(item.recording for item in items):
+        needs = "recordings (--recordings)" if test.listening == MUSHRA else "recordings, or --against"
+        raise OptionError(f"--listening {test.listening}: nothing to compare {path} with, expected {needs}")
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     has_words = any(item.words is not None for item in items)
     if "recognizer" in models:

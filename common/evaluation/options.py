@@ -3,9 +3,32 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.options import option
+from common.options import group, option
 
 GRIFFIN_LIM = "griffin-lim"  # the word for it in place of a vocoder's checkpoint
+
+
+MUSHRA, AB = "mushra", "ab"  # kinds of listening tests
+
+
+@dataclass(frozen=True)
+class ListeningOptions:
+    """A listening test of the evaluated sounds by people."""
+
+    listening: str | None = option(
+        None,
+        "write a page for listeners: mushra, all systems beside the recording on scales from 0 to 100; ab, pairs of "
+        "systems with a preference or none",
+        choices=(MUSHRA, AB),
+    )
+    against: tuple[Path, ...] = option(
+        (),
+        "further systems: checkpoints, which speak in place of the one of their kind and are evaluated too, folders of "
+        "other evaluations, or folders of sounds under the utterances' names",
+    )
+    results: Path | None = option(
+        None, "folder of listeners' result files: print and write the table of the test in --output; nothing is spoken"
+    )
 
 
 @dataclass(frozen=True)
@@ -31,3 +54,4 @@ class EvaluationOptions:
         "as it is; auto: eSpeak unless the list holds phones",
         choices=("auto", "espeak", "none"),
     )
+    test: ListeningOptions = group(ListeningOptions, "listening test")

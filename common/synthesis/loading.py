@@ -127,7 +127,9 @@ def _load(
         spec=generator.spec,
         network=accelerated(network, generator, options),
         audio=stored.audio,
-        front_end=TextFrontEnd(stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon),
+        front_end=TextFrontEnd(
+            stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
+        ),
         controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         speaker=speaking.speaker,
@@ -232,10 +234,10 @@ def with_shipped(
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
     if paths := [str(one.path) for role, one in found.items() if role not in opened]:
-        given = (
-            "vocoder checkpoint is given: the sound is made by " if "generator" in opened else "checkpoint is given: "
-        )
-        announce(f"no {given}{' speaks through '.join(paths)}")
+        given = "vocoder checkpoint is given: the sound is made by" if "generator" in opened else "checkpoint is given:"
+        if "vocoder" in opened:
+            given, paths = "voice is given:", [*paths, str(opened["vocoder"].path)]
+        announce(f"no {given} {' speaks through '.join(paths)}")
     return found
 
 

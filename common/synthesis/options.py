@@ -31,7 +31,9 @@ WARMUP_STEPS = 3  # batches of --include-warmup
 MEASURING = "computing and measuring"  # title in --help
 _measuring = partial(option, section=MEASURING)
 _BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
+DEFAULT_OUTPUT = Path("speech.wav")  # of one text
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+_OTHER_SOUNDS = frozenset(".opus .aac .m4a .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class CommandOptions:
     dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
     output: Path | None = option(
         None,
-        "folder for the sound, one file a phrase; of one text also its file, or - for standard output",
+        "folder for the sound, one file a phrase; of one text also its file (default: speech.wav), or - for standard "
+        "output",
         names=("-o",),
         writes=True,
     )
@@ -95,6 +98,8 @@ class CommandOptions:
             got = " and ".join(map(option_of, given)) or "none of them"
             raise OptionError(f"give one of --input, --text and --prosody, not {got}")
         measures = not self.quiet and (self.repeats > 1 or self.benchmark)
+        if self.output is None and self.list is None and not (measures or self.log_file or self.no_audio):
+            object.__setattr__(self, "output", DEFAULT_OUTPUT)
         writes = self.output is not None and (not self.no_audio or any(getattr(self, name) for name in _BESIDE))
         if not writes and self.log_file is None and not measures:
             raise OptionError(
@@ -104,6 +109,10 @@ class CommandOptions:
         if self.list is not None and self.output is not None and self.names_sound:
             name = self.output.name
             raise OptionError(f"--output {self.output}: expected a folder; files are named in the list: {name}|text")
+        if self.output is not None and self.output.suffix.lower() in _OTHER_SOUNDS and not self.output.is_dir():
+            raise OptionError(
+                f"--output {self.output}: expected a name that ends in {', '.join(_SOUND_SUFFIXES)}, or a folder"
+            )
 
     @property
     def list(self) -> Path | None:

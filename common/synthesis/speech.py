@@ -7,7 +7,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -169,7 +169,10 @@ def _span(start: float, end: float) -> dict[str, Any]:
 
 
 def subtitles(speech: Speech, kind: str) -> str:
-    """The content of a file of ``kind``, "srt" or "vtt"; a cue holds words of one utterance in up to two lines."""
+    """The content of a file of ``kind``, "srt" or "vtt", in the text's own spelling and punctuation.
+
+    A cue holds words of one utterance in up to two lines.
+    """
     cues = [cue for utterance in speech.utterances for cue in _cues(utterance)]
     comma = "," if kind == "srt" else "."
     blocks = [
@@ -179,10 +182,23 @@ def subtitles(speech: Speech, kind: str) -> str:
     return ("" if kind == "srt" else "WEBVTT\n\n") + "\n".join(blocks)
 
 
+def _as_written(utterance: SpokenUtterance) -> Sequence[SpokenWord]:
+    """The words with the punctuation around them; without it where the text does not hold the words in their order."""
+    text, ends, cuts = utterance.text, [0], []
+    for word in utterance.words:
+        found = re.compile(r"[\W_]*\s[\W_]*".join(map(re.escape, word.text.split()))).search(text, ends[-1])
+        if found is None:
+            return utterance.words
+        cuts.append(max(text.rfind(" ", ends[-1], found.start()), ends[-1] - 1) + 1)
+        ends.append(found.end())
+    pieces = [text[start:end] for start, end in itertools.pairwise([0, *cuts[1:], len(text)])]
+    return [replace(word, text=piece.strip()) for word, piece in zip(utterance.words, pieces)]
+
+
 def _cues(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
     """The words of an utterance, as many at once as can be read together; all of it where words have no times."""
     cue: list[SpokenWord] = []
-    for word in utterance.words or (SpokenWord(utterance.text, utterance.start, utterance.end),):
+    for word in _as_written(utterance) or (SpokenWord(utterance.text, utterance.start, utterance.end),):
         if cue and (len(_lines([*cue, word])) > 2 * LONGEST_LINE or word.end - cue[0].start > LONGEST_CUE):
             yield cue
             cue = []

@@ -1,7 +1,8 @@
 """Words as ARPAbet phones of a pronouncing dictionary, all of them or a share that is drawn.
 
 As FastPitch 1.1 reads: a word that the dictionary does not know, that it pronounces in several ways, or that is
-spelled like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both.
+spelled like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both. After
+english_cleaners_v3 a heteronym that its context tells apart becomes phones, too.
 """
 
 import itertools
@@ -15,7 +16,9 @@ from typing import Any
 
 from common.errors import InputError, check_choice, shown
 from common.files import check_file, read_text
+from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
+from common.text.heteronyms import read_heteronyms
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -132,6 +135,7 @@ class Pronouncer:
         check_choice("ambiguous words", config.arpabet_ambiguous, ARPABET_AMBIGUOUS)
         self._config = config
         self._known = lru_cache(maxsize=50_000)(self._look_up)
+        self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # not of a list of one's own
 
     def phones_of(self, word: str) -> str | None:
         """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
@@ -158,6 +162,7 @@ class Pronouncer:
         Without it every word becomes phones.
         """
         chance = draw if draw is None or self._config.arpabet_by == "word" else itertools.repeat(draw()).__next__
+        in_context = {one.start: one.arpabet for one in read_heteronyms(text)} if self._reads_context else {}
         parts: list[str] = []
         end = 0  # of what parts hold
         spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
@@ -170,7 +175,7 @@ class Pronouncer:
                 # "f.b.i.'s": alone, "s" would be read as the letter's name.
                 phones = _PLURAL if spelled >= 0 and text[spelled : match.start()] in (".", ".'") else None
             else:
-                phones = self.phones_of(word)
+                phones = self.phones_of(word) or in_context.get(match.start())
             if drawn and phones is not None:
                 parts += [text[end : match.start()], "{", phones, "}"]
                 end = match.end()

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.errors import InputError, shown
-from common.text.symbols import EDGE_SILENCE, PAUSE
+from common.text.symbols import BOUNDARY, EDGE_SILENCE, PAUSE, canonical_phone
 
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
 
@@ -34,6 +34,10 @@ _STRESS = "ˈˌ"
 _LONG = "ː"
 _PUNCTUATION = string.punctuation + "“”‘’–—…"
 _TIE = "\u0361"
+
+_MARK = re.compile(r"[,.;:!?]")  # that the set `espeak` has
+_LETTER = 4  # times the share that stress, diacritics and boundaries have of the time of a phone
+GIVEN = "\ue000", "\ue001"  # around phones in eSpeak NG's own letters, in a text to transcribe
 
 _LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
@@ -147,6 +151,7 @@ class Speaker:
     pitch: int = 50  # 0 to 99; 50 is the voice's own
     pitch_range: int = 50  # 0 to 99; 0 is a monotone
     edge_s: float = 0.1  # s of silence before the first and after the last phone
+    marked: bool = False  # phones are symbols of the set `espeak`, with stress, boundaries and marks, not of `ipa`
 
     def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
@@ -158,7 +163,8 @@ class Speaker:
         if not any(span.symbols for span in spans):
             raise InputError(f"eSpeak NG finds nothing to say in {text!r}")
         spans = _begin_at_closures(spans, samples, sampling_rate=rate)
-        return self._trimmed(text, samples, [span for span in spans if span.symbols], rate)
+        spans = [span for span in spans if span.symbols]
+        return self._trimmed(text, samples, _marked(spans, text) if self.marked else spans, rate)
 
     def phones(self, text: str) -> list[str]:
         """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
@@ -184,11 +190,29 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """How ``text`` is said in a language (a tag such as "de"), without saying it.
+    """How ``text`` is said in a language (a tag such as "de"), without saying it; phones between `GIVEN` are.
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
+    begin, end = GIVEN
+    text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
+
+
+def espeak_voice(language: str) -> tuple[str, str]:
+    """The voice of a language tag by the name that every program finds it by, and what it is called in English."""
+    import espeakng_loader
+
+    folder, wanted = Path(str(espeakng_loader.get_data_path())) / "lang", language.lower()
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        definition = path.read_text(encoding="utf-8")
+        tags = [path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)]
+        if wanted in map(str.lower, tags):
+            named = re.search(r"^name\s+(.+)", definition, flags=re.MULTILINE)
+            found[path.name.lower()] = named[1].strip() if named else language
+    voice = wanted if wanted in found else next(iter(found))
+    return voice, found[voice]
 
 
 def unlinked(name: str) -> str:
@@ -223,6 +247,7 @@ class _Span:
     start: int
     end: int
     word: int  # position in the text of the word it belongs to
+    name: str = ""  # eSpeak's, or several
 
     def intervals(self, rate: int) -> list[Interval]:
         """One interval a symbol, in proportion to their shares."""
@@ -236,7 +261,7 @@ def _spans(phones: Iterable[tuple[int, str, int]], n_samples: int) -> list[_Span
     begun: list[_Span] = []
     for sample, name, word in [*phones, (n_samples, "", 0)]:
         if (symbols := symbols_of(name)) or not begun or begun[-1].symbols:
-            begun.append(_Span(symbols, sample, sample, word))
+            begun.append(_Span(symbols, sample, sample, word, name))
     return [replace(span, end=after.start) for span, after in itertools.pairwise(begun)]
 
 
@@ -277,7 +302,8 @@ def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]
         late = span.symbols == (("l", 1),) and span.end - span.start < _LATE_S * sampling_rate
         if late and shared and shared[-1].symbols and shared[-1].word == span.word:
             vowel = shared.pop()
-            span = _Span(vowel.symbols + span.symbols, vowel.start, span.end, span.word)
+            name = vowel.name + span.name
+            span = _Span(vowel.symbols + span.symbols, vowel.start, span.end, span.word, name)
         if span.end > span.start:
             shared.append(span)
     return shared
@@ -295,3 +321,23 @@ def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate
         if span.start - closure >= _CLOSURE_S * sampling_rate:
             moved[i - 1], moved[i] = replace(before, end=closure), replace(span, start=closure)
     return moved
+
+
+def _marked(spans: list[_Span], text: str) -> list[_Span]:
+    """Spans of the code points of eSpeak's phones, with the boundaries and marks between them, in pauses if any.
+
+    A last mark stands within the last phone.
+    """
+    marked: list[_Span] = []
+    for span, after in itertools.zip_longest(spans, spans[1:]):
+        letters = canonical_phone(span.name)
+        symbols = tuple((one, _LETTER if one.isalpha() and one not in _STRESS else 1) for one in letters)
+        found = _MARK.search(text, span.word, len(text) if after is None else after.word)
+        between: tuple[tuple[str, int], ...] = ((found[0], 1),) if found else ()
+        if after is not None and after.word != span.word:
+            between += ((BOUNDARY, 1),)
+        if after is not None and between and after.start > span.end:
+            marked += [replace(span, symbols=symbols), _Span(between, span.end, after.start, span.word)]
+        else:
+            marked.append(replace(span, symbols=symbols + between))
+    return marked

@@ -23,7 +23,7 @@ from typing import Any
 # Constants of eSpeak NG's speak_lib.h.
 _SYNCHRONOUS = 2
 _PHONEME_EVENTS, _PHONEME_IPA, _DONT_EXIT = 0x1, 0x2, 0x8000
-_UTF8, _END_PAUSE = 0x1, 0x1000
+_UTF8, _PHONEMES, _END_PAUSE = 0x1, 0x100, 0x1000
 _RATE, _PITCH, _RANGE = 1, 3, 4
 _EVENT_WORD, _EVENT_PHONEME = 1, 7
 _UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
@@ -62,6 +62,10 @@ class _Espeak:
         self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
         self._data = Path(data)
         self._settings: tuple[Any, ...] | None = None
+        self._samples: list[bytes] = []
+        self._phones: list[tuple[int, str, int]] = []
+        self._word = 0  # characters before it
+        self._reads_phones = False
 
     def set(self, *settings: Any) -> None:
         """Use a voice (a language tag), words a minute, pitch and its range; raises ValueError for an unknown voice."""
@@ -92,16 +96,20 @@ class _Espeak:
     def say(self, text: str) -> dict[str, Any]:
         """Samples (T,) int16 of a text in Base64, and its phones: sample, name and the position of the word."""
         encoded = _encoded(text)
-        self._samples: list[bytes] = []
-        self._phones: list[tuple[int, str, int]] = []
-        self._word = 0  # characters before it
+        self._samples, self._phones, self._word = [], [], 0
         length = ctypes.c_size_t(len(encoded) + 1)
         self._library.espeak_Synth(encoded, length, 0, 1, 0, _UTF8 | _END_PAUSE, None, None)
         self._library.espeak_Synchronize()
         return {"phones": self._phones, "samples": base64.b64encode(b"".join(self._samples)).decode()}
 
     def read(self, text: str) -> dict[str, Any]:
-        """The clauses of a text with each word's phones; the library moves a pointer to where the next one begins."""
+        """The clauses of a text with each word's phones; the library moves a pointer to where the next one begins.
+
+        What stands in double brackets is phones in the library's own letters.
+        """
+        if "[[" in text and not self._reads_phones:  # a switch that nothing but speaking sets
+            self._library.espeak_Synth(b" ", ctypes.c_size_t(2), 0, 1, 0, _UTF8 | _PHONEMES, None, None)
+            self._reads_phones = True
         # Without the space, "Wait.." leaves a "dot" that the library says at the beginning of the next text.
         encoded = _encoded(text + " ")
         buffer = ctypes.create_string_buffer(encoded)

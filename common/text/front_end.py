@@ -15,9 +15,11 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
-from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
+from common.text.cleaners import ENGLISH_V3, PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
 from common.text.config import TextConfig
+from common.text.emoji import EMOJI, name_emoji
 from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
+from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
@@ -55,14 +57,23 @@ class TextFrontEnd:
 
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``, for the lists of a new training) or are
     left out and counted in ``dropped`` (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which was
-    read for this config, are said by its phones. Raises ``InputError`` for an unknown symbol set or cleaner, for a
-    phone set with characters or the reverse, and for phonological features without their table.
+    read for this config, are said by its phones, and emoji by their names with ``read_emoji``.
+
+    Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
+    phonological features without their table.
 
     Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
     """
 
-    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
+    def __init__(
+        self,
+        config: TextConfig,
+        *,
+        unknown_symbols: str = "error",
+        lexicon: Lexicon | None = None,
+        read_emoji: bool = False,
+    ) -> None:
         if config.input_type == "pf" and not config.phone_features:
             raise InputError(
                 "input type 'pf' reads phones as phonological features, and the table of them is missing; give "
@@ -87,6 +98,7 @@ class TextFrontEnd:
         self._table = table
         self._vectors = None if features is None else torch.tensor(features.vectors)
         self._lexicon = Lexicon() if lexicon is None else lexicon
+        self._read_emoji = read_emoji
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
         self._cleans = bool(self._cleaners) and not self._given_phones
@@ -101,7 +113,12 @@ class TextFrontEnd:
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
     def __reduce__(self) -> tuple:
-        rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error", lexicon=self._lexicon)
+        rebuild = partial(
+            TextFrontEnd,
+            unknown_symbols="drop" if self._drop else "error",
+            lexicon=self._lexicon,
+            read_emoji=self._read_emoji,
+        )
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
@@ -139,8 +156,13 @@ class TextFrontEnd:
         phones and the reverse, for characters that the cleaners would lose, unless they are to be dropped, and where
         eSpeak NG fails.
         """
-        text = self._lexicon.apply(text)
+        text = self._with_given_names(text)
         return self.clean(text.translate(self._check(text, where=where)))
+
+    def _with_given_names(self, text: str) -> str:
+        """The text with what the lexicon and the names of emoji say in place of what is written."""
+        text = self._lexicon.apply(text)
+        return name_emoji(text, self.config) if self._read_emoji and not text.isascii() else text
 
     def _check(self, text: str, *, where: str) -> dict[int, None]:
         """The characters to take out, as for ``str.translate``; raises InputError as ``read``."""
@@ -148,12 +170,14 @@ class TextFrontEnd:
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
         spelled = _BRACES.sub(" ", text) if self._phones else text
-        lost = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
+        emoji = EMOJI.findall(spelled) if self.config.g2p is not None else []  # eSpeak NG would name them
+        lost: Counter[str] = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
+        lost |= Counter(emoji)
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
         self.dropped.update(lost)
         # Published cleaners write them in Latin letters, as published.
-        return {} if self._published else dict.fromkeys(map(ord, lost))
+        return dict.fromkeys(map(ord, emoji if self._published else lost))
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
@@ -218,7 +242,7 @@ class TextFrontEnd:
         if self._given_phones:
             return written_phones(spans, between=self._between)
         written, after = written_words(spans)
-        return [replace(word, reading=self._lexicon.apply(word.reading)) for word in written], after
+        return [replace(word, reading=self._with_given_names(word.reading)) for word in written], after
 
     def _with_phones(self, span: Span, *, where: str) -> Span:
         """The span with phones of IPA or ARPAbet as they stand in a text of this voice."""
@@ -261,6 +285,8 @@ class TextFrontEnd:
         return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
 
     def _say(self, text: str) -> list[SpokenSymbol]:
+        if ENGLISH_V3 in self.config.cleaners:
+            text = with_espeak_phones(text)
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
     def _split_characters(self, text: str) -> list[tuple[str, int]]:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
-from common.text.symbols import G2P_SETS, SILENCES, SymbolTable, canonical_phone
+from common.text.symbols import BOUNDARY, CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
 
 _SILENCE, _PAUSE, _ = SILENCES
-BOUNDARY = "#"
 # Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.
 _OPTIONAL = "ˈˌː\u0329"
 
@@ -43,12 +42,13 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
 
     Silence (`sil`) stands at both ends. Marks that end clauses are kept, `#` stands between words and `sp` for a pause
     within a clause; a set without `#` and marks (`ipa`) has `sp` for every pause. Phones in curly braces stay as they
-    are: ``{m ˈ y l ɐ} kommt``.
+    are: ``{m ˈ y l ɐ} kommt``. The set `espeak` has what Piper reads: eSpeak's own phones, and `#` between words and
+    after marks alone.
 
     Raises InputError if eSpeak NG has no such language, or its library is missing.
     """
     if table.name not in G2P_SETS:
-        raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {' and '.join(G2P_SETS)}")
+        raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {', '.join(G2P_SETS)}")
     sounds: list[SpokenSymbol] = []
     parts = _BRACES.split(" ".join(text.split()))
     for index, part in enumerate(parts):
@@ -71,7 +71,10 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
 
 def _sounds_of_word(word: Sequence[str], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:
     """The boundary or pause before one of eSpeak's words, its phones, and the pause after it."""
-    names = [unlinked(_LANGUAGE.sub("", name)) for name in word]
+    names = [_LANGUAGE.sub("", name) for name in word]
+    if table.name == CODE_POINTS:
+        return [SpokenSymbol(BOUNDARY), *(SpokenSymbol(canonical_phone(name), part, number) for name in names if name)]
+    names = list(map(unlinked, names))
     # An unnamed phone before a word, or two after it, are a pause; one after it links it to the next.
     before = SpokenSymbol(_PAUSE if not names[0] else BOUNDARY)
     phones = [SpokenSymbol(_in_set(name, table), part, number) for name in names if name]
@@ -101,7 +104,8 @@ def _arranged(sounds: list[SpokenSymbol], table: SymbolTable) -> list[SpokenSymb
     kept: list[SpokenSymbol] = []
     for sound in sounds:
         if sound.symbol in strength and sound.symbol not in table:
-            sound = sound._replace(symbol=_PAUSE if sound.symbol != BOUNDARY else "")
+            pause = "," if table.name == CODE_POINTS else _PAUSE
+            sound = sound._replace(symbol=pause if sound.symbol != BOUNDARY else "")
         if sound.symbol not in strength:
             kept += [sound] if sound.symbol else []
         elif kept and kept[-1].symbol in strength:
@@ -112,5 +116,16 @@ def _arranged(sounds: list[SpokenSymbol], table: SymbolTable) -> list[SpokenSymb
         del kept[-1]
     begin, end = (int([one.symbol for one in kept[place : place + 1 or None]] == [_SILENCE]) for place in (0, -1))
     kept = kept[begin : len(kept) - end]  # given in braces
+    if table.name == CODE_POINTS:
+        kept = _with_spaces(kept)
     spoken = any(sound.symbol not in strength for sound in kept)
     return [SpokenSymbol(_SILENCE), *kept, SpokenSymbol(_SILENCE)] if spoken else []
+
+
+def _with_spaces(sounds: list[SpokenSymbol]) -> list[SpokenSymbol]:
+    """Sounds with a boundary after each mark; at the end it stands after a mark that ends no sentence, as in Piper."""
+    spaced: list[SpokenSymbol] = []
+    for place, sound in enumerate(sounds, 1):
+        follows = sound.symbol in _ENDS and (place < len(sounds) or sound.symbol in ",:;")
+        spaced += [sound, SpokenSymbol(BOUNDARY)] if follows else [sound]
+    return spaced

@@ -85,9 +85,8 @@ def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, wher
     advice = "leave out what is not said, or write it in words"
     if scripts:
         advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
-    what = (
-        f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {' '.join(config.cleaners)}{at(where)}"
-    )
+    reader = " ".join(config.cleaners) or "this voice"
+    what = f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {reader}{at(where)}"
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
 

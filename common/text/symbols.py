@@ -12,19 +12,20 @@ from common.text.tables import table_text
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
 PADDING = "_"
+BOUNDARY = "#"  # between words
 FEATURE_TABLE = "of --phone-features"  # the symbol set of a voice that reads phonological features, in messages
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
 _MOST_NAMED = 5  # symbols, in a message
 
-_DIACRITICS = [chr(int(code, 16)) for code in table_text("ipa_diacritics").split()]
 _VOWELS = [vowel + stress for vowel in table_text("arpabet_vowels").split() for stress in ("", *"012")]
 ARPABET = tuple(sorted([*table_text("arpabet_consonants").split(), *_VOWELS]))
 
 CHARACTER_SETS = ("english_basic", "english_basic_lowercase", "english_expanded")  # that a voice can be trained with
 EXPANDED_1_1 = "english_expanded_1_1"  # of FastPitch 1.1, without padding, so its own voices cannot be trained with it
-PHONE_SETS = ("arpabet", "ipa", "ipa_marked", "xsampa", "combilex")
+CODE_POINTS = "espeak"  # eSpeak NG's own phones, as Piper's voices read them: each code point is a symbol
+PHONE_SETS = ("arpabet", "ipa", "ipa_marked", CODE_POINTS, "xsampa", "combilex")
 SYMBOL_SETS = (*CHARACTER_SETS, *PHONE_SETS)
-G2P_SETS = ("ipa_marked", "ipa")  # of the phones that eSpeak NG says
+G2P_SETS = (CODE_POINTS, "ipa_marked", "ipa")  # of the phones that eSpeak NG says; new voices read the first
 UNKNOWN_SYMBOLS = ("error", "drop")  # what becomes of symbols outside the set
 
 
@@ -83,5 +84,8 @@ def get_symbol_table(name: str) -> SymbolTable:
         characters = table_text("english_expanded")[1:] if name == EXPANDED_1_1 else table_text(name)
         return SymbolTable(name, (*characters, *("@" + phone for phone in ARPABET)))
     phones = canonical_phone(table_text(name.removesuffix("_marked"))).split() if name != "arpabet" else ARPABET
-    marks = [*table_text("ipa_marks").split(), *_DIACRITICS] if name == "ipa_marked" else []
+    marks = table_text("ipa_marks").split() if name == "ipa_marked" else []
+    if name in ("ipa_marked", CODE_POINTS):
+        diacritics = table_text(f"{name.removesuffix('_marked')}_diacritics")
+        marks += [chr(int(code, 16)) for code in diacritics.split()]
     return SymbolTable(name, (PADDING, *SILENCES, *phones, *marks), phones=True)

@@ -19,7 +19,7 @@ _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 
 # Costs of an alignment, in letters to take out or to put in.
 _REPLACED = 1.5  # a vowel instead of another
-_VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏ")
+_VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏɚɝᵻ")
 _ARTICLE = 0.2  # a "the" that belongs to neither is the next one's: "George VI"
 _SILENT = 6.0  # a word that is left without anything said
 _CHANGED = 2.0  # each part that says a word alone and is not among those that say it here

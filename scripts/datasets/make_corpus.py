@@ -22,7 +22,7 @@ from common.text import EspeakSpeech, Speaker, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
-READER = Speaker(pitch=95)
+READER = Speaker(pitch=95, marked=True)
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> None:
     text = "several voices, each reading all sentences; --pitch is theirs then"
     add("--speakers", nargs="+", default=[], metavar="NAME=PITCH", help=text)
     args = parser.parse_args(argv)
-    speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
+    speaker = replace(READER, voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     named = (text.partition("=") for text in args.speakers)
     speakers = {name: replace(speaker, pitch=int(pitch)) for name, _, pitch in named} or {"": speaker}
     sentences = read_sentences(args.sentences)

@@ -50,7 +50,7 @@ OPTIMIZATION = {
 }
 
 # The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
-TEXT = {"input-type": "phone", "symbol-set": "ipa", "g2p": "espeak", "g2p-language": READER.voice}
+TEXT = {"input-type": "phone", "symbol-set": "espeak", "g2p": "espeak", "g2p-language": READER.voice}
 TEXT |= {"transcript-type": "phones"}
 
 

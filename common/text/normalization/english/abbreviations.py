@@ -62,10 +62,12 @@ def _numeral(match: re.Match) -> str:
     return year(number) if 1000 < number < 2100 else cardinal(number)
 
 
-_read_lower_roman, _read_capital_roman = rules("lower_roman"), rules("roman", ruler=_ruler, numeral=_numeral)
+_ROMAN_RANGE = re.compile(r"\b[xviXVI]+\s?-\s?[xviXVI]|ages\s[xviXVI]")
+_read_roman_ranges, _read_lower_roman = rules("roman_ranges"), rules("lower_roman")
+_read_capital_roman = rules("roman", ruler=_ruler, numeral=_numeral)
 
 
 def read_roman(text: str) -> str:
     """Write out Roman numerals: "George VI" -> "George the sixth", "Chapter IV" -> "Chapter four"; "MIX" stays."""
-    text = _read_lower_roman(text)
+    text = _read_lower_roman(_read_roman_ranges(text) if _ROMAN_RANGE.search(text) else text)
     return _read_capital_roman(text) if re.search(r"\b[MDCLXVI]+\b|WW", text) else text

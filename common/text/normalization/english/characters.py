@@ -19,7 +19,7 @@ _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _GREEK_LETTER = compiled("<GREEK>")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_read_formula_signs, _tidy = rules("formula_signs"), rules("tidy")
+_tidy = rules("tidy")
 read_signs = rules("signs")  # those that are spoken; others become spaces when the text is tidied
 
 
@@ -50,6 +50,15 @@ def script_of(character: str) -> str:
     if character == "µ" or re.search(r"\b(?:LATIN|COMBINING|MODIFIER|VARIATION)\b", name):
         return ""
     return name.split()[0].replace("CJK", "Chinese").capitalize()
+
+
+def _angle(match: re.Match) -> str:
+    """ "40° 26′ 46″" -> "40 degrees 26 minutes 46 seconds"."""
+    names = zip(("degree", "minute", "second"), match.groups())
+    return " ".join(f"{number} {name}{'' if number == '1' else 's'}" for name, number in names if number)
+
+
+_read_formula_signs = rules("formula_signs", angle=_angle)
 
 
 def _plain_character(match: re.Match) -> str:

@@ -3,6 +3,7 @@
 import re
 
 from common.text.normalization.english.pronunciation import is_spelled, spell
+from common.text.normalization.english.quantities import LOOSE_UNITS, full_stop, several_units, unit_name
 from common.text.normalization.numbers import cardinal, digits, identifier, number_words, ordinal, plural
 from common.text.normalization.rules import rules
 
@@ -33,7 +34,8 @@ def _mixed_fraction(match: re.Match) -> str:
     if below < 2 or above >= below:
         return match[0]
     count = ("an" if below in (8, 11, 18) else "a") if above == 1 else cardinal(above)
-    return f"{number_words(match[1])} and {count} {_denominator(below, above > 1)}"
+    unit = f" {several_units(unit_name(match[4]))}{full_stop(match, bool(match[5]))}" if match[4] else ""
+    return f"{number_words(match[1])} and {count} {_denominator(below, above > 1)}{unit}"
 
 
 def _fraction(match: re.Match) -> str:
@@ -46,6 +48,18 @@ def _fraction(match: re.Match) -> str:
             return f"{number_words(above)} out of {number_words(below)}"
     joint = "out of" if below in ("5", "10", "20", "100") else "over"
     return f"{number_words(above)} {joint} {number_words(below)}"
+
+
+def _part_of_unit(match: re.Match) -> str:
+    """ "3/4 tsp" -> "three quarters of a teaspoon", "1/2 oz" -> "one half ounce"."""
+    above, below, unit, stop = match.groups()
+    fits = 0 < int(above) < int(below) and int(below) in _FRACTION_DENOMINATORS and unit not in LOOSE_UNITS
+    if not fits:
+        return match[0]
+    name = unit_name(unit)
+    joint = " of an " if name[0] in "aeio" else " of a "
+    part = f"{cardinal(above)} {_denominator(int(below), int(above) > 1)}"
+    return f"{part}{' ' if above == '1' else joint}{name}{full_stop(match, bool(stop))}"
 
 
 def _piece(piece: str) -> str:
@@ -74,9 +88,9 @@ def _count(match: re.Match) -> str:
 
 
 read_labelled_numbers = rules(
-    "labelled_numbers", grouped=lambda match: re.sub("[. ]", ",", match[0]), telephone=_telephone
+    "labelled_numbers", grouped=lambda match: re.sub("[. ']", ",", match[0]), telephone=_telephone
 )
-read_fractions = rules("fractions", mixed_fraction=_mixed_fraction, fraction=_fraction)
+read_fractions = rules("fractions", mixed_fraction=_mixed_fraction, part_of_unit=_part_of_unit, fraction=_fraction)
 read_counts = rules(
     *("codes", "powers", "counts"),
     version=lambda match: " point ".join(map(number_words, match[1].split("."))),

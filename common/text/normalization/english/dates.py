@@ -2,6 +2,7 @@
 
 import re
 
+from common.text.normalization.english.pronunciation import spell
 from common.text.normalization.numbers import identifier, number_words, ordinal, written_year, year
 from common.text.normalization.rules import rules
 from common.text.tables import compiled, table_text
@@ -58,4 +59,4 @@ def _bare_year(match: re.Match) -> str:
 
 read_dates = rules("dates", numeric_date=_numeric_date, season=_season, month=lambda number: MONTHS[int(number) - 1])
 read_years = rules("years", years=_years, bare_year=_bare_year)
-read_times = rules("half_day_times", "clock_times")
+read_times = rules("time_zones", "half_day_times", "clock_times", zone=spell)

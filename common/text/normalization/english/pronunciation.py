@@ -109,4 +109,20 @@ def _file(match: re.Match) -> str:
     return " ".join(map(_address_part, _PART.findall(match[0])))
 
 
-read_addresses = rules("addresses", "handles", address=_address, file=_file)
+def _camel(match: re.Match) -> str:
+    """The word in parts where its capitals are spelled: "ChatGPT" -> "Chat GPT", "JPMorgan" -> "JP Morgan"."""
+    capitals = match[match.lastindex]  # type: ignore[index]  # each rule has a group
+    if not is_spelled(capitals):
+        return match[0]
+    return f"{match[0].removesuffix(capitals)} {capitals}" if match.lastindex == 2 else f"{capitals} "
+
+
+_CAPITALS_INSIDE = re.compile("[a-z][A-Z]|[A-Z]{3}[a-z]|Xi")
+_read_addresses, _read_names = rules("addresses", address=_address, file=_file), rules("names", camel=_camel)
+_read_handles = rules("handles")
+
+
+def read_addresses(text: str) -> str:
+    """Write out addresses and file names, then names such as "ChatGPT", then handles ("@name", "#topic")."""
+    text = _read_addresses(text)
+    return _read_handles(_read_names(text) if _CAPITALS_INSIDE.search(text) else text)

@@ -27,7 +27,7 @@ _NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
 _UNITS = word_table("units")
 # Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
 # or before a mark, never before a word that would make them a name.
-_LOOSE = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
+LOOSE_UNITS = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
 _PER = word_table("per_units")
 _POWERS = {"2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
 _SCALES = word_table("degree_scales")
@@ -83,12 +83,18 @@ read_money = rules(
 )
 
 
-def _several(unit: str) -> str:
+def several_units(unit: str) -> str:
     """ "mile per hour" -> "miles per hour"."""
     head, per, rest = unit.partition(" per ")
     if head.endswith("foot"):
         return head.removesuffix("foot") + "feet"
     return head + ("" if head.endswith(("hertz", "horsepower")) else "s") + per + rest
+
+
+def unit_name(written: str) -> str:
+    """One of a unit: "km" -> "kilometer", "sq ft" -> "square foot", "fl oz" -> "fluid ounce"."""
+    kind = {"sq": "square ", "fl": "fluid "}.get(written[:2] if " " in written else "", "")
+    return kind + ("inch" if written == "in" else _UNITS[written.split()[-1]])
 
 
 def _quantity(match: re.Match) -> str:
@@ -106,27 +112,27 @@ def _is_one(match: re.Match, gap: str = "") -> bool:
     return after is not None and _ARTICLE_BEFORE.search(match.string[: match.start()]) is not None
 
 
-def _full_stop(match: re.Match, dotted: bool) -> str:
+def full_stop(match: re.Match, dotted: bool) -> str:
     """The full stop of an abbreviated unit that also ends the sentence."""
     return "." if dotted and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :]) else ""
 
 
 def _unit(match: re.Match) -> str:
     _, quantity, _, gap, name, power, per, per_power, stop = match.groups()
-    if name in _LOOSE and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
+    if name in LOOSE_UNITS and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
     if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
         return match[0]
-    one = "square " * name.startswith("sq") + _UNITS[name.split()[-1]]
-    unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else _several(one))
+    one = unit_name(name)
+    unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else several_units(one))
     if per:
         unit += f" per {_PER[per]}" + (" squared" if per_power else "")
-    return f"{_quantity(match)} {unit}{_full_stop(match, bool(stop))}"
+    return f"{_quantity(match)} {unit}{full_stop(match, bool(stop))}"
 
 
 def _inches(match: re.Match) -> str:
     unit = "inch" if _is_one(match, match[4]) else "inches"
-    return f"{_quantity(match)} {unit}{_full_stop(match, match[0].endswith('.'))}"
+    return f"{_quantity(match)} {unit}{full_stop(match, match[0].endswith('.'))}"
 
 
 def _degrees(match: re.Match) -> str:
@@ -138,19 +144,23 @@ def _degrees(match: re.Match) -> str:
     return f"{words} degree{'' if one else 's'} {scale}".rstrip()
 
 
-def _side(text: str) -> str:
+def _side(text: str, *, inches: str) -> str:
     """One side of "1920x1080": four digits are read in pairs, as years are."""
     number = _LEADING_NUMBER.findall(text)[0]
     words = year(number) if re.fullmatch(r"[1-9][0-9]{3}", number) else number_words(number)
-    unit = text[len(number) :].strip().lower()
-    if unit == "in":
-        return words + " inch"
-    return f"{words} {_several(_UNITS[unit])}" if unit in _UNITS else f"{words} {unit}".strip()
+    unit = text[len(number) :].strip().lower().rstrip(".").replace("'", "ft")
+    if unit in ("in", '"'):
+        return f"{words} {inches}"
+    return f"{words} {several_units(_UNITS[unit])}" if unit in _UNITS else f"{words} {unit}".strip()
 
 
 def _dimensions(match: re.Match) -> str:
     joint = " times " if "*" in match[0] else " by "
-    return joint.join(_side(side.strip()) for side in re.split("[*xX]", match[0]))
+    quote = "'" if match[3] and "'" not in match[1] else ""  # that ends with the last side
+    sides = [side.strip() for side in re.split("[*xX]", match[0].removesuffix(quote))]
+    are_several = all(side[-1] in 'n."' for side in sides) and not _ARTICLE_BEFORE.search(match.string[: match.start()])
+    words = joint.join(_side(side, inches="inches" if are_several else "inch") for side in sides)
+    return words + quote + full_stop(match, match[0].endswith("."))
 
 
 def _inch_sign(match: re.Match) -> str:
@@ -160,7 +170,7 @@ def _inch_sign(match: re.Match) -> str:
 
 
 read_measures = rules(
-    *("heights", "measures"),
+    *("dimensions", "heights", "measures"),
     inch_sign=_inch_sign,
     quantity=_quantity,
     degrees=_degrees,
@@ -172,7 +182,7 @@ read_measures = rules(
 
 def _bare_unit(match: re.Match) -> str:
     per = {"km/h": "kilometer per hour", "m/s": "meter per second"}
-    return _several(per.get(match[1]) or _UNITS[match[1]])
+    return several_units(per.get(match[1]) or _UNITS[match[1]])
 
 
 read_bare_units = rules("bare_units", bare_unit=_bare_unit)

@@ -1,0 +1,74 @@
+"""A misspelled option or variable gets the nearest name; names of other programs get nothing."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from shell import ROOT, dry_run, run_bash
+
+import inference
+from common.cli import ArgumentParser
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("--text Hi. --pase 2", "--pase: not an option of FastPitch, .*; did you mean --pace\\?"),
+        ("--text Hi. --out_put a.wav", "--out-put: not an option of .*; did you mean --output\\?"),
+        ("--text Hi. --frobnicate", "--frobnicate: not an option of [^;]* \\("),
+        ("--text Hello there", "there: not an option of .*; put a text or a name of several words in quotes"),
+    ],
+)
+def test_an_unknown_option_gets_the_nearest_name(words: str, advice: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as exit:
+        inference.main(words.split())
+    assert exit.value.code == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert re.search(advice, line), line
+
+
+def test_an_unknown_option_gets_the_nearest_name_also_where_others_are_missing(capsys: pytest.CaptureFixture) -> None:
+    parser = ArgumentParser(prog="x")
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--epochs")
+    for words in ("--epoch 3", "--epoch 3 --target a"):
+        with pytest.raises(SystemExit):
+            parser.parse_args(words.split())
+        assert "; --epoch: did you mean --epochs? (see x --help)" in capsys.readouterr().err
+
+
+def train(*words: str, **variables: str) -> list[str]:
+    """The warnings of a dry run of scripts/train.sh that begins with these variables."""
+    done = run_bash(ROOT / "scripts/train.sh", *words, DRY_RUN="True", **variables)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith("warning")]
+
+
+def test_a_misspelled_variable_gets_the_nearest_name() -> None:
+    assert train(EPOCH="3", BATCHSIZE="4") == [
+        "warning: BATCHSIZE: did you mean BATCH_SIZE?",
+        "warning: EPOCH: did you mean EPOCHS?",
+    ]
+    assert train("GRAD_ACUMULATION=2") == ["warning: GRAD_ACUMULATION: did you mean GRAD_ACCUMULATION?"]
+
+
+def test_variables_of_other_programs_and_other_scripts_get_no_warning() -> None:
+    others = "EPOCHREALTIME NAMES PORTS MODELS MAIL VOICES PHRASES OUTPUT DATASET_ROOT MASTER_PORT LANG CUDA_HOME"
+    assert train(**dict.fromkeys(others.split(), "1"), EPOCHS="3") == []
+
+
+def test_a_variable_that_the_calling_process_began_with_is_none_of_ours() -> None:
+    script = f"import subprocess; subprocess.run(['bash', {str(ROOT / 'scripts/train.sh')!r}])"
+    environment = {"PATH": "/usr/bin:/bin", "EPOCH": "3", "DRY_RUN": "1", "PYTHON": sys.executable}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert "train.py" in done.stdout and "did you mean" not in done.stderr
+
+
+def test_speak_asks_for_quotes_around_several_words() -> None:
+    done = run_bash(ROOT / "scripts/speak.sh", "Hello", "there")
+    assert done.returncode == 2
+    assert done.stderr == 'error: Hello there: put the text in quotes: bash scripts/speak.sh "Hello there"\n'
+    assert dry_run("scripts/speak.sh", "Hello there", "--pace", "0.8")[0][3] == "Hello there"
+    assert "expected: bash scripts/speak.sh" in run_bash(ROOT / "scripts/speak.sh", "--pace", "0.8", "Hello").stderr
