@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio import save_wav
+from common.audio import decode, save_wav
 from common.errors import AudioError, InputError
 from common.importing.clips import ImportedClip, level_and_trim
 from common.importing.cutting import CONFIDENT, ReadClip, Reading, align_reading
-from common.importing.decoding import decode
 from common.importing.options import SUFFIXES, ImportOptions
 from common.importing.reading import RATE
 from common.importing.recordings import safe_name

@@ -121,10 +121,18 @@ class Service:
         inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
         if warning:
             logger.warning("warning: %s", warning)
+        if wanted.like is not None:
+            most = self._limits.max_audio_seconds
+            inputs = await asyncio.to_thread(speaking.said_like, wanted.like, inputs, voice, max_seconds=most)
         job = SpeechJob(voice, inputs)
         ending.callback(job.cancel)
         answer = speaking.Answer(job)  # before the worker takes what it counts
         self._worker.add(job)
+        if wanted.timings and wanted.stream_format == "sse":
+            parts = speaking.spoken_parts(job)
+            first = await _unless_hung_up(request, anext(parts))
+            events = speaking.described_events(first, parts, job, warning=warning)
+            return StreamingResponse(events, media_type="text/event-stream")
         if wanted.timings:
             speech = await _unless_hung_up(request, speaking.whole_speech(job))
             return JSONResponse(await asyncio.to_thread(speaking.described, speech, warning=warning))

@@ -1,5 +1,6 @@
 """Sound files of any kind as blocks of mono samples: libsndfile decodes them, or FFmpeg (PyAV) where it cannot."""
 
+import io
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from common.audio import check_complete
+from common.audio.wav import check_complete
 from common.errors import AudioError, reason
 from common.files import check_file
 
@@ -26,28 +27,32 @@ class Decoded:
     blocks: Iterator[np.ndarray]  # (T,) float32, the mean of the channels; it may go beyond [-1, 1]
 
 
-def decode(path: Path, *, sampling_rate: int | None = None) -> Decoded:
-    """Open a recording by its content, whatever its suffix; ``blocks`` are resampled to ``sampling_rate``, if given.
+def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str = "") -> Decoded:
+    """Open a recording, a file or its bytes, by its content; ``blocks`` are resampled to ``sampling_rate``, if given.
+
+    ``name`` is what errors call it; "" is its path.
 
     Raises:
         AudioError: it is missing, or no sound file; ``blocks`` raise it where the file is damaged or cut, or a sample
             is not finite.
     """
-    check_file(path, error=AudioError)
+    name = name or str(source)
+    if isinstance(source, Path):
+        check_file(source, error=AudioError)
     try:
-        file = soundfile.SoundFile(path)
+        file = soundfile.SoundFile(source if isinstance(source, Path) else io.BytesIO(source))
     except (soundfile.LibsndfileError, OSError):
-        opened = _decode_by_ffmpeg(path)
+        opened = _decode_by_ffmpeg(source, name)
     else:
-        check_complete(file, name=str(path))
-        opened = Decoded(file.samplerate, file.channels, _read_blocks(file, path))
-    blocks = _checked(opened.blocks, path)
+        check_complete(file, name=name)
+        opened = Decoded(file.samplerate, file.channels, _read_blocks(file, name))
+    blocks = _checked(opened.blocks, name)
     if sampling_rate is not None and sampling_rate != opened.sampling_rate:
         blocks = _resampled(blocks, opened.sampling_rate, sampling_rate)
     return Decoded(opened.sampling_rate, opened.n_channels, blocks)
 
 
-def _read_blocks(file: soundfile.SoundFile, path: Path) -> Iterator[np.ndarray]:
+def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
     """Mono blocks of an open file, which is closed at its end."""
     n_read, announced = 0, file.frames
     with file:
@@ -56,9 +61,9 @@ def _read_blocks(file: soundfile.SoundFile, path: Path) -> Iterator[np.ndarray]:
                 n_read += len(samples)
                 yield _mixed_down(samples)
         except soundfile.LibsndfileError as error:
-            raise AudioError(f"{path}: damaged or truncated") from error
+            raise AudioError(f"{name}: damaged or truncated") from error
     if file.format == "FLAC" and n_read < announced:  # headers of MP3 and Ogg may only estimate their length
-        raise AudioError(f"{path}: truncated, {n_read} of {announced} samples")
+        raise AudioError(f"{name}: truncated, {n_read} of {announced} samples")
 
 
 def _mixed_down(samples: np.ndarray) -> np.ndarray:
@@ -69,21 +74,21 @@ def _mixed_down(samples: np.ndarray) -> np.ndarray:
     return mono / np.float32(samples.shape[1]) if samples.shape[1] > 1 else mono
 
 
-def _decode_by_ffmpeg(path: Path) -> Decoded:
+def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
     import av  # here, as most recordings do without it
 
     try:
-        container = av.open(str(path))
+        container = av.open(str(source) if isinstance(source, Path) else io.BytesIO(source))
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise AudioError(f"{path}: no sound file that libsndfile or FFmpeg can decode") from error
+        raise AudioError(f"{name}: no sound file that libsndfile or FFmpeg can decode") from error
     if not container.streams.audio:
         container.close()
-        raise AudioError(f"{path}: holds no sound")
+        raise AudioError(f"{name}: holds no sound")
     stream = container.streams.audio[0]
-    return Decoded(stream.rate, stream.channels, _ffmpeg_blocks(container, path))
+    return Decoded(stream.rate, stream.channels, _ffmpeg_blocks(container, name))
 
 
-def _ffmpeg_blocks(container: Any, path: Path) -> Iterator[np.ndarray]:
+def _ffmpeg_blocks(container: Any, name: str) -> Iterator[np.ndarray]:
     """Mono blocks of the first audio stream, whatever its sample format."""
     import av
 
@@ -94,13 +99,13 @@ def _ffmpeg_blocks(container: Any, path: Path) -> Iterator[np.ndarray]:
                 for planes in to_planes.resample(frame):
                     yield _mixed_down(planes.to_ndarray().T)
         except av.FFmpegError as error:
-            raise AudioError(f"{path}: damaged or truncated ({reason(error)})") from error
+            raise AudioError(f"{name}: damaged or truncated ({reason(error)})") from error
 
 
-def _checked(blocks: Iterator[np.ndarray], path: Path) -> Iterator[np.ndarray]:
+def _checked(blocks: Iterator[np.ndarray], name: str) -> Iterator[np.ndarray]:
     for block in blocks:
         if not np.isfinite(block).all():
-            raise AudioError(f"{path}: samples that are not finite numbers")
+            raise AudioError(f"{name}: samples that are not finite numbers")
         yield block
 
 
