@@ -245,6 +245,8 @@ def test_models_and_voices_are_listed(served):
         "id": "voice",
         "name": "voice",
         "model": "FastPitch",
+        "vocoder": "vocoder (hifigan)",
+        "language": "en",
         "speakers": ["ann", "bob"],
         "shapes_prosody": True,
         "has_energy": False,
