@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from limits import HANG_LIMIT
+from limits import HANG_LIMIT, wait_until
 from shell import ROOT, run_bash
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
@@ -64,7 +64,7 @@ const ask = fetch;
 window.answers = [];
 window.fetch = async (...request) => {
   const response = await ask(...request);
-  window.answers.push(response.clone().text());
+  window.answers.push(response.clone().text().catch(() => ""));
   return response;
 };"""
 
@@ -529,44 +529,43 @@ def ipa_address() -> Iterator[str]:
         yield address
 
 
+def labels_of(studio: Studio) -> list[str]:
+    return [label for label in studio.page.locator(".phone").all_inner_texts() if label]
+
+
 def test_stress_length_and_the_ends_of_words_belong_to_their_sounds(browser, ipa_address: str):
     with opened(browser, ipa_address, viewport={"width": 1200, "height": 1000}) as studio:
-        answer = studio.speak("Hello there, doing fine.")
-        assert [row["symbol"] for row in symbols(answer["prosody"])[:11]] == [*"həlˈoʊ#ðˈɛɹ"]
-        assert [one for one in studio.page.locator(".phone").all_inner_texts() if one][
-            :9
-        ] == "h ə l ˈo ʊ ð ˈɛ ɹ ,".split()
-        assert studio.handle("pitch of uː in doing").count() == studio.handle("end of ˈuː in doing").count() - 1 == 0
-        before = symbols(studio.table())
+        before = symbols(studio.speak("Hello there, doing fine.")["prosody"])
+        assert [row["symbol"] for row in before[1:12]] == [*"həlˈoʊ#ðˈɛɹ"]
+        assert labels_of(studio)[:11] == "sil h ə l ˈo ʊ ð ˈɛ ɹ , d".split()
+        assert studio.handle("pitch of ˌuː in doing").count() == studio.handle("end of ˌuː in doing").count() == 1
         studio.drag("pitch of ˈo in Hello", 0, -50)
         after = symbols(studio.table())
-        factor = after[4]["pitch"] / before[4]["pitch"]
-        assert factor > 1.1 and after[3]["pitch"] == pytest.approx(factor * before[3]["pitch"], abs=0.01)
-        assert [row["pitch"] for row in (*after[:3], *after[5:])] == [
-            row["pitch"] for row in (*before[:3], *before[5:])
+        factor = after[5]["pitch"] / before[5]["pitch"]
+        assert factor > 1.1 and after[4]["pitch"] == pytest.approx(factor * before[4]["pitch"], abs=0.01)
+        assert [row["pitch"] for row in (*after[:4], *after[6:])] == [
+            row["pitch"] for row in (*before[:4], *before[6:])
         ]
         studio.handle("end of ʊ in Hello").focus()
         studio.page.keyboard.press("Shift+ArrowRight")
-        assert sum(studio.frames()[5:7]) == sum(row["frames"] for row in before[5:7]) + 5
-        assert studio.frames()[7] == max(1, before[7]["frames"] - 5), "what the one gains the next one loses"
+        frames = studio.frames()
+        gained = sum(frames[6:8]) - sum(row["frames"] for row in before[6:8])
+        assert gained == before[8]["frames"] - frames[8] == min(5, before[8]["frames"] - 1)
 
 
 def test_a_syllable_or_a_word_is_taken_as_a_whole(browser, ipa_address: str):
     with opened(browser, ipa_address, viewport={"width": 1200, "height": 1000}) as studio:
-        studio.speak("Hello there, astronomy is extra fine.")
-        before = symbols(studio.table())
+        before = symbols(studio.speak("Hello there, astronomy is extra fine.")["prosody"])
         studio.page.get_by_role("button", name="Syllables").click()
-        labels = [one for one in studio.page.locator(".phone").all_inner_texts() if one]
-        assert labels == "hə lˈoʊ ðˈɛɹ , ɐ stɹˈɑː nə mi ɪz ˈɛk stɹə fˈaɪn .sil".split()
+        assert labels_of(studio) == "sil hə lˈoʊ ðˈɛɹ , ɐ stɹˈɑː nə mi ɪz ˈɛk stɹə fˈaɪn .sil".split()
         studio.drag("pitch of lˈoʊ in Hello", 0, -50)
-        after = symbols(studio.table())
-        factors = [row["pitch"] / old["pitch"] if old["pitch"] else 1.0 for row, old in zip(after, before)]
-        assert [i for i, factor in enumerate(factors) if factor > 1.1] == [i for i in range(2, 7) if before[i]["pitch"]]
-        assert {round(factor, 3) for factor in factors} == {1.0, round(max(factors), 3)}
+        factors = [row["pitch"] / (old["pitch"] or 1) for row, old in zip(symbols(studio.table()), before)]
+        assert [i for i, factor in enumerate(factors) if factor > 1.1] == [i for i in range(3, 8) if before[i]["pitch"]]
+        assert len({round(factor, 3) for factor in factors if factor > 1.1}) == 1
         studio.page.get_by_role("button", name="Words", exact=True).click()
         studio.handle("end of Hello").focus()
         studio.page.keyboard.press("Shift+ArrowRight")
-        assert sum(studio.frames()[:7]) == sum(row["frames"] for row in before[:7]) + 5
+        assert sum(studio.frames()[1:8]) == sum(row["frames"] for row in before[1:8]) + 5
         studio.page.get_by_role("button", name="Sounds").click()
         studio.page.locator(".phone[aria-label='l in Hello']").click()
         assert studio.page.locator("#crumbs button").all_inner_texts() == ["Everything", "Hello", "lˈoʊ", "l"]
@@ -633,9 +632,9 @@ def test_text_edits_and_takes_are_there_after_a_reload_and_sound_the_same(studio
     assert studio.page.input_value("#text") == "Something else." and studio.table() == table
     assert studio.page.inner_text("#play") == "Listen again"
     assert np.array_equal(studio.sound(), sound)
-    for expected in (table, symbols(table)):
+    for _ in range(2):
         studio.page.keyboard.press("Control+z")
-    assert symbols(studio.table())[3]["pitch"] == 170 and expected
+    assert symbols(studio.table())[3]["pitch"] == 170
     studio.page.get_by_role("button", name="Play Take 2").click()
     expect(studio.page.get_by_role("button", name="Stop Take 2")).to_have_count(1)
     studio.page.get_by_role("button", name="Remove Take 1").click()
@@ -644,20 +643,27 @@ def test_text_edits_and_takes_are_there_after_a_reload_and_sound_the_same(studio
     assert studio.page.locator(".take-title").inner_text().startswith("Take 2")
 
 
-@pytest.mark.parametrize("room", [0, 4000])
-def test_a_browser_that_keeps_little_or_nothing_loses_no_more_than_that(studio: Studio, room: int):
-    limited = (
-        "((room) => { const keep = Storage.prototype.setItem; Storage.prototype.setItem = function (key, value) {"
-        "if (value.length > room) throw new DOMException('full', 'QuotaExceededError'); keep.call(this, key, value); } })"
-    )
-    studio.page.evaluate(f"{limited}({room})")
-    for text in ("Hello there.", "This is fine.", "This is not over yet."):
+STORAGE_OF = """(room) => {
+  const keep = Storage.prototype.setItem;
+  Storage.prototype.setItem = function (key, value) {
+    if (value.length > room) throw new DOMException("full", "QuotaExceededError");
+    keep.call(this, key, value);
+  };
+}"""
+
+
+@pytest.mark.parametrize(("room", "n_takes"), [(0, 0), (3000, 0), (20_000, 3)])
+def test_a_browser_that_keeps_little_or_nothing_loses_no_more_than_that(studio: Studio, room: int, n_takes: int):
+    studio.page.evaluate(STORAGE_OF, room)
+    for text in ("Hello there.", "This is fine.", "This is over."):
         studio.speak(text)
-    studio.drag("pitch of NG in yet", 0, 0) if studio.handle("pitch of NG in yet").count() else None
-    studio.listen() if studio.page.inner_text("#play") == "Listen again" else None
+    studio.drag("pitch of OW1 in over", 0, -30)
+    pitch = studio.value("pitch of OW1 in over")
     studio.page.reload()
-    expect(studio.page.locator("#takes li")).to_have_count(3 if room else 0)
-    assert studio.page.input_value("#text") == ("This is not over yet." if room else "")
+    expect(studio.page.locator(".utterance")).to_have_count(1 if room else 0)
+    assert studio.page.locator("#takes li").count() == n_takes
+    assert studio.page.input_value("#text") == ("This is over." if room else "")
+    assert not room or studio.value("pitch of OW1 in over") == pitch
 
 
 def test_the_page_names_its_voice_offers_examples_and_says_that_a_text_is_missing(studio: Studio):
@@ -681,9 +687,9 @@ def test_after_playing_the_view_goes_back_to_where_it_was(browser, address: str)
             "(event) => { window.farthest = Math.max(window.farthest ?? 0, event.target.scrollLeft); })"
         )
         studio.speak("Hello there. This is fine. One two three.")
-        page.wait_for_function("window.farthest > 100")
+        wait_until(lambda: page.evaluate("window.farthest > 100"))
         expect(page.locator("#play")).to_have_text("Play")
-        page.wait_for_function("document.querySelector('#picture').scrollLeft === 0")
+        wait_until(lambda: page.evaluate("document.querySelector('#picture').scrollLeft === 0"))
         expect(page.locator("#time")).to_have_text(re.compile(r"^0\.00"))
 
 
@@ -698,9 +704,9 @@ def test_a_recording_that_is_chosen_or_dropped_gives_its_lengths_to_the_text(stu
     answer = studio.answer_of(lambda: page.set_input_files("#recording", tmp_path / "me.ogg"))
     assert studio.asked[0]["input"] == text and base64.b64decode(studio.asked[0]["like"])[:4] == b"OggS"
     assert sum(row["frames"] for row in symbols(answer["prosody"])) * FRAME == pytest.approx(seconds, abs=0.05)
-    assert {round(row["pitch"], -1) for row in symbols(answer["prosody"]) if row["pitch"]} == {150}
+    assert {round(row["pitch"]) for row in symbols(answer["prosody"]) if row["pitch"]} == {155}, "the voice's mean"
     studio.drag("pitch of OW1 in Hello", 0, -30)
-    assert "like" not in studio.asked[-1] and studio.listen()["prosody"]
+    assert studio.listen()["prosody"] and "like" not in studio.asked[-1]
     page.evaluate(
         """(content) => {
           const transfer = new DataTransfer();
