@@ -121,6 +121,7 @@ function showVoice() {
 function changeVocoderPitch() {
   state.request?.abort();
   player.pause();
+  keepSession();
   render();
 }
 

@@ -71,6 +71,7 @@ const FIELDS = [
     low: 0,
     least: PITCH_LIMITS[0],
     high: PITCH_LIMITS[1],
+    write: (hertz) => round(hertz, 1),
     change: (table, scope, value, unit) => setUnitPitch(table, scope.u, unit, value),
   },
   {
@@ -283,7 +284,8 @@ class Inspector {
   symbolOf(table) {
     const { scope } = this;
     const utterance = table.utterances[scope.u];
-    const carrier = carrierOf(utterance, this.unit())?.symbol ?? { ...placesOf(utterance)[this.unit().head].symbol, pitch: 0 };
+    const unit = this.unit();
+    const carrier = carrierOf(utterance, unit)?.symbol ?? { ...placesOf(utterance)[unit.head].symbol, pitch: 0 };
     return { ...carrier, frames: totalFrames(symbolsIn(table, scope)) };
   }
 

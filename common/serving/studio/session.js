@@ -41,7 +41,7 @@ function packSession({ version, undo, redo, takes, count }) {
     .filter((take) => take.version.shaped)
     .map(({ title, detail, version }) => ({ title, detail, version: pack(version) }));
   const histories = { undo: kept(undo), redo: kept(redo) };
-  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances });
+  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard: $("vocoder-pitch").value });
 }
 
 function unpackSession(text) {
@@ -60,6 +60,7 @@ function unpackSession(text) {
     redo: packed.redo.map(unpack),
     takes: packed.takes.map((take) => ({ ...take, version: unpack(take.version) })),
     count: packed.count,
+    heard: packed.heard,
   };
 }
 
@@ -96,6 +97,7 @@ function restoreSession() {
   takes.all = kept.takes.filter((take) => isServed(take.version)).map((take) => ({ ...take, key: takeKey(take.version) }));
   takes.count = kept.count;
   takes.render();
+  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = kept.heard;
   if (!isServed(kept.version)) return;
   showVersion(kept.version);
   say("As you left it. Its sound is made again when you listen.");

@@ -5,7 +5,8 @@ const WHOLE = new Set(["sub", "say-as", "phoneme"]); // elements whose text is n
 // How a word differs: attributes of <prosody>, and a speaker.
 function styleOf(table, base, u, w) {
   const places = placesOf(base.utterances[u]);
-  const scope = { u, from: places.findIndex((one) => one.w === w), until: places.findLastIndex((one) => one.w === w) + 1 };
+  const isOwn = (one) => one.w === w;
+  const scope = { u, from: places.findIndex(isOwn), until: places.findLastIndex(isOwn) + 1 };
   const { semitones, pace, volume } = compareVersions(table, base, scope);
   const percent = (factor) => `${round(100 * factor, 1)}%`;
   const attributes = {};
