@@ -173,6 +173,7 @@ class Picture {
     if (!this.version) return;
     for (const { element } of this.views.filter(Boolean)) element.remove();
     this.views = [];
+    $("bubble").hidden = true;
     this.refresh(true);
   }
 

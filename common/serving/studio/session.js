@@ -41,7 +41,8 @@ function packSession({ version, undo, redo, takes, count }) {
     .filter((take) => take.version.shaped)
     .map(({ title, detail, version }) => ({ title, detail, version: pack(version) }));
   const histories = { undo: kept(undo), redo: kept(redo) };
-  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard: $("vocoder-pitch").value });
+  const heard = $("vocoder-pitch").value;
+  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard });
 }
 
 function unpackSession(text) {
@@ -70,7 +71,8 @@ function keepSession() {
   keepText();
   const { version, undo, redo } = state;
   const all = { version, undo, redo, takes: takes.all, count: takes.count };
-  const tries = [all, ...[40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: takes.all.slice(0, most) }))];
+  const fewer = [40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: takes.all.slice(0, most) }));
+  const tries = [all, ...fewer];
   if (!tries.some((one) => store(SESSION_KEY, packSession(one)))) forgetSession();
 }
 
@@ -94,7 +96,8 @@ function restoreSession() {
   }
   const isServed = (version) => voiceOf(version?.voice)?.shapes_prosody;
   Object.assign(state, { undo: kept.undo.filter(isServed), redo: kept.redo.filter(isServed) });
-  takes.all = kept.takes.filter((take) => isServed(take.version)).map((take) => ({ ...take, key: takeKey(take.version) }));
+  const served = kept.takes.filter((take) => isServed(take.version));
+  takes.all = served.map((take) => ({ ...take, key: takeKey(take.version) }));
   takes.count = kept.count;
   takes.render();
   if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = kept.heard;

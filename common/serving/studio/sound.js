@@ -78,8 +78,8 @@ function joinClips(table, clips) {
   return samples;
 }
 
-// Sound in pieces that follow each other, one of each utterance with the silence around it, up to the first clip that is
-// missing: [{start: s, samples}].
+// Sound in pieces that follow each other, one of each utterance with the silence around it, up to the first clip that
+// is missing: [{start: s, samples}].
 function piecesToPlay(table, clips) {
   const { starts, frames } = timelineOf(table);
   const rate = table.sampling_rate;

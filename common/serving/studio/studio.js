@@ -3,8 +3,8 @@
 const MOST_STEPS = 200; // of undo
 const MOST_SYMBOLS = 1500; // of a request
 
-// A version: {text, voice, shaped, base, table, said}; the base is the table of its first version. While a text is being
-// spoken, `isGrowing`, both tables get its utterances one by one.
+// A version: {text, voice, shaped, base, table, said}; the base is the table of its first version. While a text is
+// being spoken, `isGrowing`, both tables get its utterances one by one.
 const state = {
   voices: [],
   version: null,
