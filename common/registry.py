@@ -142,7 +142,8 @@ class GeneratorSpec:
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     teacher: RunTeacher | None = None
     teacher_forced_dataset: OpenTeacherForcedDataset | None = None
-    # Whether a network of a ModelConfig has ``misfits(batch)``: how badly transcripts fit their recordings, (B,)
+    # Whether a network of a ModelConfig has ``misfits(batch)``: how badly transcripts fit their recordings, (B,);
+    # and ``align(tokens, mel)``: the frames of tokens (L,) in a recording's mel (n_mels, F), or None
     has_aligner: Callable[[Any], bool] = lambda config: False
     # The columns of lists for a ModelConfig, as scripts/prepare_dataset.sh has them in the names of lists
     list_columns: Callable[[Any], str] = lambda config: "audio_text"

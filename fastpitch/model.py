@@ -15,6 +15,7 @@ from common.config import AudioConfig
 from common.data import TextMelBatch
 from common.errors import InputError
 from common.nn import mask_from_lengths
+from common.nn.alignment import interpolated_prior
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
 from common.text.config import TextConfig
@@ -187,6 +188,16 @@ class FastPitch(SpeakerPitch, nn.Module):
         embedded = self.encoder.word_emb(batch.tokens)
         alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, None)
         return misfits(alignment, batch.mel_lengths)
+
+    @torch.no_grad()
+    def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
+        """Frames (L,) int64 of tokens (L,) in a recording's mel (n_mels, F), by the aligner; None without one."""
+        if self.attention is None:
+            return None
+        lengths = [torch.tensor([size], device=mel.device) for size in (mel.size(1), len(tokens))]
+        prior = interpolated_prior(mel.size(1), len(tokens)).float().to(mel.device)[None]
+        embedded = self.encoder.word_emb(tokens[None])
+        return self.attention(mel[None], lengths[0], embedded, lengths[1], prior).durations[0]
 
     teacher_forced = forward  # the name that all text-to-mel models share
 

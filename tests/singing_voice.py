@@ -19,6 +19,8 @@ QUIET = -11.0
 class SingingNetwork:
     """tokens (B, L) -> mel, whose lowest channel is the logarithm of the pitch; the others are a picture of it."""
 
+    pitch_mean, pitch_std = torch.tensor([MEAN]), torch.tensor([STD])
+
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Lengths and pitch follow from the symbols, unless they are given."""
         controls = Controls() if controls is None else controls
@@ -63,9 +65,10 @@ class SingingVocoder:
         yield (0.2 * wave * (pitch > 1)).float()
 
 
-def singing_voice(*, model: str = "FastPitch", speakers: tuple[str, ...] = ()) -> Voice:
-    """It reads English with ARPAbet; of ``model`` "Tacotron2" its prosody cannot be set."""
-    text = TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=1.0, arpabet_ambiguous="first", speakers=speakers)
+def singing_voice(*, model: str = "FastPitch", speakers: tuple[str, ...] = (), text: TextConfig | None = None) -> Voice:
+    """It reads English with ARPAbet, or as ``text`` says; of ``model`` "Tacotron2" its prosody cannot be set."""
+    arpabet = TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=1.0, arpabet_ambiguous="first", speakers=speakers)
+    text = text or arpabet
     return Voice(
         spec=get_model(model),
         network=SingingNetwork(),

@@ -213,6 +213,36 @@ def test_timings_hold_words_mel_and_a_prosody_that_says_the_same_again(served):
     assert len(longer) == len(wave) + 7 * 256
 
 
+def test_timings_as_events_hold_one_utterance_each_as_soon_as_it_is_made(served):
+    text = "Go on. And a longer sentence!"
+    whole = speak(served, input=text, timings=True).json()
+    answer = speak(served, input=text, timings=True, stream_format="sse")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line]
+    assert [event["type"] for event in events] == ["speech.utterance"] * 2 + ["speech.done"]
+    assert [(event["part"], event["n_parts"]) for event in events[:2]] == [(0, 2), (1, 2)]
+    assert [one for event in events[:2] for one in event["prosody"]["utterances"]] == whole["prosody"]["utterances"]
+    waves = [samples(base64.b64decode(event["audio"]))[0] for event in events[:2]]
+    assert_same(torch.cat(waves), samples(base64.b64decode(whole["audio"]))[0])
+    assert sum(event["mel"]["frames"] for event in events[:2]) == whole["mel"]["frames"]
+    refused(speak(served, input="<speak>", timings=True, stream_format="sse"), 400, "input")
+
+
+def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(served):
+    wave = 0.3 * torch.sin(torch.arange(44100) * 2 * torch.pi * 150 / 22050)
+    file = io.BytesIO()
+    soundfile.write(file, wave.numpy(), 22050, format="FLAC")
+    like = base64.b64encode(file.getvalue()).decode()
+    answer = speak(served, input="la la la.", like=like, timings=True).json()
+    rows = [row for one in answer["prosody"]["utterances"] for word in one["words"] for row in word["symbols"]]
+    assert sum(row["frames"] for row in rows) * 256 == pytest.approx(44100, abs=512)
+    mean = float(served.models.voice.network.pitch_mean[0])
+    assert {round(row["pitch"] / mean, 1) for row in rows if row["pitch"]} == {1.0}
+    refused(speak(served, input="la.", like="?"), 400, "like: expected a sound file in base64")
+    refused(speak(served, input="la.", like="bm90aGluZw=="), 400, "like: no sound file")
+    refused(speak(served, prosody=answer["prosody"], like=like), 400, "like: a recording of the text in input")
+
+
 def test_what_the_voice_has_no_symbol_for_is_left_out_and_said_in_the_log_and_the_answer(served, caplog):
     warning = "3 characters that this voice has no symbol for were left out: '😀' (2), '#' (1)"
     refused(speak(served, input="😀#"), 400, "nothing to speak is left")
@@ -258,6 +288,8 @@ def test_models_and_voices_are_listed(served):
         "id": "voice",
         "name": "voice",
         "model": "FastPitch",
+        "vocoder": "vocoder (hifigan)",
+        "language": "en",
         "speakers": ["ann", "bob"],
         "shapes_prosody": True,
         "has_energy": False,

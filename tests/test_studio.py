@@ -6,21 +6,24 @@ import io
 import json
 import re
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-from limits import HANG_LIMIT
+from limits import HANG_LIMIT, wait_until
 from shell import ROOT, run_bash
-from singing_voice import singing_voice
+from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
 from common.serving import Limits, ServedModels, Service
 from common.serving.studio import page as studio_page
 from common.synthesis import Voice
+from common.text.config import TextConfig
 from common.text.ssml import has_markup, read_markup
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -55,6 +58,17 @@ def address() -> Iterator[str]:
         yield address
 
 
+# Keeps the bodies of answers, as the browser forgets those that are read as a stream.
+KEEP_ANSWERS = """
+const ask = fetch;
+window.answers = [];
+window.fetch = async (...request) => {
+  const response = await ask(...request);
+  window.answers.push(response.clone().text().catch(() => ""));
+  return response;
+};"""
+
+
 class Studio:
     """The page, what it asked the server for, and the answers."""
 
@@ -62,6 +76,7 @@ class Studio:
         self.page = page
         self.asked: list[dict] = []
         self.errors: list[str] = []
+        page.add_init_script(KEEP_ANSWERS)
         page.on("request", lambda request: request.method == "POST" and self.asked.append(request.post_data_json))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
@@ -76,10 +91,9 @@ class Studio:
     def answer_of(self, act) -> dict:
         """What the server says to the request that ``act`` makes, when the page shows it."""
         takes = self.page.locator("#takes li").count()
-        with self.page.expect_response("**/v1/audio/speech") as response:
-            act()
+        act()
         expect(self.page.locator("#takes li")).to_have_count(takes + 1)
-        return response.value.json()
+        return joined(self.page.evaluate("answers.at(-1)"))
 
     def listen(self) -> dict:
         assert self.page.inner_text("#play") == "Listen again"
@@ -114,7 +128,7 @@ class Studio:
         return Path(download.value.path()).read_bytes()
 
     def table(self) -> dict:
-        return json.loads(self.download("Download prosody JSON"))
+        return json.loads(self.download("Download edits"))
 
     def select(self, word: str) -> None:
         self.page.locator(f".word[title={word}]").click()
@@ -130,6 +144,24 @@ class Studio:
     def sound(self) -> np.ndarray:
         """What is heard, as it is downloaded."""
         return samples(self.download("Download wav"))
+
+
+def joined(events: str) -> dict:
+    """One answer of those that the server gave to each utterance."""
+    *parts, done = (json.loads(line.removeprefix("data: ")) for line in events.splitlines() if line)
+    assert done["type"] == "speech.done" and [one["part"] for one in parts] == list(range(len(parts)))
+    answer, start, words = dict(parts[0]), 0.0, []
+    for part in parts:
+        words += [{**word, "start": word["start"] + start, "end": word["end"] + start} for word in part["words"]]
+        start += part["duration"]
+    sound = io.BytesIO()
+    soundfile.write(sound, np.concatenate([samples_of(part) for part in parts]), 22050, format="WAV")
+    answer |= {"words": words, "audio": base64.b64encode(sound.getvalue()).decode()}
+    answer["mel"] = {**answer["mel"], "frames": sum(part["mel"]["frames"] for part in parts)}
+    if answer["prosody"]:
+        utterances = [one for part in parts for one in part["prosody"]["utterances"]]
+        answer["prosody"] = {**answer["prosody"], "utterances": utterances}
+    return answer
 
 
 @contextmanager
@@ -200,7 +232,7 @@ def test_a_sentence_is_spoken_and_its_words_and_phones_stand_where_they_are_hear
             answer["words"][word]["end"], abs=0.003
         )
     assert studio.handle("pitch of HH in Hello").get_attribute("aria-valuetext") == "140 Hz"
-    assert studio.handle("end of HH in Hello").get_attribute("aria-valuetext") == "5 frames, 58 ms"
+    assert studio.handle("end of HH in Hello").get_attribute("aria-valuetext") == "58 ms"
     assert np.array_equal(studio.sound(), samples_of(answer))
 
 
@@ -213,7 +245,8 @@ def test_a_dragged_pitch_is_higher_in_the_sound_that_comes_back(studio: Studio):
     again = studio.listen()
     assert pitch_of_symbol(again, 3) == pytest.approx(wanted, abs=6)
     rows, others = symbols(again["prosody"]), symbols(first["prosody"])
-    assert [row for i, row in enumerate(rows) if i != 3] == [row for i, row in enumerate(others[: len(rows)]) if i != 3]
+    assert rows[4]["symbol"] == " " and rows[4]["pitch"] == rows[3]["pitch"], "the end of a word moves with its sound"
+    assert [*rows[:3], *rows[5:]] == [*others[:3], *others[5 : len(rows)]]
 
 
 def test_only_the_sentence_that_changed_is_asked_for_and_the_others_are_kept(studio: Studio):
@@ -341,7 +374,7 @@ def test_sliders_shape_what_is_selected(studio: Studio):
 def test_a_phone_is_set_by_its_numbers_and_wrong_ones_are_refused(studio: Studio):
     studio.speak()
     studio.page.locator(".phone[aria-label='OW1 in Hello']").click()
-    field = studio.page.get_by_label("Pitch (Hz, 0 unvoiced)")
+    field = studio.page.get_by_label("Pitch (Hz, 0: no voice)")
     field.fill("210.5")
     field.press("Enter")
     assert studio.value("pitch of OW1 in Hello") == 210.5
@@ -426,7 +459,7 @@ def test_takes_are_kept_played_restored_and_removed(studio: Studio):
     studio.listen()
     changed = studio.value("pitch of OW1 in Hello")
     takes = studio.page.locator("#takes li")
-    assert takes.count() == 2 and "1 phone changed" in takes.nth(0).inner_text()
+    assert takes.count() == 2 and "1 sound changed" in takes.nth(0).inner_text()
     studio.page.get_by_role("button", name="Play Take 1").click()
     assert studio.page.get_by_role("button", name="Stop Take 1").count() == 1
     studio.page.get_by_role("button", name="Restore Take 1").click()
@@ -469,7 +502,7 @@ def test_a_voice_without_prosody_has_words_and_no_handles(browser):
         assert answer["prosody"] is None
         assert studio.page.locator(".word").all_inner_texts() == ["Hello", "there", "This", "is", "fine"]
         assert studio.page.get_by_role("slider").count() == 0 and studio.page.locator("#inspector").is_hidden()
-        assert "does not shape prosody" in studio.page.inner_text("#why-unshaped")
+        assert "they cannot be set, so there are no handles" in studio.page.inner_text("#why-unshaped")
         assert np.array_equal(studio.sound(), samples_of(answer))
 
 
@@ -485,6 +518,205 @@ def test_a_key_is_asked_for_when_the_server_wants_one(browser):
         page.fill("#text", "Hello.")
         page.click("#speak")
         page.wait_for_selector(".utterance")
+
+
+IPA = TextConfig(input_type="phone", symbol_set="ipa_marked", cleaners=("english_cleaners_v3",), g2p="espeak")
+
+
+@pytest.fixture(scope="module")
+def ipa_address() -> Iterator[str]:
+    with served(singing_voice(text=IPA)) as address:
+        yield address
+
+
+def labels_of(studio: Studio) -> list[str]:
+    return [label for label in studio.page.locator(".phone").all_inner_texts() if label]
+
+
+def test_stress_length_and_the_ends_of_words_belong_to_their_sounds(browser, ipa_address: str):
+    with opened(browser, ipa_address, viewport={"width": 1200, "height": 1000}) as studio:
+        before = symbols(studio.speak("Hello there, doing fine.")["prosody"])
+        assert [row["symbol"] for row in before[1:12]] == [*"həlˈoʊ#ðˈɛɹ"]
+        assert labels_of(studio)[:11] == "sil h ə l ˈo ʊ ð ˈɛ ɹ , d".split()
+        assert studio.handle("pitch of ˌuː in doing").count() == studio.handle("end of ˌuː in doing").count() == 1
+        studio.drag("pitch of ˈo in Hello", 0, -50)
+        after = symbols(studio.table())
+        factor = after[5]["pitch"] / before[5]["pitch"]
+        assert factor > 1.1 and after[4]["pitch"] == pytest.approx(factor * before[4]["pitch"], abs=0.01)
+        assert [row["pitch"] for row in (*after[:4], *after[6:])] == [
+            row["pitch"] for row in (*before[:4], *before[6:])
+        ]
+        studio.handle("end of ʊ in Hello").focus()
+        studio.page.keyboard.press("Shift+ArrowRight")
+        frames = studio.frames()
+        gained = sum(frames[6:8]) - sum(row["frames"] for row in before[6:8])
+        assert gained == before[8]["frames"] - frames[8] == min(5, before[8]["frames"] - 1)
+
+
+def test_a_syllable_or_a_word_is_taken_as_a_whole(browser, ipa_address: str):
+    with opened(browser, ipa_address, viewport={"width": 1200, "height": 1000}) as studio:
+        before = symbols(studio.speak("Hello there, astronomy is extra fine.")["prosody"])
+        studio.page.get_by_role("button", name="Syllables").click()
+        assert labels_of(studio) == "sil hə lˈoʊ ðˈɛɹ , ɐ stɹˈɑː nə mi ɪz ˈɛk stɹə fˈaɪn .sil".split()
+        studio.drag("pitch of lˈoʊ in Hello", 0, -50)
+        factors = [row["pitch"] / (old["pitch"] or 1) for row, old in zip(symbols(studio.table()), before)]
+        assert [i for i, factor in enumerate(factors) if factor > 1.1] == [i for i in range(3, 8) if before[i]["pitch"]]
+        assert len({round(factor, 3) for factor in factors if factor > 1.1}) == 1
+        studio.page.get_by_role("button", name="Words", exact=True).click()
+        studio.handle("end of Hello").focus()
+        studio.page.keyboard.press("Shift+ArrowRight")
+        assert sum(studio.frames()[1:8]) == sum(row["frames"] for row in before[1:8]) + 5
+        studio.page.get_by_role("button", name="Sounds").click()
+        studio.page.locator(".phone[aria-label='l in Hello']").click()
+        assert studio.page.locator("#crumbs button").all_inner_texts() == ["Everything", "Hello", "lˈoʊ", "l"]
+
+
+class WaitingVocoder(SingingVocoder):
+    """A vocoder whose sounds after the first one wait until they are wanted."""
+
+    def __init__(self) -> None:
+        self.wanted = threading.Event()
+        self._n_made = 0
+
+    def stream(self, mel):
+        """Wait, and sing."""
+        self._n_made += 1
+        assert self._n_made == 1 or self.wanted.wait(HANG_LIMIT)
+        yield from super().stream(mel)
+
+
+def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
+    vocoder = WaitingVocoder()
+    voice = replace(singing_voice(), vocoder=vocoder)
+    with served(voice) as address, opened(browser, address) as studio:
+        page = studio.page
+        page.fill("#text", LONG)
+        page.click("#speak")
+        expect(page.locator(".messages")).to_contain_text("1 of 5 sentences")
+        assert page.locator(".word").all_inner_texts() == ["Hello", "there"]
+        assert (page.locator("#progress").get_attribute("max"), page.inner_text("#play")) == ("5", "Pause")
+        assert page.get_by_role("slider", name="pitch of HH in Hello").count() == 0, "it is shaped when all is there"
+        assert page.locator("#undo").is_disabled()
+        vocoder.wanted.set()
+        expect(page.locator("#status")).to_have_text(re.compile(r"Spoken: .*, 5 sentences"))
+        assert page.locator("#progress").is_hidden() and studio.handle("pitch of HH in Hello").count() == 1
+        assert page.locator(".word").all_inner_texts()[-5:] == ["This", "is", "not", "over", "yet"]
+        assert (
+            len(studio.sound()) == len(samples_of(joined(page.evaluate("answers.at(-1)")))) and len(studio.asked) == 1
+        )
+
+
+def test_a_text_that_is_stopped_keeps_what_was_spoken(browser):
+    vocoder = WaitingVocoder()
+    with served(replace(singing_voice(), vocoder=vocoder)) as address, opened(browser, address) as studio:
+        page = studio.page
+        page.fill("#text", LONG)
+        page.click("#speak")
+        expect(page.locator(".messages")).to_contain_text("1 of 5 sentences")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#takes li")).to_have_count(1)
+        assert page.inner_text("#status") == "Stopped" and studio.handle("pitch of HH in Hello").count() == 1
+        vocoder.wanted.set()
+        assert [one["text"] for one in studio.table()["utterances"]] == ["Hello there."]
+
+
+def test_text_edits_and_takes_are_there_after_a_reload_and_sound_the_same(studio: Studio):
+    studio.speak()
+    studio.drag("pitch of OW1 in Hello", 0, -50)
+    studio.listen()
+    studio.drag("pitch of AY1 in fine", 0, 40)
+    table, sound = studio.table(), studio.sound()
+    studio.page.fill("#text", "Something else.")
+    studio.page.reload()
+    expect(studio.page.locator("#takes li")).to_have_count(2)
+    assert studio.page.input_value("#text") == "Something else." and studio.table() == table
+    assert studio.page.inner_text("#play") == "Listen again"
+    assert np.array_equal(studio.sound(), sound)
+    for _ in range(2):
+        studio.page.keyboard.press("Control+z")
+    assert symbols(studio.table())[3]["pitch"] == 170
+    studio.page.get_by_role("button", name="Play Take 2").click()
+    expect(studio.page.get_by_role("button", name="Stop Take 2")).to_have_count(1)
+    studio.page.get_by_role("button", name="Remove Take 1").click()
+    studio.page.reload()
+    expect(studio.page.locator("#takes li")).to_have_count(1)
+    assert studio.page.locator(".take-title").inner_text().startswith("Take 2")
+
+
+STORAGE_OF = """(room) => {
+  const keep = Storage.prototype.setItem;
+  Storage.prototype.setItem = function (key, value) {
+    if (value.length > room) throw new DOMException("full", "QuotaExceededError");
+    keep.call(this, key, value);
+  };
+}"""
+
+
+@pytest.mark.parametrize(("room", "n_takes"), [(0, 0), (3000, 0), (20_000, 3)])
+def test_a_browser_that_keeps_little_or_nothing_loses_no_more_than_that(studio: Studio, room: int, n_takes: int):
+    studio.page.evaluate(STORAGE_OF, room)
+    for text in ("Hello there.", "This is fine.", "This is over."):
+        studio.speak(text)
+    studio.drag("pitch of OW1 in over", 0, -30)
+    pitch = studio.value("pitch of OW1 in over")
+    studio.page.reload()
+    expect(studio.page.locator(".utterance")).to_have_count(1 if room else 0)
+    assert studio.page.locator("#takes li").count() == n_takes
+    assert studio.page.input_value("#text") == ("This is over." if room else "")
+    assert not room or studio.value("pitch of OW1 in over") == pitch
+
+
+def test_the_page_names_its_voice_offers_examples_and_says_that_a_text_is_missing(studio: Studio):
+    page = studio.page
+    assert page.inner_text("#voice-line") == "singer (FastPitch) speaks; singer makes the sound."
+    page.click("#speak")
+    assert "There is no text yet" in page.inner_text("[role=alert]") and studio.asked == []
+    examples = page.locator("#examples button")
+    assert examples.count() == 3
+    text = examples.nth(0).inner_text()
+    studio.answer_of(lambda: examples.nth(0).click())
+    assert studio.asked[0]["input"] == text == page.input_value("#text")
+    assert page.locator("[role=alert]").is_hidden() and page.locator("#welcome").is_hidden()
+
+
+def test_after_playing_the_view_goes_back_to_where_it_was(browser, address: str):
+    with opened(browser, address, viewport={"width": 420, "height": 900}) as studio:
+        page = studio.page
+        page.evaluate(
+            "document.querySelector('#picture').addEventListener('scroll', "
+            "(event) => { window.farthest = Math.max(window.farthest ?? 0, event.target.scrollLeft); })"
+        )
+        studio.speak("Hello there. This is fine. One two three.")
+        wait_until(lambda: page.evaluate("window.farthest > 100"))
+        expect(page.locator("#play")).to_have_text("Play")
+        wait_until(lambda: page.evaluate("document.querySelector('#picture').scrollLeft === 0"))
+        expect(page.locator("#time")).to_have_text(re.compile(r"^0\.00"))
+
+
+def test_a_recording_that_is_chosen_or_dropped_gives_its_lengths_to_the_text(studio: Studio, tmp_path: Path):
+    page, text = studio.page, "Hello there."
+    rate, seconds = 16000, 1.5
+    wave = 0.3 * np.sin(2 * np.pi * 120 * np.arange(int(rate * seconds)) / rate)
+    soundfile.write(tmp_path / "me.ogg", wave, rate)
+    page.set_input_files("#recording", tmp_path / "me.ogg")
+    assert "First type what is said in the recording" in page.inner_text("[role=alert]")
+    page.fill("#text", text)
+    answer = studio.answer_of(lambda: page.set_input_files("#recording", tmp_path / "me.ogg"))
+    assert studio.asked[0]["input"] == text and base64.b64decode(studio.asked[0]["like"])[:4] == b"OggS"
+    assert sum(row["frames"] for row in symbols(answer["prosody"])) * FRAME == pytest.approx(seconds, abs=0.05)
+    assert {round(row["pitch"]) for row in symbols(answer["prosody"]) if row["pitch"]} == {155}, "the voice's mean"
+    studio.drag("pitch of OW1 in Hello", 0, -30)
+    assert studio.listen()["prosody"] and "like" not in studio.asked[-1]
+    page.evaluate(
+        """(content) => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([content], 'text.wav'));
+          document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true }));
+        }""",
+        "no sound",
+    )
+    expect(page.locator("#error-text")).to_have_text("like: no sound file that libsndfile or FFmpeg can decode")
+    studio.errors.clear()  # the browser notes the status 400
 
 
 def luminance(color: str) -> float:

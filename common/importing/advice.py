@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio import CONTAINERS, open_wav
+from common.audio import CONTAINERS, decode, open_wav
 from common.errors import AudioError, InputError
-from common.importing.decoding import decode
 from common.importing.levels import find_sound
 from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE, USUAL_RATE, import_command
 

@@ -9,12 +9,11 @@ from textwrap import shorten
 import numpy as np
 import torch
 
-from common.audio import save_wav
+from common.audio import decode, save_wav
 from common.errors import AudioError, InputError, OptionError, OutputError
 from common.files import check_file
 from common.importing.clips import ImportedClip, import_clip, level_and_trim
 from common.importing.cutting import CONFIDENT, LONGEST, SHORTEST, AlignedClip, align_reading
-from common.importing.decoding import decode
 from common.importing.frames import RATE
 from common.importing.options import ImportOptions
 from common.importing.recordings import RecordingIndex, files_below, without_suffix

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.audio import save_wav
+from common.audio import decode, save_wav
 from common.errors import AudioError, OutputError
-from common.importing.decoding import decode
 from common.importing.levels import find_sound
 from common.importing.options import ImportOptions
 

@@ -5,6 +5,7 @@ from .alignment import (
     distance_from_diagonal as distance_from_diagonal,
     focus_rate as focus_rate,
     unattended_tokens as unattended_tokens,
+    warping_path as warping_path,
 )
 from .ctc import ctc_losses as ctc_losses
 from .discriminator_config import DiscriminatorConfig as DiscriminatorConfig

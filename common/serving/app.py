@@ -129,6 +129,11 @@ class Service:
         check_model(wanted.model, self.models.voice_name, aliases=VOICE_MODELS)
         record = record_of(request.scope)
         job, answer, warning = await self.begin_speech(wanted, record, ending)
+        if wanted.timings and wanted.stream_format == "sse":
+            parts = speaking.spoken_parts(job)
+            first = await _unless_hung_up(request, anext(parts))
+            events = speaking.described_events(first, parts, job, record, warning=warning)
+            return StreamingResponse(events, media_type="text/event-stream")
         if wanted.timings:
             speech = await _unless_hung_up(request, speaking.whole_speech(job))
             record.sound = speech.duration
@@ -154,6 +159,9 @@ class Service:
         inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
         if warning:
             logger.warning("warning: %s", warning)
+        if wanted.like is not None:
+            most = self.limits.max_audio_seconds
+            inputs = await asyncio.to_thread(speaking.said_like, wanted.like, inputs, models.voice, max_seconds=most)
         job = SpeechJob(models.voice, inputs)
         ending.callback(job.cancel)
         answer = speaking.Answer(job, record)  # before the worker takes what it counts

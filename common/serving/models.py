@@ -9,7 +9,7 @@ from torch import Tensor
 from common.errors import shown
 from common.recognition import Recognizer
 from common.serving.errors import ApiError
-from common.synthesis import Speech, Voice
+from common.synthesis import Speech, Vocoder, Voice
 from common.synthesis.loading import typical_inputs
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
@@ -52,14 +52,23 @@ def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> N
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
+def _name_of(vocoder: Vocoder | None) -> str:
+    """What makes the sound, for people: its file and its kind."""
+    if vocoder is None or vocoder.path is None:
+        return "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
+    return f"{vocoder.path.stem} ({vocoder.name})"
+
+
 def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:
     """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
-    voice = models.voice
+    voice, config = models.voice, models.voice.front_end.config
     output = None if spoken is None else spoken.parts[0].output
     row = {
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
+        "vocoder": _name_of(voice.vocoder),
+        "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
         "has_energy": output is not None and output.energy is not None,

@@ -26,13 +26,16 @@ class SpeechRequest(BaseModel):
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
+    like: str | None = Field(
+        None, description="a recording of input in base64, of any kind, whose lengths, pitch and energy it gets"
+    )
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
     vocoder_pitch: Literal["mel", "voice"] | None = Field(
         None, description="voice: the vocoder follows the given pitch"
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
-    timings: bool | None = Field(None, description="true: answer with JSON that has sound, words, prosody and mel")
+    timings: bool | None = Field(None, description="true: JSON with sound, words, prosody, mel; sse: of each utterance")
 
     @field_validator("voice", mode="before")
     @classmethod
@@ -46,6 +49,8 @@ class SpeechRequest(BaseModel):
             raise ValueError("input: give a text or SSML in input, or a table in prosody, and not both")
         if self.input is not None and not self.input.strip():
             raise ValueError("input: there is nothing to speak in it")
+        if self.like is not None and self.input is None:
+            raise ValueError("like: a recording of the text in input; give that too")
         return self
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import binascii
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -19,8 +20,9 @@ from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
-from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
+from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice, imitate, load_recording
 from common.synthesis.speech import parse_prosody
+from common.synthesis.utterances import silences
 from common.text import Style
 from common.text.ssml import has_markup
 
@@ -60,6 +62,22 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         warning = voice.front_end.describe_dropped()
     _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
+
+
+def said_like(
+    recording: str, inputs: list[SynthesisInput], voice: Voice, *, max_seconds: float
+) -> list[SynthesisInput]:
+    """A text's utterances with the lengths, pitch and energy of a ``recording`` of it in base64; networks run.
+
+    Raises:
+        ApiError, InputError: it is no recording of speech, or the voice cannot speak with a given prosody.
+    """
+    try:
+        data = base64.b64decode(recording, validate=True)
+    except binascii.Error as error:
+        raise ApiError(400, "like: expected a sound file in base64") from error
+    wave = load_recording(data, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
+    return imitate(inputs, wave, voice, where="like")
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:
@@ -156,13 +174,50 @@ async def whole_speech(job: SpeechJob) -> Speech:
     Raises:
         Exception: what the work failed with.
     """
-    parts: list[tuple[SynthesisResult, list[Tensor]]] = []
-    while (result := await job.take()) is not None:
-        if isinstance(result, Tensor):
-            parts[-1][1].append(result)
-        else:
-            parts.append((result, []))
-    return job.voice.join([replace(result, wave=torch.cat(pieces)) for result, pieces in parts])
+    return job.voice.join([part async for part in spoken_parts(job)])
+
+
+async def spoken_parts(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
+    """A job's utterances, each as soon as its sound is complete.
+
+    Raises:
+        Exception: what the work failed with.
+    """
+    audio = job.voice.audio
+    while (made := await job.take()) is not None:
+        assert isinstance(made, SynthesisResult)
+        pieces: list[Tensor] = []
+        n_left = (made.mel.size(1) + sum(silences(made.item, audio))) * audio.hop_length
+        while n_left > 0 and isinstance(piece := await job.take(), Tensor):
+            pieces.append(piece)
+            n_left -= len(piece)
+        yield replace(made, wave=torch.cat(pieces))
+
+
+async def described_events(
+    first: SynthesisResult,
+    others: AsyncIterator[SynthesisResult],
+    job: SpeechJob,
+    record: RequestRecord,
+    *,
+    warning: str,
+) -> AsyncIterator[bytes]:
+    """Each utterance as `described`, as a server-sent event; an error after the first one is an event too.
+
+    ``record`` learns how much is sent.
+    """
+    part: SynthesisResult | None = first
+    try:
+        while part is not None:
+            speech = job.voice.join([part])
+            record.sound = (record.sound or 0.0) + speech.duration
+            body = await asyncio.to_thread(described, speech, warning=warning if part is first else "")
+            yield _event({"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body})
+            part = await anext(others, None)
+    except InputError as error:
+        yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
+        return
+    yield _event({"type": "speech.done"})
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:

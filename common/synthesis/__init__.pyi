@@ -1,6 +1,7 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
 from .acceleration import WarmGraphRecorder as WarmGraphRecorder
+from .imitation import imitate as imitate, load_recording as load_recording
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,
     contract_of as contract_of,

@@ -20,6 +20,7 @@ from common.logger import Logger
 from common.precision import Precision
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
+from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
@@ -57,6 +58,8 @@ def speak(
             print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, voice_options, precision=precision)
         synthesizer = voice = replace(voice, vocoder=None) if options.no_audio else voice
+        if options.like is not None and voice.can_tell_pitch:
+            synthesizer = voice = replace(voice, vocoder_pitch="voice")
         if phrases:
             items = voice.encode(phrases, dataset_path=options.dataset_path)
             warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(options.input))
@@ -88,7 +91,10 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
     items = voice.plan(text, phrase=phrase)
     voice.front_end.warn_dropped()
-    return items
+    if options.like is None:
+        return items
+    recording = load_recording(options.like, sampling_rate=voice.sampling_rate)
+    return imitate(items, recording, voice, where=str(options.like))
 
 
 def _copies(

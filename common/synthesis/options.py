@@ -55,6 +55,12 @@ class CommandOptions:
     prosody: Path | None = option(
         None, "one text's prosody to speak, as --save-prosody writes it, instead of --input", metavar="FILE"
     )
+    like: Path | None = option(
+        None,
+        "recording of the one text, of any kind: it is said with its lengths, pitch and energy, moved into the voice's "
+        "range; a vocoder that takes a pitch gets exactly this one",
+        metavar="FILE",
+    )
     dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
     output: Path | None = option(
         None,
@@ -97,6 +103,8 @@ class CommandOptions:
         if len(given) != 1:
             got = " and ".join(map(option_of, given)) or "none of them"
             raise OptionError(f"give one of --input, --text and --prosody, not {got}")
+        if self.like is not None and (self.list is not None or self.prosody is not None):
+            raise OptionError(f"--like {self.like}: a recording of one text; give the text by --text")
         measures = not self.quiet and (self.repeats > 1 or self.benchmark)
         if self.output is None and self.list is None and not (measures or self.log_file or self.no_audio):
             object.__setattr__(self, "output", DEFAULT_OUTPUT)
@@ -266,7 +274,7 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found["griffin_lim_iters"] = not vocoders
     found["speaker"] = any(one.n_speakers for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
-    tells_pitch = any("pitch" in one.phrase_columns for one in generators)
+    found["like"] = tells_pitch = any("pitch" in one.phrase_columns for one in generators)
     found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
     found["torchscript"] = any(one.to_torchscript for one in every)
     found["compile"] = any(one.not_compilable is None for one in every)

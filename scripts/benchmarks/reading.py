@@ -21,9 +21,9 @@ import numpy as np
 import soundfile
 import soxr
 
-from common.audio import load_wav
+from common.audio import decode, load_wav
 from common.cli import ArgumentParser, run
-from common.importing import AlignedReading, align_reading, decode
+from common.importing import AlignedReading, align_reading
 from common.importing.cutting import CONFIDENT
 from common.importing.frames import RATE
 from common.importing.levels import find_sound

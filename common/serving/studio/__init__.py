@@ -11,8 +11,8 @@ from common.pages.render import NAME, PALETTE, STYLESHEET, digest, render_templa
 _FOLDER = Path(__file__).parent
 # In the order of their use: all are one script.
 _SCRIPTS = (
-    *("table", "sound", "server", "ssml", "dom", "mel", "utterance", "picture"),
-    *("handles", "inspector", "takes", "studio", "files"),
+    *("table", "units", "sound", "server", "ssml", "dom", "mel", "utterance", "picture"),
+    *("handles", "inspector", "takes", "studio", "session", "examples", "files"),
 )
 
 

@@ -1,4 +1,4 @@
-// In and out: wav, prosody JSON, SSML, the key, the colors; then the page starts.
+// In and out: wav, edits, SSML, recordings, examples, the key, the colors; then the page starts.
 
 function download(blob, ending) {
   const name = state.version.text
@@ -24,16 +24,32 @@ const downloadJson = () =>
   download(new Blob([`${JSON.stringify(shownTable(), null, 1)}\n`], { type: "application/json" }), "prosody.json");
 
 async function loadJson(file) {
-  player.wake();
-  const loaded = await whileBusy(`Reading ${file.name}…`, async (signal) => {
-    const table = readTable(await file.text(), file.name);
-    const version = { voice: $("voice").value, shaped: true, base: table, table };
-    return { version, clips: cutAnswer(await askSpeech({ model: version.voice, prosody: table }, signal), table) };
-  });
-  if (!loaded) return;
-  const text = loaded.version.table.utterances.map((one) => one.text).join(" ");
+  let table;
+  try {
+    table = readTable(await file.text(), file.name);
+  } catch (error) {
+    return fail(error.message);
+  }
+  const text = table.utterances.map((one) => one.text).join(" ");
   $("text").value = text;
-  begin({ ...loaded.version, text, said: file.name }, loaded.clips);
+  await speakNew({ prosody: table }, { text, said: file.name });
+}
+
+// The bytes of a file in base64.
+const readBase64 = (file) =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });
+
+// A file that was chosen or dropped: edits, or a recording of the text.
+function openFile(file) {
+  clearError();
+  if (/\.json$/i.test(file.name)) loadJson(file);
+  else if (voiceOf($("voice").value)?.shapes_prosody) sayLike(file);
+  else fail(`${file.name}: this voice cannot say a text like a recording`);
 }
 
 async function copySsml() {
@@ -48,7 +64,7 @@ async function copySsml() {
     $("ssml").select();
     return say("");
   }
-  return say("Copied as SSML: what each word has in the mean. The prosody JSON has every phone.");
+  return say("Copied as SSML: what each word has in the mean. The file of the edits has every sound.");
 }
 
 function askForKey() {
@@ -66,19 +82,37 @@ async function loadVoices() {
     voices[0]?.id,
   );
   $("voice-field").hidden = voices.length < 2;
-  showSpeakers();
+  showVoice();
+  restoreSession();
   render();
 }
 
-function showSpeakers() {
-  const speakers = voiceOf($("voice").value)?.speakers ?? [];
+// Names the voice and what makes its sound, and offers its speakers and examples in its language.
+function showVoice() {
+  const voice = voiceOf($("voice").value);
+  $("voice-line").textContent = voice ? `${voice.name} (${voice.model}) speaks; ${voice.vocoder} makes the sound.` : "";
+  $("say-like").hidden = !voice?.shapes_prosody;
+  const examples = EXAMPLES[voice?.language.split("-")[0]] ?? [];
+  $("examples").hidden = examples.length === 0;
+  $("examples").replaceChildren(
+    ...examples.map((text) => {
+      const button = make("button", { type: "button" }, text);
+      button.addEventListener("click", () => {
+        $("text").value = text;
+        keepText();
+        speakText();
+      });
+      return button;
+    }),
+  );
+  const speakers = voice?.speakers ?? [];
   fillSelect(
     $("speaker"),
     speakers.map((name) => [name, name]),
     $("speaker").value,
   );
   $("speaker-field").hidden = speakers.length < 2;
-  const pitch = voiceOf($("voice").value)?.vocoder_pitch;
+  const pitch = voice?.vocoder_pitch;
   $("vocoder-pitch-field").hidden = !pitch;
   $("vocoder-pitch").value = pitch ?? "mel";
 }
@@ -87,6 +121,7 @@ function showSpeakers() {
 function changeVocoderPitch() {
   state.request?.abort();
   player.pause();
+  keepSession();
   render();
 }
 
@@ -144,20 +179,33 @@ const CLICKS = {
   "save-wav": downloadWav,
   "save-json": downloadJson,
   "load-json": () => $("file").click(),
+  "say-like": () => $("recording").click(),
+  ...Object.fromEntries(GRAINS.map((grain) => [`grain-${grain}`, () => setGrain(grain)])),
   stop: () => state.request?.abort(),
   "close-error": clearError,
 };
 for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener("click", act);
 document.addEventListener("keydown", pressAnywhere);
-$("voice").addEventListener("change", showSpeakers);
+$("voice").addEventListener("change", showVoice);
+$("text").addEventListener("input", keepText);
 $("vocoder-pitch").addEventListener("change", changeVocoderPitch);
 $("theme").addEventListener("change", (event) => setTheme(event.target.value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.recolor());
-$("file").addEventListener("change", (event) => {
-  const [file] = event.target.files;
-  event.target.value = "";
-  if (file) loadJson(file);
-});
+for (const id of ["file", "recording"]) {
+  $(id).addEventListener("change", (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";
+    if (file) openFile(file);
+  });
+}
+for (const name of ["dragover", "drop", "dragleave"]) {
+  document.addEventListener(name, (event) => {
+    if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
+    event.preventDefault();
+    $("drop").hidden = name !== "dragover";
+    if (name === "drop" && event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0]);
+  });
+}
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   server.key = $("key").value.trim();
@@ -165,4 +213,5 @@ $("key-form").addEventListener("submit", (event) => {
   loadVoices();
 });
 setTheme(storedTheme());
+restoreText();
 loadVoices();

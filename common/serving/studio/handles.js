@@ -72,10 +72,11 @@ class Handles {
   // The table with a handle's value moved by frames, or its pitch multiplied.
   moved({ dataset }, table, frames, factor = 1) {
     const [u, i] = [Number(dataset.u), Number(dataset.i)];
-    if (dataset.kind === KIND.border) return moveBorder(table, u, i, frames);
+    const { units } = this.picture.viewOf(u);
+    if (dataset.kind === KIND.border) return moveBorder(table, u, units, i, frames);
     if (dataset.kind === KIND.pause) return setPause(table, u, table.utterances[u].pause + secondsOf(table, frames));
-    const { w, s, symbol } = placesOf(table.utterances[u])[i];
-    return setSymbol(table, { u, w, s }, { pitch: setPitch(symbol.pitch * factor) });
+    const carrier = carrierOf(table.utterances[u], units[i]);
+    return carrier ? setUnitPitch(table, u, units[i], carrier.symbol.pitch * factor) : table;
   }
 
   said(handle) {
@@ -127,8 +128,8 @@ class Handles {
   ofKind(kind, utterance, u) {
     if (kind === KIND.pause) return this.picture.viewOf(u).pause.hidden ? [] : [[u, 0]];
     if (kind === KIND.word) return utterance.words.flatMap((word, w) => (word.text ? [[u, w]] : []));
-    const isThere = ({ symbol }) => symbol.frames > 0 && (kind !== KIND.pitch || symbol.pitch > 0);
-    return placesOf(utterance).flatMap((one, i) => (isThere(one) ? [[u, i]] : []));
+    const isThere = (one) => !one[kind === KIND.pitch ? "pitch" : "phone"].hidden;
+    return this.picture.viewOf(u).parts.flatMap((one, i) => (isThere(one) ? [[u, i]] : []));
   }
 
   elementAt(kind, u, i) {
@@ -145,9 +146,15 @@ class Handles {
     const [u, i] = [Number(element.dataset.u), this.indexOf(element)];
     const { kind } = element.dataset;
     if (kind === KIND.pause) this.onSelect({ u });
-    else if (kind === KIND.word) this.onSelect({ u, w: i });
-    else this.onSelect({ u, ...pick(placesOf(this.picture.version.table.utterances[u])[i]) });
+    else this.onSelect(scopeOf(u, this.unitOf(element)));
     if (element.matches(".handle:focus-visible")) this.bubble(element);
+  }
+
+  // What a word, phone, pitch or border stands for.
+  unitOf({ dataset }) {
+    const u = Number(dataset.u);
+    if (dataset.kind !== KIND.word) return this.picture.viewOf(u).units[Number(dataset.i)];
+    return wordsOf(this.picture.version.table.utterances[u]).find(({ w }) => w === Number(dataset.w));
   }
 
   // One stop of each kind on the way of the Tab key; arrows lead to the others.
@@ -161,11 +168,11 @@ class Handles {
   playOption(option) {
     if (!option) return;
     const { table } = this.picture.version;
-    const [u, i] = [Number(option.dataset.u), this.indexOf(option)];
-    const isWord = option.dataset.kind === KIND.word;
-    const own = placesOf(table.utterances[u]).filter((one, index) => (isWord ? one.w === i : index === i));
+    const u = Number(option.dataset.u);
+    const { from, until } = this.unitOf(option);
+    const places = placesOf(table.utterances[u]);
     const start = timelineOf(table).starts[u];
-    this.onPlay(start + own[0].start, start + own.at(-1).end);
+    this.onPlay(start + places[from].start, start + places[until - 1].end);
   }
 
   // What a handle's value is, beside it.
@@ -178,5 +185,3 @@ class Handles {
     place(bubble, { x: `${box.left + box.width / 2 - strip.left}px`, y: `${box.top - strip.top}px` });
   }
 }
-
-const pick = ({ w, s }) => ({ w, s });

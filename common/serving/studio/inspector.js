@@ -13,12 +13,12 @@ const SLIDERS = [
     high: 12,
     step: 0.1,
     neutral: 0,
-    format: (value) => `${value > 0.04 ? "+" : ""}${(Math.abs(value) < 0.05 ? 0 : value).toFixed(1)} st`,
+    format: (value) => `${value > 0.04 ? "+" : ""}${(Math.abs(value) < 0.05 ? 0 : value).toFixed(1)} semitones`,
     apply: (table, scope, { value, from }) => scalePitch(table, scope, 2 ** ((value - from) / 12)),
   },
   {
     name: "range",
-    label: "Liveliness",
+    label: "Melody",
     low: -2,
     high: 2,
     step: 0.02,
@@ -62,27 +62,54 @@ const SLIDERS = [
   },
 ];
 
+// `change` sets a value of what is selected; `write` is what the field shows of a table's value.
 const FIELDS = [
   {
     name: "pitch",
-    label: "Pitch (Hz, 0 unvoiced)",
+    label: "Pitch (Hz, 0: no voice)",
     step: 1,
     low: 0,
     least: PITCH_LIMITS[0],
     high: PITCH_LIMITS[1],
-    read: setPitch,
+    write: (hertz) => round(hertz, 1),
+    change: (table, scope, value, unit) => setUnitPitch(table, scope.u, unit, value),
   },
-  { name: "frames", label: "Length (frames)", step: 1, low: 1, high: MOST_FRAMES, read: Math.round },
-  { name: "volume", label: "Volume (factor)", step: 0.05, low: 0, high: MOST_VOLUME, read: (value) => round(value, 3) },
-  { name: "energy", label: "Energy (voice’s unit)", step: 0.05, low: 0, high: 20, read: (value) => round(value, 4) },
+  {
+    name: "frames",
+    label: "Length (ms)",
+    step: 1,
+    low: 1,
+    high: 5000,
+    write: (frames, table) => Math.round(1000 * secondsOf(table, frames)),
+    change: (table, scope, value) => setFrames(table, scope, secondsToFrames(table, value / 1000)),
+  },
+  {
+    name: "volume",
+    label: "Volume (1: as it was)",
+    step: 0.05,
+    low: 0,
+    high: MOST_VOLUME,
+    change: (table, scope, value) => setSymbols(table, scope, { volume: round(value, 3) }),
+  },
+  {
+    name: "energy",
+    label: "Energy (voice’s unit)",
+    step: 0.05,
+    low: 0,
+    high: 20,
+    change: (table, scope, value) => setSymbols(table, scope, { energy: round(value, 4) }),
+  },
 ];
 
 // edits: as of `Handles`, with base() too; onSelect(scope).
+const sameUnit = ({ from, until }, utterance, grain) =>
+  unitsOf(utterance, grain).some((one) => one.from === from && one.until === until);
+
 class Inspector {
   constructor(edits, { onSelect }) {
     Object.assign(this, { edits, onSelect, scope: {} });
     this.sliders = SLIDERS.map((slider) => this.makeSlider(slider));
-    this.fields = FIELDS.map((field) => this.makeField(field));
+    this.fields = FIELDS.map((field) => this.makeField({ write: (value) => value, ...field }));
     this.pause = this.makeField({ name: "pause", label: "Pause after it (s)", step: 0.05, low: 0, high: MOST_PAUSE });
     $("reset").addEventListener("click", () => this.reset());
     $("own-speaker").addEventListener("change", (event) => {
@@ -153,7 +180,7 @@ class Inspector {
     return { ...field, element, input };
   }
 
-  enter({ name, label, low, least = low, high, read, input }) {
+  enter({ name, label, low, least = low, high, change, input }) {
     const value = Number(input.value);
     const isValid = input.value !== "" && (value === low || (value >= least && value <= high));
     input.setAttribute("aria-invalid", String(!isValid));
@@ -161,17 +188,15 @@ class Inspector {
     if (!isValid) return this.edits.refuse(`${label}: ${input.value || "nothing"}, expected ${expected}`);
     const { scope, edits } = this;
     if (name === "pause") return edits.commit(setPause(edits.current(), scope.u, value), `pause ${value} s`);
-    return edits.commit(
-      setSymbol(edits.current(), scope, { [name]: read(value) }),
-      `${name} of ${this.title()}, ${value}`,
-    );
+    const table = change(edits.current(), scope, value, this.unit());
+    return edits.commit(table, `${label.split(" (")[0].toLowerCase()} of ${this.title()}, ${value}`);
   }
 
   reset() {
     const { scope, edits } = this;
     const base = edits.base();
-    let table = changeSymbols(edits.current(), scope, (symbol, u, w, s) => base.utterances[u].words[w].symbols[s]);
-    if (scope.w === undefined) {
+    let table = changeSymbols(edits.current(), scope, (symbol, u, i) => placesOf(base.utterances[u])[i].symbol);
+    if (scope.from === undefined) {
       const restore = (one, u) =>
         (scope.u ?? u) === u ? { ...one, pause: base.utterances[u].pause, speaker: base.utterances[u].speaker } : one;
       table = { ...table, utterances: table.utterances.map(restore) };
@@ -181,22 +206,29 @@ class Inspector {
   }
 
   title() {
-    const { u, w, s } = this.scope;
+    const { u, from } = this.scope;
     if (u === undefined) return "everything";
-    const utterance = this.edits.base().utterances[u];
-    if (w === undefined) return `sentence ${u + 1}`;
-    const word = utterance.words[w];
-    if (s === undefined) return word.text;
-    return describe(utterance, { w, word, symbol: word.symbols[s] });
+    return from === undefined ? `sentence ${u + 1}` : describe(this.edits.base().utterances[u], this.unit());
   }
 
-  // The way from everything to what is selected.
+  // What is selected of an utterance.
+  unit() {
+    const { u, from, grain } = this.scope;
+    return unitsOf(this.edits.base().utterances[u], grain).find((unit) => unit.from <= from && from < unit.until);
+  }
+
+  // The way from everything to what is selected: by its sentence, word and syllable.
   crumbs(utterances) {
-    const { u, w, s } = this.scope;
+    const { u, from, grain } = this.scope;
     const all = [["Everything", {}]];
     if (u !== undefined && utterances.length > 1) all.push([`Sentence ${u + 1}`, { u }]);
-    if (w !== undefined && utterances[u].words[w].text) all.push([utterances[u].words[w].text, { u, w }]);
-    if (s !== undefined) all.push([nameOf(utterances[u].words[w].symbols[s].symbol), { u, w, s }]);
+    for (const kind of from === undefined ? [] : ["word", "syllable", "phone"].slice(0, 3 - GRAINS.indexOf(grain))) {
+      const unit = unitsOf(utterances[u], kind).find((one) => one.from <= from && from < one.until);
+      const word = placesOf(utterances[u])[unit.head].word.text;
+      const text = kind === "word" ? word : labelOf(utterances[u], unit) || "space";
+      const isWhole = kind === "syllable" && grain !== kind && sameUnit(unit, utterances[u], "word");
+      if (text && !isWhole && (word || kind === grain)) all.push([text, scopeOf(u, unit)]);
+    }
     $("crumbs").replaceChildren(
       ...all.map(([text, scope], index) => {
         const button = make("button", { type: "button" }, text);
@@ -224,18 +256,19 @@ class Inspector {
     const measured = compareVersions(table, base, scope);
     for (const { name, element, input, output, gesture, format, toSlider, low, high } of this.sliders) {
       const value = measured[name];
-      element.hidden = value === null || (name === "range" && scope.s !== undefined);
+      element.hidden = value === null || (name === "range" && scope.grain === "phone");
       input.disabled = isLocked;
       if (element.hidden) continue;
       if (!gesture) input.value = clamp(toSlider(value), low, high);
       output.textContent = format(value);
       input.setAttribute("aria-valuetext", format(value));
     }
-    const symbol = scope.s === undefined ? null : table.utterances[scope.u].words[scope.w].symbols[scope.s];
-    for (const { name, element, input } of this.fields) this.fill(element, input, symbol?.[name] ?? null, isLocked);
-    const isSentence = scope.u !== undefined && scope.w === undefined;
+    const symbol = scope.from === undefined ? null : this.symbolOf(table);
+    for (const { name, element, input, write } of this.fields)
+      this.fill(element, input, symbol?.[name] == null ? null : write(symbol[name], table), isLocked);
+    const isSentence = scope.u !== undefined && scope.from === undefined;
     this.fill(this.pause.element, this.pause.input, isSentence ? table.utterances[scope.u].pause : null, isLocked);
-    $("own-speaker-field").hidden = scope.w !== undefined || speakers.length < 2;
+    $("own-speaker-field").hidden = scope.from !== undefined || speakers.length < 2;
     if (!$("own-speaker-field").hidden) {
       fillSelect(
         $("own-speaker"),
@@ -245,6 +278,15 @@ class Inspector {
       $("own-speaker").disabled = isLocked;
     }
     $("reset").disabled = isLocked || table === base;
+  }
+
+  // What a unit's fields show: its length, and the pitch, volume and energy of the symbol that its handle stands for.
+  symbolOf(table) {
+    const { scope } = this;
+    const utterance = table.utterances[scope.u];
+    const unit = this.unit();
+    const carrier = carrierOf(utterance, unit)?.symbol ?? { ...placesOf(utterance)[unit.head].symbol, pitch: 0 };
+    return { ...carrier, frames: totalFrames(symbolsIn(table, scope)) };
   }
 
   fill(element, input, value, isLocked) {

@@ -13,6 +13,8 @@ class Picture {
     this.views = [];
     this.shown = []; // of each utterance: the clip and image that are drawn
     this.frame = 4; // px
+    this.grain = "phone"; // of what handles move
+    this.home = null; // where the view was before it followed the sound
     this.scroller.addEventListener("scroll", () => this.refresh(), { passive: true });
     new ResizeObserver(() => this.refresh()).observe(this.scroller);
     this.strip.addEventListener("click", (event) => {
@@ -27,13 +29,14 @@ class Picture {
 
   // version: {table, base, shaped}; clips: of each utterance its clip or null; loudest: of the first version's mels.
   show(version, clips, loudest) {
-    if (this.version?.base !== version.base) {
+    const isGrown = this.version?.base.utterances.every((one, u) => one === version.base.utterances[u]);
+    if (!isGrown) {
       this.strip.querySelectorAll(".utterance").forEach((element) => element.remove());
       [this.views, this.shown] = [[], []];
       this.axis = null;
       this.scroller.scrollLeft = 0;
     }
-    const isNew = this.axis === null || this.axis === undefined;
+    const isNew = !this.axis || this.version.base.utterances.length < version.base.utterances.length;
     [this.version, this.clips, this.loudest] = [version, clips, loudest];
     if (!this.isDragging) this.fitAxis();
     if (isNew) this.fit();
@@ -102,7 +105,7 @@ class Picture {
     const { table, base, shaped } = this.version;
     const utterance = table.utterances[u];
     if (!this.views[u]) {
-      this.views[u] = new UtteranceView(u, base.utterances[u]);
+      this.views[u] = new UtteranceView(u, base.utterances[u], this.grain);
       const following = this.views.slice(u + 1).find(Boolean);
       this.strip.insertBefore(this.views[u].element, following ? following.element : null);
     }
@@ -113,8 +116,9 @@ class Picture {
     this.views[u].seen = seen;
     this.views[u].update({ table, base, u, start: starts[u], axis: this.axis, shaped, isLast });
     const clip = this.clips[u];
-    if (clip && this.shown[u]?.clip !== clip) {
-      this.shown[u] = { clip, spoken: utterance, image: drawMel(clip, this.colors, this.loudest) };
+    if (clip && (this.shown[u]?.clip !== clip || this.shown[u].loudest !== this.loudest)) {
+      const image = drawMel(clip, this.colors, this.loudest);
+      this.shown[u] = { clip, spoken: utterance, image, loudest: this.loudest };
     }
     this.views[u].element.classList.toggle("changed", !clip);
     if (this.shown[u]) this.views[u].paint(this.shown[u], utterance);
@@ -150,17 +154,39 @@ class Picture {
   point(frame, follow) {
     place($("cursor"), { at: frame });
     const [x, left, width] = [frame * this.frame, this.scroller.scrollLeft, this.scroller.clientWidth];
-    if (follow && (x < left || x > left + width - 24)) this.scroller.scrollLeft = x - 24;
+    if (!follow || (x >= left && x <= left + width - 24)) return;
+    this.home ??= left;
+    this.scroller.scrollLeft = x - 24;
+    this.followed = this.scroller.scrollLeft;
+  }
+
+  // After playing: to where the view was, unless it was moved by hand meanwhile.
+  goBack() {
+    if (this.home !== null && Math.abs(this.scroller.scrollLeft - this.followed) < 2) {
+      this.scroller.scrollLeft = this.home;
+    }
+    this.home = null;
+  }
+
+  setGrain(grain) {
+    this.grain = grain;
+    if (!this.version) return;
+    for (const { element } of this.views.filter(Boolean)) element.remove();
+    this.views = [];
+    $("bubble").hidden = true;
+    this.refresh(true);
   }
 
   select(scope) {
     for (const option of this.strip.querySelectorAll("[aria-selected=true]"))
       option.setAttribute("aria-selected", "false");
-    if (scope.w === undefined) return;
+    if (scope.from === undefined) return;
     const view = this.viewOf(scope.u);
-    view.wordOptions[scope.w]?.setAttribute("aria-selected", "true");
-    placesOf(this.version.base.utterances[scope.u]).forEach(({ w, s }, i) => {
-      if (isWithin(scope, scope.u, w, s)) view.parts[i].phone.setAttribute("aria-selected", "true");
+    for (const { from, until, w } of wordsOf(this.version.base.utterances[scope.u])) {
+      if (scope.from <= from && until <= scope.until) view.wordOptions[w]?.setAttribute("aria-selected", "true");
+    }
+    view.units.forEach(({ from, until }, i) => {
+      if (from < scope.until && scope.from < until) view.parts[i].phone.setAttribute("aria-selected", "true");
     });
   }
 }

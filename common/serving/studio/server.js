@@ -9,7 +9,7 @@ class ServerError extends Error {
 
 const server = { key: "", requests: 0 };
 
-async function ask(path, { body, signal } = {}) {
+async function open(path, { body, signal } = {}) {
   const headers = body ? { "Content-Type": "application/json" } : {};
   if (server.key) headers.Authorization = `Bearer ${server.key}`;
   let response;
@@ -24,23 +24,55 @@ async function ask(path, { body, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new ServerError("The server does not answer; is it still running?", 0);
   }
-  const text = await response.text();
+  if (response.ok) return response;
   let answer = null;
   try {
-    answer = JSON.parse(text);
+    answer = await response.json();
   } catch {
     // A proxy's page, say: the status line is all there is to show.
   }
-  if (!response.ok) {
-    throw new ServerError(answer?.error?.message ?? `${response.status} ${response.statusText}`, response.status);
+  throw new ServerError(answer?.error?.message ?? `${response.status} ${response.statusText}`, response.status);
+}
+
+async function ask(path) {
+  const response = await open(path);
+  try {
+    return await response.json();
+  } catch {
+    throw new ServerError("The server's answer is not JSON", response.status);
   }
-  if (answer === null) throw new ServerError("The server's answer is not JSON", response.status);
-  return answer;
+}
+
+// The objects of server-sent events, as they come.
+async function* eventsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let [text, isOver] = ["", false];
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      isOver = done;
+      if (done) return;
+      const lines = (text + value).split("\n");
+      text = lines.pop();
+      for (const line of lines) if (line.startsWith("data: ")) yield JSON.parse(line.slice(6));
+    }
+  } finally {
+    if (!isOver) reader.cancel().catch(() => {}); // nobody wants the rest
+  }
 }
 
 const askVoices = async () => (await ask("v1/voices")).data;
 
-const askSpeech = (fields, signal) => {
+// Speaks a text or a table: each utterance as it is made, with its sound, mel, words and prosody.
+async function* askSpeech(fields, signal) {
   const pitch = $("vocoder-pitch-field").hidden ? {} : { vocoder_pitch: $("vocoder-pitch").value };
-  return ask("v1/audio/speech", { body: { ...fields, ...pitch, response_format: "wav", timings: true }, signal });
-};
+  const form = { response_format: "wav", timings: true, stream_format: "sse" };
+  const response = await open("v1/audio/speech", { body: { ...fields, ...pitch, ...form }, signal });
+  let isWhole = false;
+  for await (const event of eventsOf(response)) {
+    if (event.type === "error") throw new ServerError(event.error.message, 500);
+    if (event.type === "speech.done") isWhole = true;
+    else yield event;
+  }
+  if (!isWhole) throw new ServerError("The server ended its answer too early", 0);
+}

@@ -78,13 +78,30 @@ function joinClips(table, clips) {
   return samples;
 }
 
-// Plays one sound at a time; `source` says whose it is.
+// Sound in pieces that follow each other, one of each utterance with the silence around it, up to the first clip that
+// is missing: [{start: s, samples}].
+function piecesToPlay(table, clips) {
+  const { starts, frames } = timelineOf(table);
+  const rate = table.sampling_rate;
+  const missing = clips.findIndex((clip) => !clip);
+  return clips.slice(0, missing < 0 ? clips.length : missing).map(({ samples: own }, u) => {
+    const [from, until] = [u === 0 ? 0 : starts[u], starts[u + 1] ?? frames].map((frame) => frame * table.hop_length);
+    const samples = new Float32Array(until - from);
+    samples.set(own, starts[u] * table.hop_length - from);
+    return { start: from / rate, samples };
+  });
+}
+
+// Plays one sound at a time; `source` says whose it is. A sound may grow while it plays.
 class Player {
-  constructor(onChange) {
-    this.onChange = onChange;
+  constructor(onChange, onEnd) {
+    Object.assign(this, { onChange, onEnd });
     this.source = null;
     this.offset = 0; // s
     this.started = null; // the context's time; null: paused
+    this.isGrowing = false;
+    this.pieces = [];
+    this.nodes = [];
   }
 
   // Must be called within a click or a key press: browsers let no page sound before.
@@ -106,49 +123,86 @@ class Player {
     return Math.min(this.duration, this.offset + Math.max(0, this.context.currentTime - this.started));
   }
 
-  load(source, samples, rate, position) {
+  load(source, pieces, rate, position) {
     const wasPlaying = this.isPlaying;
     this.pause();
-    Object.assign(this, { source, samples, rate, duration: samples.length / rate });
+    Object.assign(this, { source, pieces, rate, until: Infinity, isGrowing: false });
     this.offset = clamp(position, 0, this.duration);
     if (wasPlaying) this.play();
+  }
+
+  get duration() {
+    const last = this.pieces.at(-1);
+    return last ? last.start + last.samples.length / this.rate : 0;
+  }
+
+  // More of the sound that is loaded; where it waits for it, it goes on.
+  extend(source, pieces) {
+    const [before, end] = [this.pieces.length, this.duration];
+    const isWaiting = this.isPlaying && this.position >= end;
+    Object.assign(this, { source, pieces });
+    if (!this.isPlaying) return;
+    if (isWaiting) {
+      this.offset = end;
+      this.started = this.context.currentTime;
+    }
+    for (const piece of pieces.slice(before)) this.schedule(piece);
+  }
+
+  // No more comes of the sound.
+  finish() {
+    this.isGrowing = false;
+    if (this.isPlaying && this.position >= this.duration) this.end();
   }
 
   play(until = Infinity) {
     this.pause();
     this.wake();
-    if (this.samples.length === 0 || !this.context) return;
+    if (this.duration === 0 || !this.context) return;
     if (this.offset >= this.duration - 0.005) this.offset = 0;
-    const buffer = this.context.createBuffer(1, this.samples.length, this.rate);
-    buffer.copyToChannel(this.samples, 0);
-    this.node = this.context.createBufferSource();
-    this.node.buffer = buffer;
-    this.node.connect(this.context.destination);
-    this.node.addEventListener("ended", (event) => {
-      if (event.target !== this.node) return;
-      this.pause();
-      if (until === Infinity) this.offset = 0;
-      this.onChange();
-    });
+    this.until = until;
     this.started = this.context.currentTime;
-    this.node.start(0, this.offset, Math.max(0.02, Math.min(until, this.duration) - this.offset));
+    for (const piece of this.pieces) this.schedule(piece);
     this.onChange();
+  }
+
+  schedule({ start, samples }) {
+    const from = Math.max(0, this.offset - start);
+    const length = Math.min(samples.length / this.rate, Math.max(0.02, this.until - start)) - from;
+    if (length <= 0 || start >= this.until) return;
+    const buffer = this.context.createBuffer(1, samples.length, this.rate);
+    buffer.copyToChannel(samples, 0);
+    const node = this.context.createBufferSource();
+    node.buffer = buffer;
+    node.connect(this.context.destination);
+    node.addEventListener("ended", () => {
+      if (node === this.nodes.at(-1) && !(this.isGrowing && this.until === Infinity)) this.end();
+    });
+    node.start(this.started + Math.max(0, start - this.offset), from, length);
+    this.nodes.push(node);
+  }
+
+  end() {
+    const isWhole = this.until === Infinity;
+    this.pause();
+    if (isWhole) this.offset = 0;
+    this.onChange();
+    this.onEnd();
   }
 
   pause() {
     if (!this.isPlaying) return;
     this.offset = this.position;
     this.started = null;
-    const node = this.node;
-    this.node = null;
-    node.stop();
+    const nodes = this.nodes.splice(0);
+    for (const node of nodes) node.stop();
     this.onChange();
   }
 
   seek(seconds) {
     const wasPlaying = this.isPlaying;
     this.pause();
-    this.offset = clamp(seconds, 0, this.duration ?? 0);
+    this.offset = clamp(seconds, 0, this.duration);
     if (wasPlaying) this.play();
     this.onChange();
   }

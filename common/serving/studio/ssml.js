@@ -4,7 +4,10 @@ const WHOLE = new Set(["sub", "say-as", "phoneme"]); // elements whose text is n
 
 // How a word differs: attributes of <prosody>, and a speaker.
 function styleOf(table, base, u, w) {
-  const { semitones, pace, volume } = compareVersions(table, base, { u, w });
+  const places = placesOf(base.utterances[u]);
+  const isOwn = (one) => one.w === w;
+  const scope = { u, from: places.findIndex(isOwn), until: places.findLastIndex(isOwn) + 1 };
+  const { semitones, pace, volume } = compareVersions(table, base, scope);
   const percent = (factor) => `${round(100 * factor, 1)}%`;
   const attributes = {};
   if (pace !== null && Math.abs(pace - 1) > 0.005) attributes.rate = percent(pace);

@@ -3,7 +3,8 @@
 const MOST_STEPS = 200; // of undo
 const MOST_SYMBOLS = 1500; // of a request
 
-// A version: {text, voice, shaped, base, table, said}; the base is the table of its first version.
+// A version: {text, voice, shaped, base, table, said}; the base is the table of its first version. While a text is
+// being spoken, `isGrowing`, both tables get its utterances one by one.
 const state = {
   voices: [],
   version: null,
@@ -15,11 +16,15 @@ const state = {
   clips: new Map(),
   request: null,
   take: null,
+  isGrowing: false,
 };
 
-const player = new Player(() => refreshTransport());
+const player = new Player(
+  () => refreshTransport(),
+  () => picture.goBack(),
+);
 const edits = {
-  isLocked: () => state.showing === "first" || !state.version?.shaped,
+  isLocked: () => state.showing === "first" || !state.version?.shaped || state.isGrowing,
   current: () => state.version.table,
   base: () => state.version.base,
   preview(table) {
@@ -41,7 +46,7 @@ const edits = {
 const picture = new Picture({ onSeek: (frame) => seek(frame) });
 const handles = new Handles(picture, edits, { onSelect: select, onPlay: playPart });
 const inspector = new Inspector(edits, { onSelect: select });
-const takes = new Takes({ play: playTake, restore: restoreTake });
+const takes = new Takes({ play: playTake, restore: restoreTake, keep: keepSession });
 
 // For all to see, and for screen readers to read out.
 function say(text) {
@@ -98,17 +103,19 @@ function render() {
   for (const id of ["show-first", "show-now"]) $(id).disabled = version.table === version.base;
   $("save-wav").disabled = false;
   for (const id of ["copy-ssml", "save-json"]) $(id).disabled = !version.shaped;
+  $("grain").hidden = !version.shaped;
+  for (const grain of GRAINS) $(`grain-${grain}`).setAttribute("aria-pressed", String(picture.grain === grain));
   if (takes.shown !== version) takes.render(version, state.take);
   refreshTransport();
 }
 
 function refreshTransport() {
   const { version } = state;
-  $("undo").disabled = state.undo.length === 0;
-  $("redo").disabled = state.redo.length === 0;
+  $("undo").disabled = state.undo.length === 0 || state.isGrowing;
+  $("redo").disabled = state.redo.length === 0 || state.isGrowing;
   if (!version) return;
   const isPlaying = player.isPlaying && state.take === null;
-  const label = isPlaying ? "Pause" : isSpoken() ? "Play" : "Listen again";
+  const label = isPlaying ? "Pause" : isSpoken() || state.isGrowing ? "Play" : "Listen again";
   $("play-label").textContent = label;
   $("play").dataset.icon = isPlaying ? "pause" : "play";
   $("play").classList.toggle("primary", !isSpoken());
@@ -146,6 +153,12 @@ function select(scope) {
   if (state.version.shaped) inspector.show(shownTable(), scope, { speakers, isLocked: edits.isLocked() });
 }
 
+function setGrain(grain) {
+  picture.setGrain(grain);
+  select(state.scope.from === undefined ? state.scope : {});
+  render();
+}
+
 // ---- history
 
 function remember(version) {
@@ -153,6 +166,7 @@ function remember(version) {
   if (state.undo.length > MOST_STEPS) state.undo.shift();
   state.redo = [];
   showVersion(version);
+  keepSession();
 }
 
 function showVersion(version) {
@@ -160,7 +174,7 @@ function showVersion(version) {
   const isSame = state.version?.base === version.base;
   if (!isSame) state.scope = {};
   if (state.version && $("text").value.trim() === state.version.text) $("text").value = version.text;
-  Object.assign(state, { version, preview: null, showing: "now" });
+  Object.assign(state, { version, preview: null, showing: "now", isGrowing: false });
   stopOrMove(before, isSame);
   render();
 }
@@ -177,11 +191,12 @@ function mapSeconds(from, to, seconds) {
 }
 
 function step(from, to, verb) {
-  const version = state[from].pop();
+  const version = state.isGrowing ? undefined : state[from].pop();
   if (!version) return;
   const what = verb === "Undone" ? state.version.said : version.said;
   state[to].push(state.version);
   showVersion(version);
+  keepSession();
   say(`${verb}: ${what}`);
 }
 
@@ -210,17 +225,21 @@ async function whileBusy(what, work) {
   } finally {
     if (state.request === request) {
       state.request = null;
-      $("busy").hidden = true;
+      $("busy").hidden = $("progress").hidden = true;
     }
   }
 }
 
-function keepClips(version, table, clips) {
-  table.utterances.forEach((utterance, u) => state.clips.set(soundKey(version, utterance), clips[u]));
-  const versions = [version, { ...version, table }, state.version, ...state.undo, ...state.redo].filter(Boolean);
+function keepClip(version, utterance, clip) {
+  state.clips.set(soundKey(version, utterance), clip);
+}
+
+// Forgets the sounds of versions that nothing leads back to.
+function dropClips() {
+  const versions = [state.version, ...state.undo, ...state.redo, ...takes.all.map((take) => take.version)];
   const needed = new Set();
   const seen = new Set(); // versions share most of their utterances
-  for (const one of versions) {
+  for (const one of versions.filter(Boolean)) {
     for (const utterance of [...one.base.utterances, ...one.table.utterances]) {
       if (!seen.has(utterance)) needed.add(soundKey(one, utterance));
       seen.add(utterance);
@@ -229,58 +248,107 @@ function keepClips(version, table, clips) {
   for (const key of state.clips.keys()) if (!needed.has(key)) state.clips.delete(key);
 }
 
+function showProgress(done, all) {
+  $("progress").hidden = all < 2;
+  Object.assign($("progress"), { value: done, max: all });
+  if (all > 1) show(`${done} of ${all} sentences`);
+}
+
 async function speakText() {
   const text = $("text").value.trim();
   if (!text) {
     $("text").focus();
-    return say("Type something to speak first");
+    return fail("There is no text yet: type a sentence to speak.");
   }
-  player.wake();
-  const voice = $("voice").value;
-  const speaker = $("speaker").value;
-  const spoken = await whileBusy("Speaking…", async (signal) => {
-    const answer = await askSpeech({ model: voice, input: text, ...(speaker && { voice: speaker }) }, signal);
-    const shaped = answer.prosody !== null;
-    const table = shaped ? answer.prosody : tableOfWords(answer, text);
-    const version = { text, voice, shaped, base: table, table, said: `“${shorten(text)}”` };
-    return { version, clips: cutAnswer(answer, table), warning: answer.warning };
-  });
-  return spoken && begin(spoken.version, spoken.clips, spoken.warning);
+  await speakNew({ input: text }, { text, said: `“${shorten(text)}”` });
 }
 
-// Shows and plays a new first version; the warning says what was left out of its text.
-function begin(version, clips, warning = null) {
-  keepClips(version, version.table, clips);
-  remember(version);
-  takes.add(version, clips);
-  const { starts, frames } = timelineOf(version.table);
-  say(
-    `Spoken: ${secondsOf(version.table, frames).toFixed(2)} s${starts.length > 1 ? `, ${starts.length} sentences` : ""}${
-      warning ? `; ${warning}` : ""
-    }`,
-  );
-  if (document.activeElement === $("speak")) $("play").focus({ preventScroll: true });
-  playShown(0);
+// Says the text as it is said in a recording of it.
+async function sayLike(file) {
+  const text = $("text").value.trim();
+  if (!text) {
+    $("text").focus();
+    return fail("First type what is said in the recording: its text says where each sound is.");
+  }
+  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = "voice";
+  const like = await readBase64(file);
+  await speakNew({ input: text, like }, { text, said: `“${shorten(text)}” like ${file.name}` });
+}
+
+// Speaks a new first version: it is shown and heard as its sentences arrive.
+async function speakNew(fields, { text, said, voice = $("voice").value, speaker = $("speaker").value }) {
+  player.wake();
+  player.pause();
+  const grown = { version: null, warning: null };
+  const own = speaker && fields.input ? { voice: speaker } : {};
+  await whileBusy("Speaking…", async (signal) => {
+    for await (const part of askSpeech({ model: voice, ...fields, ...own }, signal)) {
+      if (grown.version && grown.version !== state.version) return; // another one is shown now
+      addPart(grown, part, { text, said, voice });
+    }
+  });
+  if (!grown.version || grown.version !== state.version) return;
+  state.isGrowing = false;
+  player.finish();
+  takes.add(grown.version);
+  dropClips();
+  keepSession();
+  render();
+  const { starts, frames } = timelineOf(grown.version.table);
+  if ($("error").hidden && $("status").textContent !== "Stopped") {
+    const seconds = secondsOf(grown.version.table, frames).toFixed(2);
+    const sentences = starts.length > 1 ? `, ${starts.length} sentences` : "";
+    say(`Spoken: ${seconds} s${sentences}${grown.warning ? `; ${grown.warning}` : ""}`);
+  }
+}
+
+// Adds an utterance that was spoken to the version that is shown, and to the sound that plays.
+function addPart(grown, part, { text, said, voice }) {
+  const before = grown.version;
+  const table = part.prosody ?? tableOfWords(part, text);
+  const [clip] = cutAnswer(part, table);
+  const base = before ? { ...table, utterances: [...before.base.utterances, ...table.utterances] } : table;
+  const version = { text, voice, shaped: part.prosody !== null, base, table: base, said };
+  keepClip(version, table.utterances[0], clip);
+  grown.version = version;
+  grown.warning ??= part.warning;
+  if (before) state.version = version;
+  else remember(version);
+  state.isGrowing = true;
+  const pieces = piecesToPlay(base, clipsOf(version, base));
+  if (before && player.source === before.base) player.extend(base, pieces);
+  if (!before) playShown(0);
+  if (player.source === base) player.isGrowing = true;
+  render();
+  showProgress(part.part + 1, part.n_parts);
+  if (!before && document.activeElement === $("speak")) $("play").focus({ preventScroll: true });
 }
 
 const shorten = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
 
-// Asks for the sentences that have no sound yet, and keeps the others. Returns whether everything has its sound.
-async function speakChanges() {
-  const { version } = state;
-  const table = shownTable();
+// Asks for the sentences that have no sound yet, and keeps the others; onPart() is called for each. Returns whether
+// everything has its sound.
+async function speakChanges(version = state.version, table = shownTable(), onPart = () => {}) {
   const missing = table.utterances.filter((one) => !state.clips.has(soundKey(version, one)));
   if (missing.length === 0) return true;
   const count =
     table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
+  let n_spoken = 0;
   const done = await whileBusy(`Speaking${count}…`, async (signal) => {
     for (const utterances of inRequests(missing)) {
       const wanted = { ...table, utterances: utterances.map(withoutSilence) };
-      keepClips(version, wanted, cutAnswer(await askSpeech({ model: version.voice, prosody: wanted }, signal), wanted));
+      let index = 0;
+      for await (const part of askSpeech({ model: version.voice, prosody: wanted }, signal)) {
+        const utterance = wanted.utterances[index++];
+        keepClip(version, utterance, cutAnswer(part, { ...wanted, utterances: [utterance] })[0]);
+        if (missing.length > 1) showProgress(++n_spoken, missing.length);
+        onPart();
+      }
     }
     return true;
   });
   if (done) say(`Spoken:${count}`);
+  dropClips();
   return done === true;
 }
 
@@ -304,23 +372,33 @@ async function listen() {
   const { version } = state;
   const table = shownTable();
   const changed = clipsOf(version, table).findIndex((clip) => !clip);
-  if (changed >= 0) {
-    if (!(await speakChanges())) return;
-    if (state.version !== version || shownTable() !== table) return render(); // it was changed meanwhile
-    takes.add(version, clipsOf(version, table));
-    render();
-  }
-  playShown(changed >= 0 ? secondsOf(table, timelineOf(table).starts[changed]) : state.cursor);
+  if (changed < 0) return playShown(state.cursor);
+  const isShown = () => state.version === version && shownTable() === table;
+  const spoken = await speakChanges(version, table, () => isShown() && playMore(version, table, changed));
+  player.finish();
+  if (isShown() && spoken) takes.add(version);
+  keepSession();
+  render();
+}
+
+// Plays a table from an utterance on, as far as its sound is made.
+function playMore(version, table, first) {
+  const pieces = piecesToPlay(table, clipsOf(version, table));
+  if (player.isGrowing && player.source === table) player.extend(table, pieces);
+  else playShown(secondsOf(table, timelineOf(table).starts[first]));
+  player.isGrowing = true;
+  render();
 }
 
 function loadShown(seconds) {
   const table = shownTable();
   state.take = null;
-  player.load(table, joinClips(table, clipsOf(state.version, table)), table.sampling_rate, seconds);
+  player.load(table, piecesToPlay(table, clipsOf(state.version, table)), table.sampling_rate, seconds);
 }
 
 function playShown(seconds, until) {
   player.pause();
+  picture.home = null;
   loadShown(seconds);
   player.play(until);
 }
@@ -365,20 +443,20 @@ async function compare(which) {
 
 // ---- takes
 
-function playTake(take) {
+async function playTake(take) {
   const wasPlaying = state.take === take && player.isPlaying;
+  player.wake();
   player.pause();
   if (wasPlaying) return;
-  const { table } = take.version;
-  player.load(take, joinClips(table, take.clips), table.sampling_rate, 0);
+  const { version } = take;
+  if (!(await speakChanges(version, version.table))) return;
+  player.load(take, piecesToPlay(version.table, clipsOf(version, version.table)), version.table.sampling_rate, 0);
   state.take = take;
   player.play();
   takes.render(state.version, take);
 }
 
-function restoreTake(take) {
-  const { version, clips, title } = take;
-  keepClips(version, version.table, clips);
+function restoreTake({ version, title }) {
   remember({ ...version, said: title });
   say(`${title} restored`);
 }

@@ -1,7 +1,8 @@
 // The prosody table on the axis of frames, and its edits: each returns a new table that shares what it does not change.
 //
-// A scope says what is meant: {} everything, {u} an utterance, {u, w} a word, {u, w, s} a phone. All versions of a first
-// version have its utterances, words and symbols in the same order: only their values differ.
+// A scope says what is meant: {} everything, {u} an utterance, {u, from, until, grain} some of its symbols by their
+// places: a phone with its marks, a syllable or a word. All versions of a first version have its utterances, words and
+// symbols in the same order: only their values differ.
 
 const PITCH_LIMITS = [30, 1200]; // Hz
 const MOST_FRAMES = 400; // of a symbol, by hand
@@ -22,12 +23,12 @@ function memoize(compute) {
   };
 }
 
-// Symbols of an utterance in order: {w, s, symbol, start, end}, in frames from the utterance's start.
+// Symbols of an utterance in order: {w, word, symbol, start, end}, in frames from the utterance's start.
 const placesOf = memoize((utterance) => {
   let start = 0;
   return utterance.words.flatMap((word, w) =>
-    word.symbols.map((symbol, s) => {
-      const place = { w, s, word, symbol, start, end: start + symbol.frames };
+    word.symbols.map((symbol) => {
+      const place = { w, word, symbol, start, end: start + symbol.frames };
       start = place.end;
       return place;
     }),
@@ -49,7 +50,7 @@ const timelineOf = memoize((table) => {
   return { starts, frames };
 });
 
-const isWithin = (scope, u, w, s) => (scope.u ?? u) === u && (scope.w ?? w) === w && (scope.s ?? s) === s;
+const isWithin = (scope, u, i) => (scope.u ?? u) === u && (scope.from ?? 0) <= i && i < (scope.until ?? Infinity);
 
 // What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.
 const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
@@ -60,14 +61,17 @@ const changeUtterance = (table, u, change) => ({
   utterances: table.utterances.map((utterance, index) => (index === u ? change(utterance) : utterance)),
 });
 
-// change(symbol, u, w, s) returns the values that differ.
+// change(symbol, u, i) returns the values that differ.
 function changeSymbols(table, scope, change) {
   const utterances = table.utterances.map((utterance, u) => {
     if ((scope.u ?? u) !== u) return utterance;
-    const words = utterance.words.map((word, w) => {
-      if ((scope.w ?? w) !== w) return word;
+    let i = 0;
+    const words = utterance.words.map((word) => {
+      const first = i;
+      i += word.symbols.length;
+      if ((scope.from ?? 0) >= i || first >= (scope.until ?? Infinity)) return word;
       const symbols = word.symbols.map((symbol, s) =>
-        isWithin(scope, u, w, s) ? { ...symbol, ...change(symbol, u, w, s) } : symbol,
+        isWithin(scope, u, first + s) ? { ...symbol, ...change(symbol, u, first + s) } : symbol,
       );
       return { ...word, symbols };
     });
@@ -79,12 +83,12 @@ function changeSymbols(table, scope, change) {
 function symbolsIn(table, scope) {
   return table.utterances.flatMap((utterance, u) =>
     placesOf(utterance)
-      .filter(({ w, s }) => isWithin(scope, u, w, s))
+      .filter((_, i) => isWithin(scope, u, i))
       .map((place) => place.symbol),
   );
 }
 
-const setSymbol = (table, scope, values) => changeSymbols(table, scope, () => values);
+const setSymbols = (table, scope, values) => changeSymbols(table, scope, () => values);
 const setPitch = (hertz) => (hertz > 0 ? round(clamp(hertz, ...PITCH_LIMITS), 2) : 0);
 const setPause = (table, u, seconds) =>
   changeUtterance(table, u, (utterance) => ({ ...utterance, pause: round(clamp(seconds, 0, MOST_PAUSE), 4) }));
@@ -93,17 +97,43 @@ const setSpeaker = (table, scope, speaker) => ({
   utterances: table.utterances.map((one, u) => ((scope.u ?? u) === u ? { ...one, speaker } : one)),
 });
 
-// Moves the border after a place; what the one phone gains the next loses. The last border moves the end.
-function moveBorder(table, u, index, frames) {
-  const places = placesOf(table.utterances[u]);
-  const next = places.slice(index + 1).find((place) => place.symbol.frames > 0);
-  const left = places[index];
-  const most = next ? next.symbol.frames - 1 : MOST_FRAMES - left.symbol.frames;
-  const moved = clamp(frames, 1 - left.symbol.frames, most);
+// Frames of symbols, in proportion, that last `total` together; none that is heard is lost.
+function stretched(symbols, total) {
+  const spoken = symbols.filter(({ frames }) => frames > 0);
+  const free = sum(spoken.map(({ frames }) => frames - 1));
+  const share = ({ frames }) => (free > 0 ? (frames - 1) / free : 1 / spoken.length) * (total - spoken.length);
+  let [wanted, given] = [0, 0];
+  return symbols.map((symbol) => {
+    if (symbol.frames === 0) return 0;
+    wanted += share(symbol);
+    const extra = Math.round(wanted) - given;
+    given += extra;
+    return 1 + extra;
+  });
+}
+
+function setFrames(table, scope, total) {
+  const symbols = symbolsIn(table, scope);
+  const frames = stretched(symbols, Math.max(total, leastFrames(symbols)));
+  return changeSymbols(table, scope, (symbol, u, i) => ({ frames: frames[i - scope.from] }));
+}
+
+const leastFrames = (symbols) => symbols.filter(({ frames }) => frames > 0).length;
+const totalFrames = (symbols) => sum(symbols.map(({ frames }) => frames));
+
+// Moves the border after one of the units of an utterance; what it gains the next one loses. The last moves the end.
+function moveBorder(table, u, units, index, frames) {
+  const lengthOf = (unit) => {
+    const symbols = symbolsIn(table, scopeOf(u, unit));
+    return { total: totalFrames(symbols), least: leastFrames(symbols) };
+  };
+  const [left, next] = [units[index], units.slice(index + 1).find((unit) => lengthOf(unit).total > 0)];
+  const { total, least } = lengthOf(left);
+  const other = next && lengthOf(next);
+  const moved = clamp(frames, least - total, next ? other.total - other.least : MOST_FRAMES * least - total);
   if (moved === 0) return table;
-  const longer = setSymbol(table, { u, w: left.w, s: left.s }, { frames: left.symbol.frames + moved });
-  if (!next) return longer;
-  return setSymbol(longer, { u, w: next.w, s: next.s }, { frames: next.symbol.frames - moved });
+  const longer = setFrames(table, scopeOf(u, left), total + moved);
+  return next ? setFrames(longer, scopeOf(u, next), other.total - moved) : longer;
 }
 
 // How fast: whole frames, so that every one that is lost by rounding comes back at the next phone.
@@ -134,11 +164,11 @@ function scaleRange(table, scope, factor) {
 const scaleValue =
   (name, most, digits) =>
   (table, scope, factor, { base, value }) =>
-    changeSymbols(table, scope, (symbol, u, w, s) => {
+    changeSymbols(table, scope, (symbol, u, i) => {
       if (symbol[name] === null) return {};
       const scaled = Number.isFinite(factor)
         ? symbol[name] * factor
-        : base.utterances[u].words[w].symbols[s][name] * value;
+        : placesOf(base.utterances[u])[i].symbol[name] * value;
       return { [name]: round(Math.min(scaled, most), digits) };
     });
 

@@ -1,15 +1,15 @@
-// The takes: every version that was heard, kept as long as the page is open.
+// The takes: every version that was heard, kept for the next time.
 
 const MOST_TAKES = 40;
 
-// actions: {play(take), restore(take)}.
+// actions: {play(take), restore(take), keep()}.
 class Takes {
   constructor(actions) {
     Object.assign(this, { actions, all: [], count: 0 });
   }
 
   // A version that is there already is no new take.
-  add(version, clips) {
+  add(version) {
     const known = this.all.find((take) => take.key === takeKey(version));
     if (known) return;
     this.count += 1;
@@ -19,7 +19,6 @@ class Takes {
     this.all.unshift({
       key: takeKey(version),
       version,
-      clips,
       title,
       detail: `${seconds.toFixed(2)} s · ${summarize(table, base)}`,
     });
@@ -66,6 +65,7 @@ class Takes {
   remove(take) {
     const index = this.all.indexOf(take);
     this.all.splice(index, 1);
+    this.actions.keep();
     this.render();
     const neighbor = this.all[Math.min(index, this.all.length - 1)];
     if (neighbor) $("takes").querySelector(`[data-name="remove ${neighbor.title}"]`).focus();
@@ -86,10 +86,11 @@ function summarize(table, base) {
   const phones = sum(
     table.utterances.map(
       (one, u) =>
-        placesOf(one).filter(({ symbol, w, s }) => {
-          return JSON.stringify(symbol) !== JSON.stringify(base.utterances[u].words[w].symbols[s]);
+        phonesOf(one).filter((unit) => {
+          const [now, first] = [table, base].map((version) => symbolsIn(version, scopeOf(u, unit)));
+          return JSON.stringify(now) !== JSON.stringify(first);
         }).length,
     ),
   );
-  return [`${phones} phone${phones === 1 ? "" : "s"} changed`, ...changes].join(" · ");
+  return [`${phones} sound${phones === 1 ? "" : "s"} changed`, ...changes].join(" · ");
 }

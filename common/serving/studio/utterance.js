@@ -1,19 +1,20 @@
 // One utterance's part of the picture: its words, phones, mel, curve of pitch, and handles.
 
-const nameOf = (symbol) => (symbol.trim() === "" ? "space" : symbol.replace(/^@/, ""));
-
-// "HH in Hello", or where a pause or a comma stands.
-function describe(utterance, { w, word, symbol }) {
-  const name = nameOf(symbol.symbol);
+// "HH in Hello", or where a pause or a comma stands; a word by itself.
+function describe(utterance, unit) {
+  const { w, word } = placesOf(utterance)[unit.head];
+  if (unit.grain === "word" && word.text) return word.text;
+  const name = labelOf(utterance, unit) || "space";
   if (word.text) return `${name} in ${word.text}`;
   const before = utterance.words.slice(0, w).findLast((one) => one.text);
   const after = utterance.words.slice(w).find((one) => one.text);
   return before ? `${name} after ${before.text}` : after ? `${name} before ${after.text}` : name;
 }
 
-// One utterance's part of the picture; made once for all versions of it.
+// One utterance's part of the picture; made once for all versions of it. Its handles are of units of a grain.
 class UtteranceView {
-  constructor(u, utterance) {
+  constructor(u, utterance, grain) {
+    this.units = unitsOf(utterance, grain);
     this.words = make("div", {
       role: "listbox",
       class: "words-lane",
@@ -23,7 +24,7 @@ class UtteranceView {
     this.phones = make("div", {
       role: "listbox",
       class: "phones-lane",
-      "aria-label": `Phones of sentence ${u + 1}`,
+      "aria-label": `Sounds of sentence ${u + 1}`,
       "aria-orientation": "horizontal",
     });
     this.canvas = make("canvas", { "aria-hidden": "true" });
@@ -59,17 +60,14 @@ class UtteranceView {
       this.words.append(made);
       return made;
     });
-    this.parts = placesOf(utterance).map((one, i) => {
+    this.parts = this.units.map((unit, i) => {
       const at = { "data-i": i };
-      const name = describe(utterance, one);
-      const phone = make(
-        "div",
-        { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name },
-        nameOf(one.symbol.symbol),
-      );
-      phone.classList.toggle("outside", one.word.text === "");
-      place(phone, { letters: phone.textContent.length });
-      if (nameOf(one.symbol.symbol) === "space") phone.textContent = "";
+      const name = describe(utterance, unit);
+      const label = labelOf(utterance, unit);
+      const isOutside = placesOf(utterance)[unit.head].word.text === "";
+      const phone = make("div", { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name }, label);
+      phone.classList.toggle("outside", isOutside);
+      place(phone, { letters: Math.max(1, label.length) });
       const pitch = make("div", {
         ...handle,
         ...at,
@@ -78,7 +76,7 @@ class UtteranceView {
         "aria-orientation": "vertical",
         "aria-label": `pitch of ${name}`,
       });
-      pitch.classList.toggle("outside", one.word.text === "");
+      pitch.classList.toggle("outside", isOutside);
       const border = make("div", {
         ...handle,
         ...at,
@@ -107,10 +105,12 @@ class UtteranceView {
     const frames = framesOf(utterance);
     const silence = pauseFrames(table, utterance);
     place(this.element, { at: start, for: frames });
-    const lasts = places.findLastIndex((one) => one.symbol.frames > 0);
-    places.forEach((one, i) =>
-      this.updatePart(this.parts[i], one, { axis, isEnd: i === lasts, table, next: nextSpoken(places, i) }),
-    );
+    const lengths = this.units.map(({ from, until }) => places.slice(from, until).map((one) => one.symbol));
+    const lasts = lengths.findLastIndex((symbols) => totalFrames(symbols) > 0);
+    this.units.forEach((unit, i) => {
+      const next = lengths.slice(i + 1).find((symbols) => totalFrames(symbols) > 0);
+      this.updatePart(this.parts[i], unit, { utterance, axis, isEnd: i === lasts, table, own: lengths[i], next });
+    });
     this.wordOptions.forEach((option, w) => {
       const own = option && places.filter((one) => one.w === w);
       if (own?.length) place(option, { at: own[0].start, for: own.at(-1).end - own[0].start });
@@ -135,22 +135,20 @@ class UtteranceView {
       );
   }
 
-  updatePart({ phone, pitch, border }, { symbol, start, end }, { axis, isEnd, table, next }) {
-    const seconds = (frames) => `${Math.round(1000 * secondsOf(table, frames))} ms`;
-    for (const element of [phone, pitch, border]) element.hidden = symbol.frames === 0;
-    place(phone, { at: start, for: symbol.frames });
-    place(pitch, { at: (start + end) / 2, top: `${heightOf(symbol.pitch, axis)}%` });
+  updatePart({ phone, pitch, border }, unit, { utterance, axis, isEnd, table, own, next }) {
+    const [places, frames, least] = [placesOf(utterance), totalFrames(own), leastFrames(own)];
+    const [start, end] = [places[unit.from].start, places[unit.until - 1].end];
+    const carrier = carrierOf(utterance, unit);
+    const hertz = carrier?.symbol.pitch ?? 0;
+    for (const element of [phone, pitch, border]) element.hidden = frames === 0;
+    place(phone, { at: start, for: frames });
+    if (carrier) place(pitch, { at: (carrier.start + carrier.end) / 2, top: `${heightOf(hertz, axis)}%` });
     place(border, { at: end });
-    if (!(symbol.pitch > 0)) pitch.hidden = true;
-    setRange(pitch, {
-      now: symbol.pitch,
-      low: PITCH_LIMITS[0],
-      high: PITCH_LIMITS[1],
-      text: `${Math.round(symbol.pitch)} Hz`,
-    });
-    const most = isEnd ? MOST_FRAMES : symbol.frames + (next?.symbol.frames ?? 1) - 1;
-    const text = `${symbol.frames} frame${symbol.frames === 1 ? "" : "s"}, ${seconds(symbol.frames)}`;
-    setRange(border, { now: symbol.frames, low: 1, high: most, text });
+    if (!(hertz > 0)) pitch.hidden = true;
+    setRange(pitch, { now: hertz, low: PITCH_LIMITS[0], high: PITCH_LIMITS[1], text: `${Math.round(hertz)} Hz` });
+    const most = isEnd || !next ? MOST_FRAMES * least : frames + totalFrames(next) - leastFrames(next);
+    const text = `${Math.round(1000 * secondsOf(table, frames))} ms`;
+    setRange(border, { now: frames, low: least, high: most, text });
   }
 
   // `spoken` is of the clip; where the version differs from it, each phone's mel is stretched to its new length.
@@ -175,8 +173,6 @@ class UtteranceView {
     });
   }
 }
-
-const nextSpoken = (places, i) => places.slice(i + 1).find((one) => one.symbol.frames > 0);
 
 function setRange(element, { now, low, high, text }) {
   element.setAttribute("aria-valuenow", round(now, 2));

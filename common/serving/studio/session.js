@@ -1,0 +1,107 @@
+// What is there after a reload: the text, the versions with their history, and the takes; their sound is made again.
+
+const [TEXT_KEY, SESSION_KEY] = ["studio-text", "studio-session"];
+
+// Returns false where the browser keeps nothing, or no more.
+function store(key, value) {
+  try {
+    localStorage.setItem(key, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function stored(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+const keepText = () => store(TEXT_KEY, $("text").value);
+
+function restoreText() {
+  $("text").value = stored(TEXT_KEY) ?? "";
+}
+
+// Versions share most of their utterances, so that each is written once: tables hold their numbers.
+function packSession({ version, undo, redo, takes, count }) {
+  const [numbers, utterances] = [new Map(), []];
+  const numberOf = (utterance) => {
+    if (!numbers.has(utterance)) numbers.set(utterance, utterances.push(utterance) - 1);
+    return numbers.get(utterance);
+  };
+  const packTable = (table) => ({ ...table, utterances: table.utterances.map(numberOf) });
+  const pack = (one) => ({ ...one, base: packTable(one.base), table: packTable(one.table) });
+  const kept = (versions) => versions.filter((one) => one.shaped).map(pack);
+  const shown = version?.shaped ? pack(version) : null;
+  const rows = takes
+    .filter((take) => take.version.shaped)
+    .map(({ title, detail, version }) => ({ title, detail, version: pack(version) }));
+  const histories = { undo: kept(undo), redo: kept(redo) };
+  const heard = $("vocoder-pitch").value;
+  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard });
+}
+
+function unpackSession(text) {
+  const { utterances, ...packed } = JSON.parse(text);
+  const bases = new Map(); // versions of one first version share it
+  const unpackTable = (table) => ({ ...table, utterances: table.utterances.map((number) => utterances[number]) });
+  const unpack = (one) => {
+    const key = one.base.utterances.join();
+    if (!bases.has(key)) bases.set(key, unpackTable(one.base));
+    const base = bases.get(key);
+    return { ...one, base, table: one.table.utterances.join() === key ? base : unpackTable(one.table) };
+  };
+  return {
+    version: packed.version && unpack(packed.version),
+    undo: packed.undo.map(unpack),
+    redo: packed.redo.map(unpack),
+    takes: packed.takes.map((take) => ({ ...take, version: unpack(take.version) })),
+    count: packed.count,
+    heard: packed.heard,
+  };
+}
+
+// Keeps what there is room for: without the history, then with fewer takes, then the text alone.
+function keepSession() {
+  if (state.isGrowing) return;
+  keepText();
+  const { version, undo, redo } = state;
+  const all = { version, undo, redo, takes: takes.all, count: takes.count };
+  const fewer = [40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: takes.all.slice(0, most) }));
+  const tries = [all, ...fewer];
+  if (!tries.some((one) => store(SESSION_KEY, packSession(one)))) forgetSession();
+}
+
+function forgetSession() {
+  try {
+    localStorage.removeItem(SESSION_KEY);
+  } catch {
+    // There is no storage, and nothing in it.
+  }
+}
+
+// Shows what was kept, as far as its voice is still served; once, and unless something was spoken meanwhile.
+function restoreSession() {
+  const text = stored(SESSION_KEY);
+  if (!text || state.version) return;
+  let kept;
+  try {
+    kept = unpackSession(text);
+  } catch {
+    return forgetSession(); // of another version of this page
+  }
+  const isServed = (version) => voiceOf(version?.voice)?.shapes_prosody;
+  Object.assign(state, { undo: kept.undo.filter(isServed), redo: kept.redo.filter(isServed) });
+  const served = kept.takes.filter((take) => isServed(take.version));
+  takes.all = served.map((take) => ({ ...take, key: takeKey(take.version) }));
+  takes.count = kept.count;
+  takes.render();
+  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = kept.heard;
+  if (!isServed(kept.version)) return;
+  showVersion(kept.version);
+  say("As you left it. Its sound is made again when you listen.");
+}
