@@ -1,5 +1,7 @@
 """FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -44,7 +46,7 @@ class FastPitchObjective(Objective):
         self._losses = losses or LossScales()
         self._has_energy, self._has_alignment = energy, alignment
         self._absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
-        self.has_aligner, self.aligned = alignment, ALIGNED if alignment else None
+        self.aligned = ALIGNED if alignment else None
         self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in self._absent})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
@@ -78,8 +80,8 @@ class FastPitchObjective(Objective):
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
 
-    def misfits(self, networks: Networks, batch: FastPitchBatch) -> Tensor:
-        return networks["fastpitch"].misfits(batch)
+    def misfits(self, networks: Networks) -> Callable[[FastPitchBatch], Tensor] | None:
+        return networks["fastpitch"].misfits if self._has_alignment else None
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         network = networks["fastpitch"]

@@ -32,13 +32,10 @@ def build_parser() -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Import, and print the command that prepares the new corpus."""
     args = build_parser().parse_args(argv)
-    from common.importing import import_readings, import_recordings  # --help needs no PyTorch
+    from common.importing import import_recordings  # --help needs no PyTorch
 
     options = read_options(args, ImportOptions)
-    if options.text is None:
-        status = import_recordings(args.source, args.target, options)
-    else:
-        status = import_readings(args.source, options.text, args.target, options)
+    status = import_recordings(args.source, args.target, options)
     if status == 0:
         n_val = min(100, max(1, len(read_lines(args.target / "metadata.csv")) // 20))
         words = [f"DATASET_PATH={args.target}", f"NAME={args.target.resolve().name}", f"N_VAL={n_val}", "N_TEST=0"]

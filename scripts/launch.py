@@ -57,7 +57,8 @@ REMOVED = {
 }
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
-_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext, whose values may look like en_US:en
+_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext
+_OF_SYSTEM = re.compile(".*[_:.@].*|C|POSIX")  # its values that are no tags of eSpeak NG: en_US:en, C.UTF-8
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
@@ -126,7 +127,7 @@ class Script:
             OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
-        if re.search("[_:]", environ.get(_SYSTEM_VARIABLE, "")):
+        if _OF_SYSTEM.fullmatch(environ.get(_SYSTEM_VARIABLE, "")):
             del environ[_SYSTEM_VARIABLE]
         for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
             if not _is_off(environ, name):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import av
 import numpy as np
 import soundfile
 
@@ -51,3 +52,14 @@ def features(folder: Path) -> dict[str, bytes]:
     """Everything that extraction wrote into a corpus."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in (".pt", ".json", ".meta", ".tmp")]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def encode_aac(path: Path, wave: np.ndarray, rate: int, form: str | None = None) -> Path:
+    """Write AAC, which libsndfile does not know; ``wave`` (T, 2)."""
+    with av.open(str(path), "w", format=form) as container:
+        stream = container.add_stream("aac", rate=rate, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(wave.T, np.float32), format="fltp", layout="stereo")
+        frame.sample_rate = rate
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    return path

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from corpus import glide
+from corpus import encode_aac, glide
 from shell import ROOT, run_bash
 
 import extract_mels
@@ -36,6 +36,7 @@ REFUSED = {
     "stereo": ({"a.wav": np.stack([VOICE, VOICE], axis=1)}, {"rate": 44100}, r"wavs/a\.wav: 2 channels, 44100 Hz"),
     "mp3": ({"a.wav": None, "b.mp3": None}, {}, r"wavs/b\.wav: no such file, but b\.mp3 is"),
     "mp3 alone": ({"a.mp3": None, "b.mp3": None}, {}, r"wavs: no recordings \(\.wav or \.flac\)"),
+    "M4A as WAV": ({"a.wav": None, "b.wav": None}, {}, r"wavs/b\.wav: a format that training does not read"),
     "two rates": (
         {"a.wav": None, "b.wav": None, "c.wav": None},
         {"b": 16000},
@@ -49,6 +50,8 @@ def test_what_cannot_be_trained_on_is_refused_before_lists_are_written(case: str
     sounds, rates, message = REFUSED[case]
     monkeypatch.chdir(tmp_path)
     corpus = make_corpus(Path("my voice"), sounds, **rates)
+    if case == "M4A as WAV":
+        encode_aac(corpus / "wavs/b.wav", np.stack([VOICE, VOICE], axis=1), 22050, "mp4")
     command = "; run bash scripts/import_recordings.sh 'my voice' 'my voice_22050'"
     with pytest.raises(InputError, match=f"{message}{command}$") as raised:
         make_lists(monkeypatch, corpus)
@@ -70,7 +73,7 @@ def test_what_trains_badly_is_noted_while_lists_are_made(tmp_path: Path, monkeyp
     make_lists(monkeypatch, corpus)
     assert capsys.readouterr().err.splitlines() == [
         f"note: {corpus}: the recordings have 44100 Hz, usual vocoders 22050 Hz",
-        f"note: {corpus}: clips longer than 20 s: wavs/c.wav (21 s); cut them, with --text",
+        f"note: {corpus}: clips longer than 20 s: wavs/c.wav (21 s)",
         f"note: {corpus}: 1 of 3 recordings tried have 4.1 s of silence at an end (wavs/a.wav)",
         f"note: {corpus}: 1 of 3 recordings tried are quiet, speech at -52 dBFS (wavs/b.wav)",
         f"note: to mend it: bash scripts/import_recordings.sh {corpus} {corpus}_22050",

@@ -6,19 +6,19 @@ import os
 import signal
 from pathlib import Path
 
-import av
 import numpy as np
 import pyloudnorm
 import pytest
 import scipy.signal
 import soundfile
 import soxr
-from corpus import glide
+from corpus import encode_aac, glide
 from shell import ROOT, run_bash
 
 import common.importing.run
 from common.errors import InputError, OptionError
 from common.importing.levels import find_sound
+from common.text.espeak import Speaker
 from scripts.import_recordings import main
 
 RATE = 22050
@@ -27,17 +27,6 @@ RATE = 22050
 def write_sound(path: Path, wave: np.ndarray | None = None, rate: int = RATE, **how: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, glide(1.0, rate=rate) if wave is None else wave, rate, **how)
-    return path
-
-
-def encode(path: Path, wave: np.ndarray, rate: int, form: str | None = None) -> Path:
-    """Write AAC, which libsndfile does not know; ``wave`` (T, 2)."""
-    with av.open(str(path), "w", format=form) as container:
-        stream = container.add_stream("aac", rate=rate, layout="stereo")
-        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(wave.T, np.float32), format="fltp", layout="stereo")
-        frame.sample_rate = rate
-        for packet in [*stream.encode(frame), *stream.encode(None)]:
-            container.mux(packet)
     return path
 
 
@@ -73,8 +62,8 @@ def test_every_format_becomes_the_same_clip_and_nothing_of_the_source_changes(tm
         write_sound(source / name, stereo, 44100)
     write_sound(source / "d.opus", soxr.resample(stereo, 44100, 48000), 48000, format="OGG", subtype="OPUS")
     (source / "mp3.WAV").write_bytes((source / "b.mp3").read_bytes())
-    encode(source / "e.m4a", stereo, 44100)
-    encode(source / "f.aac", stereo, 44100, "adts")
+    encode_aac(source / "e.m4a", stereo, 44100)
+    encode_aac(source / "f.aac", stereo, 44100, "adts")
     (source / "g.wav").write_bytes((source / "e.m4a").read_bytes())
     names = [path.stem for path in source.iterdir()]
     (source / "metadata.csv").write_text("".join(f"{name}|Text of {name}.\n" for name in names))
@@ -124,19 +113,21 @@ def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path, ca
 
 def test_silence_and_noise_at_the_ends_are_cut_where_speech_begins_and_ends(tmp_path: Path, shared_data: Path):
     paths = sorted((shared_data / "LJSpeech-sample/wavs").glob("*.wav"))[1:80:8]
-    generator, errors = np.random.default_rng(0), []
+    generator = np.random.default_rng(0)
+    lost: dict[str, list[float]] = {"quiet": [], "white noise": [], "rumble": []}  # s of sound at each end
     for path in paths:
         speech, rate = soundfile.read(path, dtype="float32")
-        before, after = generator.uniform(3, 5, 2)
-        padded = np.pad(speech, (round(before * rate), round(after * rate)))
-        noise = generator.standard_normal(len(padded)) * np.sqrt(np.mean(speech**2)) / 10 + 0.01  # 20 dB, and an offset
-        alone, truth = find_sound(speech, rate), (before, before + len(speech) / rate)
+        before, after = np.round(generator.uniform(3, 5, 2) * rate).astype(int)
+        alone = find_sound(speech, rate)
         assert alone.start < 0.1 and alone.end > len(speech) / rate - 0.11
-        for wave, most in ((padded, 0.11), (padded + noise, 0.2)):
-            found = find_sound(np.float32(wave), rate)
-            errors.append((found.start - truth[0], found.end - truth[1]))
-            assert np.abs(errors[-1]).max() < most
-    assert np.mean(np.abs(errors) < 0.11) > 0.9
+        padded = np.pad(speech, (before, after)) + 0.01
+        white = generator.standard_normal(len(padded)) * np.sqrt(np.mean(speech**2)) / 10  # 20 dB
+        rumble = scipy.signal.lfilter([1], [1, -0.995], white) / 10
+        for name, noise in zip(lost, (0, white, rumble)):
+            found = find_sound(np.float32(padded + noise), rate)
+            lost[name] += [found.start - before / rate - alone.start, before / rate + alone.end - found.end]
+    assert np.abs(lost["quiet"]).max() < 0.05 and np.abs(lost["rumble"]).max() < 0.15
+    assert np.mean(np.abs(lost["white noise"]) < 0.1) >= 0.9 and np.abs(lost["white noise"]).max() < 0.2
 
 
 def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path: Path, shared_data: Path, capsys):
@@ -150,7 +141,7 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     for name, wave in waves.items():
         write_sound(source / f"{name}.wav", wave, rate, subtype="FLOAT")
         (source / f"{name}.txt").write_text("in being comparatively modern.")
-    assert run_import(source, target) == 0
+    assert run_import(source, target, "--cut-longer", "0") == 0
     rows = {Path(name).stem: row for name, row in table(target).items()}
     for name, row in rows.items():
         clip, _ = soundfile.read(target / "wavs" / f"{row['clip']}.wav")
@@ -164,6 +155,29 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     assert "1 limited by peaks" in out and "note: clips longer than 20 s: long (21 s)" in out
 
 
+def test_a_long_recording_is_cut_by_its_transcript_and_again_when_that_changes(tmp_path: Path, capsys):
+    source, target = make_source(tmp_path / "source", 1), tmp_path / "target"
+    sentences = [
+        "Der Zug nach Berlin fährt heute um acht Uhr ab.",
+        "Die Kinder spielen schon seit Stunden im Garten.",
+        "Wir haben drei Äpfel und zwölf Brötchen gekauft.",
+        "Am Abend scheint die Sonne über der alten Stadt.",
+        "Das Haus am See gehört meiner Großmutter.",
+        "Ich möchte gerne einen Kaffee mit viel Milch.",
+    ]
+    spoken = [np.r_[Speaker("de", words_per_minute=110).speak(one).wave, np.zeros(9000)] for one in sentences]
+    write_sound(source / "chapter.wav", np.concatenate(spoken), 22050)
+    for kept in (sentences, sentences[:4]):
+        (source / "chapter.txt").write_text(" ".join(kept))
+        assert run_import(source, target) == 0
+        clips = {f"chapter_{number:04d}": sentence for number, sentence in enumerate(kept, 1)}
+        assert metadata(target) == clips | {"c0": "Number 0."}
+        times = made(target)
+        assert times.keys() == {f"{name}.wav" for name in metadata(target)}
+        assert run_import(source, target) == 0 and made(target) == times
+    assert "says what the text does not" in capsys.readouterr().out
+
+
 def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp_path: Path, capsys):
     source, target = tmp_path / "source", tmp_path / "target"
     reasons = {
@@ -172,15 +186,18 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "nan.wav": "samples that are not finite numbers",
         "cut.wav": "truncated, it announces more samples than it holds",
         "half.flac": "damaged or truncated",
-        "text.wav": "no sound file that libsndfile or FFmpeg can decode",
-        "empty.wav": "no sound file that libsndfile or FFmpeg can decode",
-        "no words.wav": "the transcript is empty (metadata.csv:8)",
-        "twice.wav": "two transcripts that differ (metadata.csv:9 and metadata.csv:10)",
+        "text.wav": "no sound file that libsndfile or FFmpeg can decode, or truncated",
+        "empty.wav": "an empty file",
+        "opposite.wav": "its channels cancel each other out; export one of them",
+        "part.mp3": "truncated, 83567 of 88200 samples",
+        "no words.wav": "the transcript is empty (metadata.csv:10)",
+        "twice.wav": "two transcripts that differ (metadata.csv:11 and metadata.csv:12)",
         "same.mp3": "same.wav has the same name and is taken",
         "left.wav": "no transcript",
-        "metadata.csv:12": "no recording absent",
-        "metadata.csv:13": "2 recordings are called 1: x/1.wav, y/1.wav",
-        "metadata.csv:14": "names no recording, or has no text",
+        "marks.wav": "marks.txt holds time marks, no transcript",
+        "metadata.csv:14": "no recording absent",
+        "metadata.csv:15": "2 recordings are called 1: x/1.wav, y/1.wav",
+        "metadata.csv:16": "names no recording, or has no text",
         "x/1.wav": "no transcript",
         "y/1.wav": "no transcript",
     }
@@ -190,12 +207,14 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
     write_sound(source / "silent.wav", np.zeros(RATE))
     write_sound(source / "click.wav", np.r_[np.zeros(RATE), glide(1.0)[5000:6000], np.zeros(RATE)])
     write_sound(source / "nan.wav", np.full(RATE, np.nan), subtype="FLOAT")
-    for name in ("cut.wav", "half.flac"):
-        write_sound(source / name, np.random.default_rng(0).standard_normal(RATE) / 9)
+    write_sound(source / "opposite.wav", np.outer(glide(1.0), [1, -0.8]))
+    for name in ("cut.wav", "half.flac", "part.mp3"):
+        write_sound(source / name, np.random.default_rng(0).standard_normal(4 * RATE) / 9)
         os.truncate(source / name, 20000)
     (source / "text.wav").write_text("no sound at all, but words\n" * 99)
     (source / "empty.wav").write_bytes(b"")
-    lines = [f"{name}|text" for name in reasons if "." in name and "/" not in name][:7]
+    (source / "marks.txt").write_text("0.0\t1.5\tsome words\n")
+    lines = [f"{name}|text" for name in reasons if "." in name and "/" not in name][:9]
     lines += ["no words|", "twice|one", "twice|two", "same|three", "absent|text", "1|text", "|text", "good|well"]
     (source / "metadata.csv").write_text("\n".join(lines))
     assert run_import(source, target) == 0
@@ -204,7 +223,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
     assert metadata(target) == {"good": "well", "same": "three"}
     out = capsys.readouterr().out
     assert f"left out: {len(reasons)}, all of them in {target}/import.tsv" in out
-    assert out.count("\n") < 24 and max(map(len, out.splitlines())) < 160
+    assert out.count("\n") < 24 and max(map(len, out.replace(str(target), "target").splitlines())) < 160
     (source / "metadata.csv").write_text("silent|text\n")
     assert run_import(source, target) == 1
     assert metadata(target) == {} and not [*target.rglob("*.wav")]
@@ -270,7 +289,7 @@ def test_only_what_has_changed_is_made_again(tmp_path: Path, capsys):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monkeypatch, number: int, capsys):
     source, target = make_source(tmp_path / "source", 5), tmp_path / "target"
-    work = common.importing.run.import_clip
+    work = common.importing.run.import_recording
 
     def stop_at_third(row, **settings):
         if row.clip == "c2":
@@ -280,7 +299,7 @@ def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monke
         return work(row, **settings)
 
     with monkeypatch.context() as patched:
-        patched.setattr("common.importing.run.import_clip", stop_at_third)
+        patched.setattr("common.importing.run.import_recording", stop_at_third)
         if number == signal.SIGKILL:
             with pytest.raises(SystemExit):
                 run_import(source, target)
@@ -289,7 +308,7 @@ def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monke
         else:
             assert run_import(source, target) == 128 + number
             assert "the same command resumes" in capsys.readouterr().out
-            assert metadata(target) == {f"c{index}": f"Number {index}." for index in range(3)}
+            assert metadata(target) == {f"c{index}": f"Number {index}." for index in range(2)}
     recorded = {name: time for name, time in made(target).items() if name in table(target)}
     assert 0 < len(recorded) < 5
     assert run_import(source, target) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-from tiny_models import MODELS, TinyModel, without_samples
+from tiny_models import JOINED, TinyModel, without_samples
 from tiny_voice import save_voice
 
 from common.checkpoints import load_checkpoint, save_checkpoint
@@ -84,8 +84,10 @@ def test_a_prior_is_that_of_the_joined_clips(tmp_path: Path):
     assert torch.equal(batch.prior[0], interpolated_prior(n_frames, n_tokens).float())
 
 
-@pytest.mark.parametrize("model", [one for one in MODELS if one.corpus == "features"], ids=lambda model: model.name)
-def test_voices_keep_the_longest_utterance_of_all_their_trainings(model: TinyModel, corpora: Path, tmp_path: Path):
+@pytest.mark.parametrize("model", JOINED, ids=lambda model: model.name)
+def test_voices_keep_the_longest_utterance_of_all_their_trainings_and_split_longer_text(
+    model: TinyModel, corpora: Path, tmp_path: Path
+):
     first = model.checkpoint(tmp_path / "a", 1)
 
     def longest(name: str, *words: str, epoch: int = 1) -> Longest | None:
@@ -93,8 +95,10 @@ def test_voices_keep_the_longest_utterance_of_all_their_trainings(model: TinyMod
             assert model.train(corpora, tmp_path / name, *words, "--epochs", str(epoch)) == 0
         return load_checkpoint(model.checkpoint(tmp_path / name, epoch)).longest
 
-    joined = longest("a", "--join-clips", str(JOIN))
-    assert joined.frames > 100 and longest("b", "--from-checkpoint", str(first)) == joined
+    joined = longest("a")
+    items = load_voice(first, device="cpu").plan(TEXT)
+    assert len(items) > 1 and max(item.length for item in items) <= joined.symbols < len(TEXT)
+    assert joined.frames > 100 and longest("b", "--join-clips", "0", "--from-checkpoint", str(first)) == joined
     save_checkpoint(first, replace(load_checkpoint(first), longest=None))
     assert longest("a", "--resume", epoch=2) is None
 

@@ -1,6 +1,9 @@
 """One long reading and its text become clips: where sentences lie, where they are cut, and what does not match."""
 
 import csv
+import multiprocessing
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +11,10 @@ import pytest
 import soundfile
 import soxr
 
+import common.importing.chapters
 from common.errors import InputError, OptionError
-from common.importing.cutting import CONFIDENT, Reading, align_reading
-from common.importing.reading import RATE
+from common.importing.cutting import CONFIDENT, AlignedReading, _join_pieces, _Piece, align_reading
+from common.importing.frames import RATE
 from common.importing.subtitles import read_reading_text
 from common.text import Speaker
 from scripts.benchmarks.reading import main as measure
@@ -42,7 +46,7 @@ def read_aloud(sentences: tuple[str, ...], *, speaker: Speaker = READER, gap: fl
     return wave + 0.0005 * np.random.default_rng(0).standard_normal(len(wave)).astype(np.float32), sounds
 
 
-def check_clips(reading: Reading, sentences: tuple[str, ...], sounds: list) -> None:
+def check_clips(reading: AlignedReading, sentences: tuple[str, ...], sounds: list) -> None:
     """Each of the sentences is a clip that is certain, and cut in the pauses around it."""
     clips = [clip for clip in reading.clips if clip.confidence >= CONFIDENT]
     assert [clip.text for clip in clips] == list(sentences)
@@ -109,6 +113,12 @@ def test_short_sentences_are_joined_and_long_ones_cut_at_pauses():
     assert any(text[3].startswith(one) and one.endswith(";") for one in texts)
 
 
+def test_pieces_that_are_together_a_little_longer_than_a_clip_stay_apart():
+    edges = [(0.0, 0.5), (6.5, 7.0), (12.6, 13.0)]
+    pieces = [_Piece("a,", 1.0, *edges[:2], ends_sentence=False), _Piece("b.", 1.0, *edges[1:], ends_sentence=True)]
+    assert [clip.text for clip in _join_pieces(pieces)] == ["a,", "b."]
+
+
 def test_another_language_is_aligned_by_its_own_sounds():
     text = (
         "Im Garten stehen 3 alte Bäume.",
@@ -140,7 +150,7 @@ SRT = """\ufeff1
 
 2
 00:00:00,5 --> 00:00:01,0
-- {\\an8}Oh!
+- {\\an8}MR. A: Oh!
 """
 VTT = """WEBVTT
 
@@ -193,6 +203,15 @@ def read_table(target: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+def clip_times(target: Path) -> dict[str, int]:
+    """When each clip was written; they are those that the lists name."""
+    times = {path.stem: path.stat().st_mtime_ns for path in (target / "wavs").iterdir()}
+    lines = (target / "metadata.csv").read_text(encoding="utf-8").splitlines()
+    assert times.keys() == {line.split("|")[0] for line in lines}
+    assert times.keys() == {row["clip"] for row in read_table(target) if row["state"] == "imported"}
+    return times
+
+
 def test_the_command_makes_a_corpus_of_a_reading(tmp_path: Path, recording: tuple[np.ndarray, list], capsys):
     source, target = tmp_path / "source", tmp_path / "target"
     source.mkdir()
@@ -204,14 +223,78 @@ def test_the_command_makes_a_corpus_of_a_reading(tmp_path: Path, recording: tupl
         assert main([str(given), str(target), "--text", str(said)]) == 0
         lines = (target / "metadata.csv").read_text(encoding="utf-8").splitlines()
         assert [line.split("|")[1] for line in lines] == [*text[:2], *text[3:5]]
-        made = {path.stem for path in (target / "wavs").iterdir()}
-        assert made == {line.split("|")[0] for line in lines} and "Part-1_0001" in made
-        rows = {row["source"]: row for row in read_table(target)}
-        reasons = [row["reason"] for row in rows.values() if row["state"] == "refused"]
+        assert "Part-1_0001" in clip_times(target)
+        rows = read_table(target)
+        reasons = [row["reason"] for row in rows if row["state"] == "refused"]
         assert all(any(reason.endswith(one) for reason in reasons) for one in (text[2], text[5]))
-        assert {row["state"] for row in rows.values() if float(row["confidence"]) < CONFIDENT} == {"refused"}
+        assert {row["state"] for row in rows if float(row["confidence"]) < CONFIDENT} == {"refused"}
     assert soundfile.info(target / "wavs/Part-1_0001.wav").samplerate == RATE
     assert "may not say: " in capsys.readouterr().out
+
+
+def write_chapters(source: Path) -> None:
+    """Three recordings of two sentences each, and their texts."""
+    source.mkdir()
+    for number in range(3):
+        said = TEXT[2 * number : 2 * number + 2]
+        soundfile.write(source / f"ch{number}.wav", read_aloud(said)[0], RATE)
+        (source / f"ch{number}.txt").write_text("\n".join(said), encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "kill"])
+def test_a_run_that_is_stopped_keeps_finished_recordings_and_resumes(tmp_path: Path, monkeypatch, how: str, capsys):
+    write_chapters(source := tmp_path / "source")
+    target, words = tmp_path / "target", [str(tmp_path / "source"), str(tmp_path / "target"), "--text", str(source)]
+    save = common.importing.chapters.save_wav
+
+    def stop_at_last_clip(path, *args, **settings):
+        if path.stem == "ch1_0002":
+            assert (path.parent / "ch1_0001.wav").is_file()  # which no list names
+            if how == "kill":
+                os._exit(9)
+            os.kill(os.getpid(), signal.SIGINT)
+        save(path, *args, **settings)
+
+    words += ["--num-workers", "1"]
+    with monkeypatch.context() as patched:
+        patched.setattr("common.importing.chapters.save_wav", stop_at_last_clip)
+        if how == "kill":
+            process = multiprocessing.get_context("fork").Process(target=main, args=(words,))
+            process.start()
+            process.join()
+            assert process.exitcode == 9 and (target / "wavs/ch1_0001.wav").exists()
+            (source / "ch1.wav").rename(source / "part1.wav")
+            (source / "ch1.txt").rename(source / "part1.txt")
+        else:
+            assert main(words) == 128 + signal.SIGINT
+            assert "2 recordings are left; the same command resumes" in capsys.readouterr().out
+            assert clip_times(target).keys() == {"ch0_0001", "ch0_0002"}
+    first = (target / "wavs/ch0_0001.wav").stat().st_mtime_ns
+    assert main(words) == 0
+    assert len(times := clip_times(target)) == 6 and times["ch0_0001"] == first
+
+
+def test_only_what_has_changed_is_aligned_again_and_what_is_damaged_is_listed(tmp_path: Path, capsys):
+    write_chapters(source := tmp_path / "source")
+    (source / "damaged.wav").write_bytes(b"RIFF")
+    (source / "damaged.txt").write_text(TEXT[0])
+    (source / "other.wav").write_bytes((source / "ch0.wav").read_bytes())
+    words = [str(source), str(tmp_path / "target"), "--text", str(source), "--num-workers", "1"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "damaged.wav  no sound file" in out and f"other.wav    no text {source}/other.txt" in out
+    before = clip_times(tmp_path / "target")
+    assert len(before) == 6
+    assert main(words) == 0 and clip_times(tmp_path / "target") == before
+    assert "6 of them kept" in capsys.readouterr().out
+    (source / "ch1.txt").write_text(TEXT[2], encoding="utf-8")
+    (source / "ch2.wav").unlink()
+    assert main(words) == 0
+    after = clip_times(tmp_path / "target")
+    assert after.keys() == before.keys() - {"ch1_0002", "ch2_0001", "ch2_0002"}
+    assert {name for name in after if after[name] == before[name]} == {"ch0_0001", "ch0_0002"}
+    assert main([*words, "--language", "en-gb"]) == 0
+    assert not {*clip_times(tmp_path / "target").values()} & {*after.values()}
 
 
 @pytest.mark.parametrize(

@@ -302,22 +302,22 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
     "flat files of common/": 1911,
-    "audio, nn": 1496,
+    "audio, nn": 1501,
     "text": 4525,
     "data": 995,
     "checkpoints": 1410,
-    "training": 2455,
+    "training": 2482,
     "synthesis": 2897,
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
-    "importing": 1725,
-    "evaluation, data_report, pages": 2120,
-    "the six models": 8733,
+    "importing": 1852,
+    "evaluation, data_report, pages": 2101,
+    "the six models": 8735,
     "scripts": 4640,
     "platform": 312,
     "files at the root": 600,
-    "tests": 32629,
+    "tests": 32771,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

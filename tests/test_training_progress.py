@@ -2,6 +2,7 @@
 
 import csv
 import math
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from tiny_models import MODELS, TinyModel, without_samples
 
 import extract_mels
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints import load_checkpoint, saved_checkpoints
 from common.cli import run
 from common.text import Speaker
 from common.training import Aligned, Engine
@@ -23,6 +24,7 @@ from common.training.verdict import Record, describe_training, duration
 from fastpitch.aligner import Alignment, misfits
 from fastpitch.alignment_search import durations_of_path, find_path
 from fastpitch.loss_function import ALIGNED
+from fastpitch.model import FastPitch
 from scripts.datasets.make_corpus import make_corpus
 
 LOGS = Path(__file__).with_name("training_logs.tsv")  # of measured runs (docs/TRAINING.md)
@@ -34,13 +36,14 @@ def logs() -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     with LOGS.open(encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            found.setdefault(row.pop("case"), []).append({name: float(value) for name, value in row.items()})
+            found.setdefault(row.pop("case"), []).append({name: float(value) for name, value in row.items() if value})
     return found
 
 
 def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
     """The epoch of each validation, and what is said then."""
-    return ((history[n]["epoch"], describe(history[: n + 1])) for n in range(len(history)))
+    said = partial(describe, adversarial="val_attention_diagonality" not in history[0])
+    return ((history[n]["epoch"], said(history[: n + 1])) for n in range(len(history)))
 
 
 # case -> the epoch of a validation, and all that is said from there on, or up to there
@@ -51,6 +54,7 @@ SAID = {
     "few": (80, None, "no alignment yet", "0: too few clips, or transcripts that do not fit"),
     "wrong": (24, None, "no alignment yet", "since epoch 14: too few clips, or transcripts that do not fit"),
     "rate": (8, 10, "no alignment yet", "in training either: lower --learning-rate"),
+    "adversarial": (150, 155, "", "no longer improves since epoch 125: discriminators may still improve"),  # a HiFi-GAN
 }
 
 
@@ -83,6 +87,8 @@ def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_selec
     assert said(largest, metric=SelectionMetric("wer", largest=True)) == said(history)
     stuck = [record | {"train_loss": 1.0} for record in history]
     assert said(stuck).endswith("no longer improving since epoch 9, in training either: lower --learning-rate")
+    unread = [record | {"val_wer": 100.0, "val_loss": record["train_loss"]} for record in history]
+    assert said(unread) == "epoch 19: still improving"
     flat = [record | {"val_wer": 50.0} for record in history]
     assert said(flat) == "epoch 19: no longer improving since epoch 1"
     words = describe([{"epoch": 1, "val_attention_diagonality": 0.9}], aligned=Aligned(0.7))
@@ -122,7 +128,7 @@ def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
 
 
-def test_the_end_of_a_training_lists_all_transcripts_the_worst_first_with_players(tmp_path: Path, capsys):
+def test_the_end_of_a_training_lists_all_transcripts_the_worst_first_with_players(tmp_path: Path, monkeypatch, capsys):
     make_corpus(tmp_path / "corpus", SENTENCES, {"": Speaker(words_per_minute=200)}, n_validation=1)
     lists = [
         f"--{kind}-files={tmp_path}/corpus/{name}.txt" for kind, name in (("training", "train"), ("validation", "val"))
@@ -130,7 +136,16 @@ def test_the_end_of_a_training_lists_all_transcripts_the_worst_first_with_player
     words = ["-o", str(tmp_path / "out"), "-d", str(tmp_path / "corpus"), *lists, *TINY_OPTIONS, "-bs", "4"]
     with without_samples():
         train.main([*words, "--learned-alignment", "--epochs", "2", "--epochs-this-job", "1"])
-        assert not (tmp_path / "out" / "transcripts.tsv").exists()
+        for n_saved in (1, 2):  # Ctrl-C leaves a finished training whose list --resume makes
+            assert not (tmp_path / "out" / "transcripts.tsv").exists()
+            assert len(saved_checkpoints(tmp_path / "out", "FastPitch")) == n_saved
+            monkeypatch.setattr(FastPitch, "misfits", lambda *_: signal.raise_signal(signal.SIGINT))
+            with pytest.raises(SystemExit, match="130"):
+                run(lambda: train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"]))
+        monkeypatch.undo()
+        train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
+        assert "the aligner has learned too little (median misfit 0." in capsys.readouterr().out
+        monkeypatch.setattr("common.training.misfits.LEARNED", 0)
         train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
     rows = [line.split("\t") for line in (tmp_path / "out" / "transcripts.tsv").read_text().splitlines()[1:]]
     scores = [float(score) for score, _, _ in rows]

@@ -11,6 +11,7 @@ from ranks import free_port, run_ranks
 from tiny_models import (
     DECAY,
     EPOCHS,
+    JOINED,
     MODELS,
     RUN,
     TRAININGS,
@@ -73,7 +74,7 @@ def test_examples_are_shown_in_tensorboard(model: TinyModel, runs: Runs):
     assert re.search(model.texts, (runs.untrained / "stdout.txt").read_text())
 
 
-@of_every_training
+@pytest.mark.parametrize("model", [*TRAININGS, *JOINED], ids=lambda model: model.label)
 def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_one_bit_for_bit(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):

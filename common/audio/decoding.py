@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from common.errors import AudioError, reason
 from common.files import check_file
 
 BLOCK = 1 << 16  # samples that are decoded at once
+_LEAST_MIXED = 0.03  # of the channels' power: one of eight that alone sounds keeps an eighth
 
 
 @dataclass(frozen=True)
@@ -33,45 +34,53 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
     ``name`` is what errors call it; "" is its path.
 
     Raises:
-        AudioError: it is missing, or no sound file; ``blocks`` raise it where the file is damaged or cut, or a sample
-            is not finite.
+        AudioError: it is missing, or no sound file; ``blocks`` raise it where the file is damaged or cut, a sample is
+            not finite, or the channels cancel each other out.
     """
     name = name or str(source)
     if isinstance(source, Path):
         check_file(source, error=AudioError)
+    if not (source.stat().st_size if isinstance(source, Path) else source):
+        raise AudioError(f"{name}: an empty file")
     try:
         file = soundfile.SoundFile(source if isinstance(source, Path) else io.BytesIO(source))
     except (soundfile.LibsndfileError, OSError):
         opened = _decode_by_ffmpeg(source, name)
     else:
         check_complete(file, name=name)
-        opened = Decoded(file.samplerate, file.channels, _read_blocks(file, name))
-    blocks = _checked(opened.blocks, name)
-    if sampling_rate is not None and sampling_rate != opened.sampling_rate:
-        blocks = _resampled(blocks, opened.sampling_rate, sampling_rate)
-    return Decoded(opened.sampling_rate, opened.n_channels, blocks)
+        opened = Decoded(file.samplerate, file.channels, _mixed_down(_read_blocks(file, name), name))
+    if sampling_rate is None or sampling_rate == opened.sampling_rate:
+        return opened
+    return replace(opened, blocks=_resampled(opened.blocks, opened.sampling_rate, sampling_rate))
 
 
 def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
-    """Mono blocks of an open file, which is closed at its end."""
+    """Blocks (T, channels) of an open file, which is closed at its end."""
     n_read, announced = 0, file.frames
     with file:
         try:
             while len(samples := file.read(BLOCK, dtype="float32", always_2d=True)):
                 n_read += len(samples)
-                yield _mixed_down(samples)
+                yield samples
         except soundfile.LibsndfileError as error:
             raise AudioError(f"{name}: damaged or truncated") from error
-    if file.format == "FLAC" and n_read < announced:  # headers of MP3 and Ogg may only estimate their length
+    if n_read < announced * (1 if file.format == "FLAC" else 0.97):  # MP3 may only estimate its length
         raise AudioError(f"{name}: truncated, {n_read} of {announced} samples")
 
 
-def _mixed_down(samples: np.ndarray) -> np.ndarray:
-    """(T, channels) -> their mean (T,); a column at a time, which is several times faster than ``mean`` over rows."""
-    mono = samples[:, 0].copy()
-    for channel in range(1, samples.shape[1]):
-        mono += samples[:, channel]
-    return mono / np.float32(samples.shape[1]) if samples.shape[1] > 1 else mono
+def _mixed_down(blocks: Iterator[np.ndarray], name: str) -> Iterator[np.ndarray]:
+    """Blocks (T, channels) -> their mean (T,), finite numbers; AudioError where they cancel out."""
+    power = power_mixed = 0.0
+    for samples in blocks:
+        mono, *others = samples.T  # several times faster than ``mean`` over rows
+        mono = sum(others, mono) / np.float32(samples.shape[1])
+        if not np.isfinite(mono).all():
+            raise AudioError(f"{name}: samples that are not finite numbers")
+        power += float(np.vdot(samples, samples)) / samples.shape[1]
+        power_mixed += float(np.vdot(mono, mono))
+        yield mono
+    if power_mixed < power * _LEAST_MIXED:
+        raise AudioError(f"{name}: its channels cancel each other out; export one of them")
 
 
 def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
@@ -80,16 +89,19 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
     try:
         container = av.open(str(source) if isinstance(source, Path) else io.BytesIO(source))
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise AudioError(f"{name}: no sound file that libsndfile or FFmpeg can decode") from error
+        problem = "no sound file that libsndfile or FFmpeg can decode, or truncated"
+        if isinstance(error, PermissionError):
+            problem = "cannot be read, permission denied"
+        raise AudioError(f"{name}: {problem}") from error
     if not container.streams.audio:
         container.close()
         raise AudioError(f"{name}: holds no sound")
     stream = container.streams.audio[0]
-    return Decoded(stream.rate, stream.channels, _ffmpeg_blocks(container, name))
+    return Decoded(stream.rate, stream.channels, _mixed_down(_ffmpeg_blocks(container, name), name))
 
 
 def _ffmpeg_blocks(container: Any, name: str) -> Iterator[np.ndarray]:
-    """Mono blocks of the first audio stream, whatever its sample format."""
+    """Blocks (T, channels) of the first audio stream, whatever its sample format."""
     import av
 
     to_planes = av.AudioResampler(format="fltp")
@@ -97,16 +109,9 @@ def _ffmpeg_blocks(container: Any, name: str) -> Iterator[np.ndarray]:
         try:
             for frame in container.decode(audio=0):
                 for planes in to_planes.resample(frame):
-                    yield _mixed_down(planes.to_ndarray().T)
+                    yield planes.to_ndarray().T
         except av.FFmpegError as error:
             raise AudioError(f"{name}: damaged or truncated ({reason(error)})") from error
-
-
-def _checked(blocks: Iterator[np.ndarray], name: str) -> Iterator[np.ndarray]:
-    for block in blocks:
-        if not np.isfinite(block).all():
-            raise AudioError(f"{name}: samples that are not finite numbers")
-        yield block
 
 
 def _resampled(blocks: Iterator[np.ndarray], old: int, new: int) -> Iterator[np.ndarray]:

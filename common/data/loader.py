@@ -58,8 +58,8 @@ def leave_to_the_parent(worker: int) -> None:
 
 
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
-def _end_with_this_process() -> None:
-    """End loader processes of a job that an error has ended: they have nothing to save."""
+def end_loader_processes() -> None:
+    """End the loader processes of a job that an error or a signal has ended: they have nothing to save."""
     loaders = [process for process in multiprocessing.active_children() if process.daemon]
     if loaders:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would call it an error

@@ -15,15 +15,11 @@ from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
+from common.importing.levels import FRAME_SECONDS, measure_frames
 from common.pages import read_measures
 from common.text.config import TextConfig
 
-FRAME_SECONDS = 0.01  # s over which a level is taken
 PITCH_RATE = 50  # values of pitch a second
-SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
-NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
-LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
-SHORTEST_SOUND = 3  # frames: a click is no speech
 QUIETEST = -120.0  # dBFS, of digital silence
 FLAT_TOP = 3  # samples in a row at the clip's extreme
 FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
@@ -93,8 +89,8 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, fl
         raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
-    frames, pitch = _frame_levels(mono, rate), _pitch(mono, rate)
-    is_speech = _is_speech(frames)
+    levels, pitch = measure_frames(mono, rate), _pitch(mono, rate)
+    frames, is_speech = levels.powers, levels.sounding
     leading, trailing, pause = _silences(is_speech)
     voiced = pitch[pitch > 0]
     figures = {
@@ -126,23 +122,9 @@ def _n_clipped(samples: np.ndarray) -> int:
     return total
 
 
-def _frame_levels(wave: np.ndarray, rate: int) -> np.ndarray:
-    """wave (T,) -> mean squares (frames,), the direct current left out."""
-    wave = wave - wave.mean()
-    size = min(max(1, round(FRAME_SECONDS * rate)), len(wave))
-    return np.mean(wave[: len(wave) // size * size].reshape(-1, size) ** 2, axis=1)
-
-
 def decibels(mean_square: float) -> float:
     """A mean square relative to full scale, in dB."""
     return max(QUIETEST, 10 * math.log10(mean_square)) if mean_square > 0 else QUIETEST
-
-
-def _is_speech(frames: np.ndarray) -> np.ndarray:
-    """Mean squares (frames,) -> which of them sound, clicks left out."""
-    noise, speech = (decibels(float(power)) for power in np.percentile(frames, (5, 95)))
-    threshold = max(speech - SILENCE_BELOW, min(noise + NOISE_MARGIN, speech - LEAST_CONTRAST))
-    return binary_opening(frames > 10 ** (threshold / 10), np.ones(min(SHORTEST_SOUND, len(frames))))
 
 
 def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE
 from common.options import option
 
 
@@ -40,8 +41,8 @@ class Limits:
         above=0,
     )
     report_min_seconds: float = option(0.25, "shorter clips are suspicious", least=0)
-    report_max_seconds: float = option(20.0, "longer clips are suspicious", above=0)
-    report_max_silence: float = option(0.75, "seconds of silence at either end", above=0)
+    report_max_seconds: float = option(LONGEST_CLIP, "longer clips are suspicious", above=0)
+    report_max_silence: float = option(LONGEST_SILENCE, "seconds of silence at either end", above=0)
     report_max_pause: float = option(2.0, "seconds of silence between words", above=0)
     report_max_clipping: float = option(0.0001, "share of samples in flat tops", least=0)
     report_max_dc: float = option(0.01, "mean of the samples, as a part of full scale", above=0)

@@ -18,7 +18,7 @@ from common.errors import OptionError
 from common.files import write_text
 from common.pages import Recording, player_address
 from common.registry import GeneratorSpec
-from common.training.transcripts import measure_misfits
+from common.training.misfits import measure_misfits
 
 MISFIT, RATE = "misfit", "speaking rate"  # of MEASURES
 MOST_LISTED = 30  # clips with a player

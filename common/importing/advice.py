@@ -10,11 +10,9 @@ import numpy as np
 from common.audio import CONTAINERS, decode, open_wav
 from common.errors import AudioError, InputError
 from common.importing.levels import find_sound
-from common.importing.options import USUAL_RATE, import_command
+from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE, USUAL_RATE, import_command
 
-LONGEST_SILENCE = 0.75  # s at an end: the data report's --report-max-silence
 LEAST_LEVEL = -35.0  # dBFS of the speech: with 16 bits, quieter recordings have audible noise once they are amplified
-LONGEST_CLIP = 20.0  # s: the data report's --report-max-seconds
 _TRIED = 20  # recordings whose samples are looked at
 
 
@@ -23,7 +21,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
     longest = sorted((name for name in lengths if lengths[name] > LONGEST_CLIP), key=lambda name: -lengths[name])
     named = ", ".join(f"{name} ({lengths[name]:.0f} s)" for name in longest[:3])
     more = f" and {len(longest) - 3} more" if len(longest) > 3 else ""
-    return f"clips longer than {LONGEST_CLIP:g} s: {named}{more}; cut them, with --text" if longest else ""
+    return f"clips longer than {LONGEST_CLIP:g} s: {named}{more}" if longest else ""
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
@@ -35,15 +33,22 @@ def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, fl
     counts: Counter[int] = Counter()
     lengths = {}
     for name in recordings:
-        with suppress(AudioError), open_wav(corpus / name) as file:  # extraction lists all damaged files
-            rate, lengths[name] = file.samplerate, file.frames / file.samplerate
-            problem = f"{file.channels} channels, {rate} Hz" if file.channels != 1 else ""
-            if file.format not in CONTAINERS:
-                problem = f"{file.format} in place of WAV or FLAC"
-            if problem:
-                raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
+        problem = ""
+        try:
+            with open_wav(corpus / name) as file:
+                rate, lengths[name] = file.samplerate, file.frames / file.samplerate
+                if file.format not in CONTAINERS:
+                    problem = f"{file.format} in place of WAV or FLAC"
+                elif file.channels != 1:
+                    problem = f"{file.channels} channels, {rate} Hz"
             rates.setdefault(rate, name)
             counts[rate] += 1
+        except AudioError:
+            with suppress(AudioError):  # extraction lists all damaged files
+                decode(corpus / name)
+                problem = "a format that training does not read"
+        if problem:
+            raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
     if len(counts) > 1:
         found = " and ".join(f"{count} of {rate} Hz ({rates[rate]})" for rate, count in counts.most_common(2))
         raise InputError(f"{corpus}: sampling rates differ, {found}; run {import_command(corpus)}")

@@ -1,96 +1,142 @@
-"""Importing long readings: clips of each recording and its text, and what of both does not match."""
+"""Recordings of a source that are cut into several clips: long readings and their texts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from textwrap import shorten
 
 import numpy as np
 import torch
 
 from common.audio import decode, save_wav
-from common.errors import AudioError, InputError
-from common.importing.clips import ImportedClip, level_and_trim
-from common.importing.cutting import CONFIDENT, ReadClip, Reading, align_reading
-from common.importing.options import SUFFIXES, ImportOptions
-from common.importing.reading import RATE
-from common.importing.recordings import safe_name
-from common.importing.run import finish_corpus, start_corpus
-from common.importing.subtitles import TEXT_SUFFIXES, read_reading_text
-from common.progress import progress
+from common.errors import AudioError, InputError, OptionError, OutputError
+from common.files import check_file
+from common.importing.clips import ImportedClip, import_clip, level_and_trim
+from common.importing.cutting import CONFIDENT, LONGEST, SHORTEST, AlignedClip, align_reading
+from common.importing.frames import RATE
+from common.importing.options import ImportOptions
+from common.importing.recordings import RecordingIndex, files_below, without_suffix
+from common.importing.subtitles import TEXT_SUFFIXES, ReadingText, read_reading_text, split_sentences
+from common.importing.transcripts import Transcript
+from common.text import Speaker
+from common.text.config import TextConfig
+from common.text.languages import guess_language
 
 
-def import_readings(source: Path, text: Path, target: Path, options: ImportOptions) -> int:
-    """Make a corpus of long readings in the folder ``target``; the exit status, 1 where no clip is made.
+def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str, str]]:
+    """Each recording of ``source`` with the path of its text in the place of a transcript, and why others are left out.
 
-    ``source`` is a recording, or a folder; ``text`` says what is read, or is a folder with a file for each recording
-    of ``source``, named alike. Clips of low confidence are listed and not made.
-
-    Raises:
-        InputError: there is no recording or no text, eSpeak NG cannot say it, or a recording cannot be decoded.
-        OptionError: the folders overlap, or ``target`` holds something else.
+    ``source`` is a recording, or a folder; ``text`` says what is read, or is a folder with a file for each recording,
+    named alike. Raises InputError where there is no recording or no text.
     """
-    pairs = _pairs(source, text)
-    start_corpus(source, target)
-    rows: list[ImportedClip] = []
-    unmatched: list[ImportedClip] = []
-    texts: dict[str, str] = {}
-    for recording, path in progress(pairs, desc="aligning", unit="recording"):
-        read = read_reading_text(path)
-        blocks = decode(recording, sampling_rate=RATE).blocks
-        try:
-            reading = align_reading(blocks, read.sentences, language=options.language, windows_s=read.windows_s)
-        except InputError as error:
-            raise InputError(f"{recording}: {error}") from error
-        names = (f"{safe_name(recording.stem)}_{number:04d}" for number in range(1, len(reading.clips) + 1))
-        for clip, row in zip(reading.clips, _import_clips(recording, reading.clips, names, target, options)):
-            rows.append(row)
-            texts[row.source] = clip.text
-        unmatched += _list_unmatched(recording, path, reading)
-    return finish_corpus(rows, unmatched, texts, target=target, options=options)
-
-
-def _pairs(source: Path, text: Path) -> list[tuple[Path, Path]]:
-    """Recordings and their texts."""
-    recordings = [source]
     if source.is_dir():
-        recordings = sorted(path for path in source.iterdir() if path.suffix.lower() in SUFFIXES)
+        index = RecordingIndex(files_below(source))
+        recordings, left = index.recordings, {str(one): reason for one, reason in index.reasons.items()}
+    else:
+        recordings, left = [PurePosixPath(source.name)], {}
+    recordings = [one for one in recordings if str(one) not in left]
     if text.is_dir():
-        texts = [recording.with_suffix(suffix).name for recording in recordings for suffix in TEXT_SUFFIXES]
-        found = {Path(name).stem: text / name for name in reversed(texts) if (text / name).is_file()}
-        pairs = [(recording, found[recording.stem]) for recording in recordings if recording.stem in found]
-        if not pairs:
+        names = {one: [f"{without_suffix(one)}{suffix}" for suffix in TEXT_SUFFIXES] for one in recordings}
+        texts = {one: [text / name for name in names[one] if (text / name).is_file()] for one in recordings}
+        left |= {str(one): f"no text {text / names[one][-1]}" for one in recordings if not texts[one]}
+        matched = [Transcript(str(one), str(texts[one][0]), None, "") for one in recordings if texts[one]]
+        if not matched:
             raise InputError(f"{text}: no {', '.join(TEXT_SUFFIXES)} is named as one of the recordings in {source}")
-        return pairs
+        return matched, left
+    check_file(text, kind="text of the reading")
     if len(recordings) != 1:
         count = f"{len(recordings)} recordings" if recordings else "no recording"
         raise InputError(f"{source}: {count}; name one recording, or as --text a folder with a text for each")
-    return [(recordings[0], text)]
+    return [Transcript(str(recordings[0]), str(text), None, "")], left
+
+
+def choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> str:
+    """The language of what is cut: the one that is asked for, else what the texts look like.
+
+    Raises OptionError where eSpeak NG lacks it.
+    """
+    if options.language is not None:
+        try:
+            Speaker(options.language).speak("a")
+        except InputError as error:
+            raise OptionError(shorten(f"--language {options.language}: {error}", 150)) from error
+        return options.language
+    texts = [one.text for one in matched]
+    if options.text is not None:
+        with suppress(InputError):  # which the recording's own row will say
+            texts = [sentence for path in texts for sentence in read_reading_text(Path(path)).sentences]
+    found = guess_language(texts)
+    return TextConfig.g2p_language if found in ("", "en") else found
+
+
+def import_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Make a recording's clip, or cut it into several: their rows, as `import_clip` and `cut_recording` do."""
+    clip = import_clip(row, source=source, target=target, options=options) if options.text is None else None
+    return [clip] if clip is not None else cut_recording(row, source=source, target=target, options=options)
+
+
+def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused.
+
+    ``row`` says the recording, the clips' name without number, and the text or its path. Raises OutputError where a
+    clip cannot be written.
+    """
+    recording = source / row.source
+    try:
+        read = ReadingText(tuple(split_sentences(row.text)))
+        if options.text is not None:
+            read = read_reading_text(Path(row.text))
+        blocks = decode(recording, sampling_rate=RATE).blocks
+        assert options.language is not None, "import_recordings has chosen one"
+        reading = align_reading(blocks, read.sentences, language=options.language, windows_s=read.windows_s)
+        rows = [*_import_clips(row, reading.clips, recording=recording, target=target, options=options)]
+    except OutputError:
+        raise
+    except InputError as error:
+        return [replace(row, state="refused", reason=str(error).removeprefix(f"{recording}: "))]
+    for clip in reading.odd_lengths:
+        seconds, reason = clip.end_s - clip.start_s, f"expected {SHORTEST:g} to {LONGEST:g}: {clip.text}"
+        rows.append(ImportedClip(row.source, _part(clip.start_s, clip.end_s), reason=f"{seconds:.1f} s, {reason}"))
+    for start, end in reading.unmatched_sound:
+        rows.append(ImportedClip(row.source, _part(start, end), reason="says what the text does not"))
+    for number, sentence in enumerate(reading.unmatched_text, 1):
+        rows.append(ImportedClip(row.source, f"text {number}", reason=f"not found in the recording: {sentence}"))
+    return [*rows, replace(row, state="cut")]
 
 
 def _import_clips(
-    recording: Path, clips: Sequence[ReadClip], names: Iterable[str], target: Path, options: ImportOptions
+    row: ImportedClip, clips: Sequence[AlignedClip], *, recording: Path, target: Path, options: ImportOptions
 ) -> Iterator[ImportedClip]:
     """Write the clips of a recording that are certain, each as short recordings are; their rows."""
     decoded = decode(recording, sampling_rate=options.sampling_rate)
     waves = _stretches(decoded.blocks, clips, options.sampling_rate)
-    for clip, name, wave in zip(clips, names, waves):
-        row = ImportedClip(_place(recording, clip.start_s, clip.end_s), name, confidence=round(clip.confidence, 3))
-        row = replace(row, sampling_rate=decoded.sampling_rate, channels=decoded.n_channels)
-        row = replace(row, seconds_before=round(clip.end_s - clip.start_s, 3))
+    for number, (clip, wave) in enumerate(zip(clips, waves), 1):
+        made = replace(
+            row,
+            part=_part(clip.start_s, clip.end_s),
+            clip=f"{row.clip}_{number:04d}",
+            state="imported",
+            sampling_rate=decoded.sampling_rate,
+            channels=decoded.n_channels,
+            seconds_before=round(clip.end_s - clip.start_s, 3),
+            confidence=round(clip.confidence, 3),
+            text=clip.text,
+        )
         if clip.confidence < CONFIDENT:
-            yield replace(row, reason=f"may not say: {clip.text}")
+            yield replace(made, state="refused", reason=f"may not say: {clip.text}")
             continue
         try:
             trimmed, facts = level_and_trim(wave, options)
         except AudioError as error:
-            yield replace(row, reason=str(error))
+            yield replace(made, state="refused", reason=str(error))
             continue
-        path = target / "wavs" / f"{name}.wav"
+        path = target / "wavs" / f"{made.clip}.wav"
         save_wav(path, torch.from_numpy(trimmed), sampling_rate=options.sampling_rate, durable=False)
-        yield replace(row, state="imported", **facts)
+        yield replace(made, **facts)
 
 
-def _stretches(blocks: Iterator[np.ndarray], clips: Sequence[ReadClip], rate: int) -> Iterator[np.ndarray]:
+def _stretches(blocks: Iterator[np.ndarray], clips: Sequence[AlignedClip], rate: int) -> Iterator[np.ndarray]:
     """The samples of each clip, of which none begins before another one ends; no more than one is in memory."""
     held, first = np.zeros(0, np.float32), 0  # samples, and the place of the first one
     for clip in clips:
@@ -102,12 +148,5 @@ def _stretches(blocks: Iterator[np.ndarray], clips: Sequence[ReadClip], rate: in
         yield held[max(start - first, 0) : end - first].copy()
 
 
-def _list_unmatched(recording: Path, text: Path, reading: Reading) -> Iterator[ImportedClip]:
-    for start, end in reading.unmatched_sound:
-        yield ImportedClip(_place(recording, start, end), reason="says what the text does not")
-    for number, sentence in enumerate(reading.unmatched_text, 1):
-        yield ImportedClip(f"{text.name} {number}", reason=f"not found in the recording: {sentence}")
-
-
-def _place(recording: Path, start_s: float, end_s: float) -> str:
-    return f"{recording.name} {start_s:.2f} to {end_s:.2f} s"
+def _part(start_s: float, end_s: float) -> str:
+    return f"{start_s:.2f} to {end_s:.2f} s"

@@ -15,7 +15,7 @@ from common.importing.levels import find_sound
 from common.importing.options import ImportOptions
 
 SHORTEST = 0.3  # s of sound
-LONGEST = 1800.0  # s: longer recordings are read as a whole by nobody
+LONGEST = 1800.0  # s that are read as a whole
 CEILING = -1.0  # dBFS that no peak passes
 SHORTEST_LOUDNESS = 0.4  # s: EBU R128 measures blocks of that length
 _LEAST_LOUDNESS = -70.0  # LUFS: EBU R128 leaves out quieter blocks
@@ -24,11 +24,12 @@ _FADE = 0.005  # s, where the sound is cut
 
 @dataclass(frozen=True)
 class ImportedClip:
-    """A recording or transcript of the source and what became of it: a row of import.tsv."""
+    """A recording, a part of a long reading, or a transcript, and what became of it: a row of import.tsv."""
 
     source: str  # the recording, relative to the source folder, or the place of a transcript without one
+    part: str = ""  # of a reading: from and to which second, or which of the sentences that are not found
     clip: str = ""  # path in wavs/, without suffix
-    state: str = "refused"  # or "imported"
+    state: str = "refused"  # or "imported", or "" if it is not yet made; "cut" of a recording that became several clips
     reason: str = ""  # why it is refused
     size: int = 0  # bytes of the source
     modified: int = 0  # ns, of the source
@@ -41,18 +42,24 @@ class ImportedClip:
     cut_at_end: float = 0.0  # s
     gain: float = 0.0  # dB
     loudness: float = 0.0  # LUFS, of the clip
-    confidence: float = 1.0  # that the transcript is what is said, where a long reading was cut
+    confidence: float = 1.0  # that the transcript is what is said, where a recording was cut
+    text: str = ""  # the transcript, or with --text the path of it
 
     @property
     def is_imported(self) -> bool:
         """Whether the clip is there."""
         return self.state == "imported"
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is imported, cut or refused."""
+        return self.state != ""
 
-def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip:
+
+def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip | None:
     """Make the clip of a row that says its source and name; the row with what was done, or why it is refused.
 
-    Raises OutputError where the clip cannot be written.
+    None, and no clip, where it is so long that it is to be cut. Raises OutputError where the clip cannot be written.
     """
     rate = options.sampling_rate
     try:
@@ -63,10 +70,14 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
             blocks.append(block)
             n_samples += len(block)
             if n_samples > LONGEST * rate:
-                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it")
+                if options.cut_longer:
+                    return None
+                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it (--cut-longer)")
         wave = np.concatenate([np.zeros(0, np.float32), *blocks])
         row = replace(row, seconds_before=round(len(wave) / rate, 3))
         wave, facts = level_and_trim(wave, options)
+        if options.cut_longer and facts["seconds"] > options.cut_longer:
+            return None
         path = target / "wavs" / f"{row.clip}.wav"
         save_wav(path, torch.from_numpy(wave), sampling_rate=rate, durable=False)
     except OutputError:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.errors import InputError
-from common.importing.reading import FRAME_RATE, Match, ReadWord, align, log_mels, quiet_frames
+from common.importing.frames import FRAME_RATE, log_mels, quiet_frames
+from common.importing.reading import AlignedSentence, AlignedWord, align
 from common.text import get_cleaner
 
 SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
@@ -24,20 +25,21 @@ _LEAST_SOUND = 0.3  # s; less sound than that between two sentences is no speech
 
 
 @dataclass(frozen=True)
-class ReadClip:
+class AlignedClip:
     """A stretch of the reading and what is said in it."""
 
     start_s: float
     end_s: float
     text: str
-    confidence: float  # 0 to 1, that of its worst sentence
+    confidence: float  # 0 to 1, that of its worst piece
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A reading as clips, and what of the text and of the recording does not match."""
+class AlignedReading:
+    """The clips of a long reading, and what of its text and its recording does not match."""
 
-    clips: tuple[ReadClip, ...]
+    clips: tuple[AlignedClip, ...]
+    odd_lengths: tuple[AlignedClip, ...]  # that are found, but too short or too long for a clip
     unmatched_text: tuple[str, ...]
     unmatched_sound: tuple[tuple[float, float], ...]  # s
 
@@ -62,8 +64,8 @@ def align_reading(
     *,
     language: str = "en-us",
     windows_s: np.ndarray | None = None,
-) -> Reading:
-    """Cut a reading, mono sound at `common.importing.reading.RATE` in blocks (T,), into clips with their text.
+) -> AlignedReading:
+    """Cut a reading, mono sound at `common.importing.frames.RATE` in blocks (T,), into clips with their text.
 
     ``language`` is any of eSpeak NG's. ``windows_s`` (sentences, 2) says from and before when each is read, as
     subtitles do. What takes time and memory grows with the length of the reading, not with its square.
@@ -82,14 +84,13 @@ def align_reading(
     read = get_cleaner("english_cleaners_v3") if language.split("-")[0] == "en" else str
     matches = align(mels, [read(sentence) for sentence in sentences], language=language, windows_s=windows_s)
     pauses = _Pauses(quiet)
-    clips = [clip for run in _runs(matches, sentences, pauses) for clip in _joined(run)]
+    clips = [clip for run in _find_runs(matches, sentences, pauses) for clip in _join_pieces(run)]
     fitting = tuple(clip for clip in clips if SHORTEST <= clip.end_s - clip.start_s <= LONGEST)
     matched = {match.sentence for match in matches}
-    left_out = [sentence for number, sentence in enumerate(sentences) if number not in matched]
-    left_out += [clip.text for clip in clips if clip not in fitting]
-    edges = [0.0, *(edge for clip in fitting for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
+    left_out = tuple(sentence for number, sentence in enumerate(sentences) if number not in matched)
+    edges = [0.0, *(edge for clip in clips for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
     between = ((start, end) for start, end in zip(edges[::2], edges[1::2]) if pauses.sound(start, end) > _LEAST_SOUND)
-    return Reading(fitting, tuple(left_out), tuple(between))
+    return AlignedReading(fitting, tuple(clip for clip in clips if clip not in fitting), left_out, tuple(between))
 
 
 class _Pauses:
@@ -125,14 +126,14 @@ class _Pauses:
         return float(self._sound[last] - self._sound[first])
 
 
-def _runs(matches: Sequence[Match], sentences: Sequence[str], pauses: _Pauses) -> Iterator[list[_Piece]]:
+def _find_runs(matches: Sequence[AlignedSentence], sentences: Sequence[str], pauses: _Pauses) -> Iterator[list[_Piece]]:
     """Pieces with nothing but a pause between them, all of them certain or all of them not."""
     run: list[_Piece] = []
     before = pauses.near(matches[0].start_s, matches[0].start_s) if matches else (0.0, 0.0)
     for match, following in itertools.zip_longest(matches, matches[1:]):
         adjacent = following is not None and pauses.sound(match.end_s, following.start_s) <= _LEAST_SOUND
         after = pauses.near(match.end_s, following.start_s if adjacent else match.end_s)
-        for piece in _pieces(match, sentences[match.sentence], before, after, pauses):
+        for piece in _cut_sentence(match, sentences[match.sentence], before, after, pauses):
             if run and (piece.confidence < CONFIDENT) != (run[0].confidence < CONFIDENT):
                 yield run
                 run = []
@@ -143,7 +144,7 @@ def _runs(matches: Sequence[Match], sentences: Sequence[str], pauses: _Pauses) -
         before = after if adjacent or not following else pauses.near(following.start_s, following.start_s)
 
 
-def _pieces(match: Match, text: str, before: Pause, after: Pause, pauses: _Pauses) -> Iterator[_Piece]:
+def _cut_sentence(match: AlignedSentence, text: str, before: Pause, after: Pause, pauses: _Pauses) -> Iterator[_Piece]:
     """A sentence in parts between its pauses, as certain as its worst word, or one too long for a clip as theirs."""
     start, word = 0, 0
     confidences = [one.confidence for one in match.words]
@@ -157,8 +158,8 @@ def _pieces(match: Match, text: str, before: Pause, after: Pause, pauses: _Pause
     yield _Piece(text[start:].strip(), min(confidences[word:]), before, after, ends_sentence=True)
 
 
-def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, int]]:
-    """Where the same word of the text and of what was said begins, after another such word: offset, number."""
+def _word_starts(text: str, spoken: Sequence[AlignedWord]) -> Iterator[tuple[int, int]]:
+    """Where each word of the text begins that is also said, beside another such word: offset in text, number."""
     tokens = [found for found in re.finditer(r"\S+", text) if re.search(r"\w", found[0])]
     written = [re.sub(r"\W", "", token[0]).lower() for token in tokens]
     groups = [[re.sub(r"\W", "", word).lower() for word in group.label.split()] for group in spoken]
@@ -166,21 +167,21 @@ def _word_starts(text: str, spoken: Sequence[ReadWord]) -> Iterator[tuple[int, i
     numbers = {place: number for number, place in enumerate(itertools.accumulate(map(len, groups), initial=0))}
     numbers.pop(len(said), None)
     for block in difflib.SequenceMatcher(None, written, said, autojunk=False).get_matching_blocks():
-        for shift in range(1, block.size):
-            if block.b + shift in numbers:
+        for shift in range(block.size) if block.size > 1 else ():
+            if block.a + shift > 0 and block.b + shift in numbers:
                 yield tokens[block.a + shift].start(), numbers[block.b + shift]
 
 
-def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
+def _join_pieces(run: Sequence[_Piece]) -> list[AlignedClip]:
     """Pieces as clips: of a sentence each, if possible, of several where they are short, of a part of a long one.
 
     The cheapest way to cut them, found from the left.
     """
-    best: list[tuple[float, list[ReadClip]]] = [(0.0, [])]
+    best: list[tuple[float, list[AlignedClip]]] = [(0.0, [])]
     for end in range(1, len(run) + 1):
         ways = [(math.inf, best[-1][1])]
         for start in reversed(range(end)):
-            clip = _clip_of(run[start:end])
+            clip = _make_clip(run[start:end])
             cost, before = best[start]
             ways.append((cost + _cost_of(clip, run[start:end], is_last=end == len(run)), [*before, clip]))
             if clip.end_s - clip.start_s > 2 * LONGEST:
@@ -189,18 +190,18 @@ def _joined(run: Sequence[_Piece]) -> list[ReadClip]:
     return best[-1][1]
 
 
-def _clip_of(pieces: Sequence[_Piece]) -> ReadClip:
+def _make_clip(pieces: Sequence[_Piece]) -> AlignedClip:
     (begin, start), (end, after) = pieces[0].before, pieces[-1].after
     confidence = min(piece.confidence for piece in pieces) if begin < start and end < after else 0.0
     start, end = max((begin + start) / 2, start - _EDGE, 0), min((end + after) / 2, end + _EDGE)
-    return ReadClip(start, end, " ".join(piece.text for piece in pieces), confidence)
+    return AlignedClip(start, end, " ".join(piece.text for piece in pieces), confidence)
 
 
-def _cost_of(clip: ReadClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
+def _cost_of(clip: AlignedClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
     """How unlike a sentence between two pauses a clip is."""
     seconds, last = clip.end_s - clip.start_s, pieces[-1]
     cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # sentences that are joined
-    cost += 10 * (seconds < SHORTEST) + 10 * max(seconds - LONGEST, 0)
+    cost += 10 * (seconds < SHORTEST) + 10 * (seconds > LONGEST) * (1 + seconds - LONGEST)
     if not last.ends_sentence:
         cost += 2.0 if last.text[-1:] in ".!?;:" else 2.5 if last.text[-1:] == "," else 3.5
     if not is_last and last.after[0] == last.after[1]:

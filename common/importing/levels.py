@@ -5,12 +5,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import grey_opening, uniform_filter1d
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
+SHORTEST_SOUND = 3  # frames: a click is no speech
 SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
-WEAK_MARGIN = 3.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
+WEAK_MARGIN = 2.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
 WEAK_SECONDS = 0.3  # s that these last at most
 WEAK_BELOW = 55.0  # dB: what is that far below the speech is silence without noise, too
 BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
@@ -27,30 +29,48 @@ class Sounding(NamedTuple):
     level: float  # dBFS, of the speech
 
 
+class FrameLevels(NamedTuple):
+    """The level of each frame of 10 ms, and which of them sound."""
+
+    frames: np.ndarray  # (F, size), each without its mean: no rumble
+    powers: np.ndarray  # (F,) mean squares, the recording's direct current left out
+    sounding: np.ndarray  # (F,) bool: louder than noise and speech allow for silence, for at least 30 ms
+    speech: float  # power of the speech; 0 where the recording is silent
+
+
+def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
+    """Find the frames of ``wave`` (T,), Hz, that sound; T may be any length but 0."""
+    size = min(max(1, round(FRAME_SECONDS * sampling_rate)), len(wave))
+    frames = np.reshape(wave[: len(wave) // size * size], (-1, size))
+    offsets = frames.mean(axis=1, keepdims=True)
+    frames = frames - offsets
+    moving = np.einsum("ft,ft->f", frames, frames, dtype=np.float64) / size
+    powers = moving + np.square(offsets[:, 0] - wave.mean())
+    steady = grey_opening(moving, min(SHORTEST_SOUND, len(moving)), mode="constant")
+    if steady.max() <= _ratio(QUIETEST):
+        return FrameLevels(frames, powers, np.zeros(len(powers), bool), 0.0)
+    speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
+    noise = float(np.percentile(moving[moving > speech * _DIGITAL_SILENCE], 5))
+    threshold = max(speech / _ratio(SILENCE_BELOW), min(noise * _ratio(NOISE_MARGIN), speech / _ratio(LEAST_CONTRAST)))
+    return FrameLevels(frames, powers, steady > threshold, speech)
+
+
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
     """Where ``wave`` (T,), Hz, begins and ceases to sound; None where it is silent.
 
-    Frames of 10 ms sound that are louder than noise and speech allow for silence, as the data report has it, for at
-    least 30 ms. Weaker sounds beside them count too, as long as they stand out of the noise.
+    Weaker sounds beside the frames that sound count too, as long as they stand out of the noise.
     """
-    size = max(1, round(FRAME_SECONDS * sampling_rate))
-    if len(wave) < size:
+    if not len(wave):
         return None
-    frames = np.reshape(wave[: len(wave) // size * size] - np.float32(wave.mean()), (-1, size))
-    powers = np.einsum("ft,ft->f", frames, frames, dtype=np.float64) / size
-    steady = _opened(powers)  # without clicks
-    if steady.max() <= 10 ** (QUIETEST / 10):
+    frames, powers, is_sounding, speech = measure_frames(wave, sampling_rate)
+    if not is_sounding.any():
         return None
-    speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
-    recorded = powers > speech * _DIGITAL_SILENCE
-    noise = float(np.percentile(powers[recorded], 5))
-    threshold = max(speech / _ratio(SILENCE_BELOW), min(noise * _ratio(NOISE_MARGIN), speech / _ratio(LEAST_CONTRAST)))
-    sounding = np.flatnonzero(steady > threshold)
-    bands = _averaged(_band_powers(frames, sampling_rate))
-    floors = np.percentile(bands[recorded], 5, axis=0) * _ratio(WEAK_MARGIN)
+    sounding = np.flatnonzero(is_sounding)
+    bands = uniform_filter1d(_band_powers(frames, sampling_rate), 5, axis=0, mode="nearest")
+    floors = np.percentile(bands[powers > speech * _DIGITAL_SILENCE], 5, axis=0) * _ratio(WEAK_MARGIN)
     weak = (bands > np.maximum(floors, speech / _ratio(WEAK_BELOW))).any(axis=1)
     first, last, most = int(sounding[0]), int(sounding[-1]), round(WEAK_SECONDS / FRAME_SECONDS)
-    start, end = first, last
+    start, end, size = first, last, frames.shape[1]
     while start > max(first - most, 0) and weak[start - 1]:
         start -= 1
     while end < min(last + most, len(powers) - 1) and weak[end + 1]:
@@ -68,18 +88,3 @@ def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
 
 def _ratio(decibels: float) -> float:
     return float(10 ** (decibels / 10))
-
-
-def _opened(powers: np.ndarray) -> np.ndarray:
-    """The power (frames,) that three frames in a row reach at least."""
-    if len(powers) < 3:
-        return powers
-    least = np.min([powers[:-2], powers[1:-1], powers[2:]], axis=0)
-    padded = np.pad(least, 2)
-    return np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
-
-
-def _averaged(bands: np.ndarray) -> np.ndarray:
-    """The mean (F, bands) of each frame and its two neighbors on each side."""
-    padded = np.pad(bands, ((3, 2), (0, 0)), mode="edge").cumsum(axis=0)
-    return (padded[5:] - padded[:-5]) / 5

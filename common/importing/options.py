@@ -8,12 +8,16 @@ from common.config import AudioConfig
 from common.options import option
 
 # What recordings are called, the better formats first; their content decides how they are read.
-SUFFIXES = tuple(".wav .flac .aif .aiff .opus .ogg .oga .m4a .mp4 .aac .mp3 .wma .webm".split())
+SUFFIXES = tuple(
+    ".wav .flac .aif .aiff .opus .ogg .oga .m4a .mp4 .mov .mkv .3gp .amr .caf .aac .mp3 .wma .webm".split()
+)
 SPEAKERS = "speakers.txt"  # of a corpus of several: their names, one a line; each has a folder of wavs/
 TABLE = "import.tsv"  # what became of each recording
+LONGEST_CLIP = 20.0  # s: longer ones are cut, or noted
+LONGEST_SILENCE = 0.75  # s at an end
 USUAL_RATE = AudioConfig.sampling_rate  # Hz: what vocoders are published for
 # Kinds of findings of a data report that are none once the recordings are imported.
-MENDED_BY_IMPORT = ("format", "channels", "sampling_rate", "range", "silence", "near_silent", "level", "dc_offset")
+MENDED_BY_IMPORT = tuple("format channels sampling_rate range silence near_silent level dc_offset long".split())
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,19 @@ class ImportOptions:
         "what one long recording says, .txt or subtitles .srt or .vtt, to cut it into clips; or a folder with such a "
         "file of each recording's name",
     )
-    language: str = option("en-us", "of --text, any of eSpeak NG's: de, fr-fr, es")
+    cut_longer: float = option(
+        LONGEST_CLIP, "seconds beyond which a recording is cut at its sentences, as with --text; 0: never", least=0
+    )
+    language: str | None = option(
+        None, "of recordings to cut, any of eSpeak NG's: de, fr-fr, es (default: what the texts look like, else en-us)"
+    )
     num_workers: int | None = option(None, "processes (default: one for each core)", least=1, most=1024)
 
     @property
     def of_clips(self) -> str:
         """The settings that a clip depends on, by which an earlier run's is kept."""
-        return f"{self.sampling_rate} Hz, {self.loudness:g} LUFS, {self.silence:g} s"
+        made = f"{self.sampling_rate} Hz, {self.loudness:g} LUFS, {self.silence:g} s"
+        return f"{made}, cut beyond {self.cut_longer:g} s, {self.language}"
 
 
 def import_command(corpus: Path) -> str:

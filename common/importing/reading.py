@@ -7,41 +7,31 @@ eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chib
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numba
 import numpy as np
-import scipy.fft
-import torch
 
-from common.audio.mel import MelExtractor
-from common.config import AudioConfig
+from common.importing.frames import FRAME_RATE, cepstra, log_mels, quiet_frames, speech_frames, subtract_mean
 from common.text.espeak import EspeakSpeech, Speaker
 
-RATE = 22050  # Hz, of the reading; eSpeak's own
-_CONFIG = AudioConfig(RATE, hop_length=441, n_mels=40, mel_fmin=60.0, mel_fmax=7600.0, framing="aligned")
-FRAME_RATE = 50  # Hz
 _STEP = 5  # frames in a step of the path
 _STEP_RATE = FRAME_RATE / _STEP  # Hz
-_N_CEPSTRA = 13
-_SPREAD = 5  # frames to either side, of the slope of a cepstrum
-_SPEECH_RANGE = 6.0  # nepers of power, 26 dB
-_SILENT = -17.0  # nepers of power; digital silence is at -19.3
 _MOSTLY = 0.7  # of the frames of a step that is quiet
 _FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
 _BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
-_COHORT = 300  # columns that stand for any other sound
+_COHORT = 300  # columns drawn at random, to normalize distances
 
-# Costs of one step, in standard deviations of the distance to any other sound, whose mean is 0.
+# Costs of one step, in standard deviations of the distance to a random sound, whose mean is 0 (see _Costs).
 _PAUSE = -3.0  # a quiet step between two words
 _QUIET_SOUND = 0.5  # a quiet step elsewhere
 _UNEVEN = 0.6  # to stay at a column, or to pass one over
 _JUMP = 3  # code of a jump
 _BLOCK = 64  # steps
-_PRIOR = 200.0  # steps: so much is known of any reader before the first one is seen
-_LIKENESS = 0.5  # which is that a feature is about that much of eSpeak's
+_PRIOR = 200.0  # steps that the regression's prior counts as
+_LIKENESS = 0.5  # the prior's weight of each feature of eSpeak's for the same one of the reader's
 _ROUNDS = 2  # of learning how the reader sounds
 _WORDS_PER_MINUTE = 150
 _PACES = (0.55, 2.5)  # that eSpeak NG is asked for
@@ -52,7 +42,7 @@ _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logi
 
 @dataclass(frozen=True)
 class _Weights:
-    """What a path pays where it does not follow the text."""
+    """Costs of a path where it does not follow the text, in standard deviations (see above)."""
 
     unmatched: float  # a step between two sentences that is not quiet
     jump: float  # to go on at another sentence than the next
@@ -63,7 +53,7 @@ _LATER = _Weights(unmatched=-1.2, jump=6.0)
 
 
 @dataclass(frozen=True)
-class ReadWord:
+class AlignedWord:
     """A word in the reading, or several that eSpeak NG says together."""
 
     label: str  # as eSpeak NG says it
@@ -72,11 +62,11 @@ class ReadWord:
 
 
 @dataclass(frozen=True)
-class Match:
-    """A sentence in the reading."""
+class AlignedSentence:
+    """A sentence of the text, where it was found in the reading."""
 
     sentence: int  # place in the text
-    words: tuple[ReadWord, ...]
+    words: tuple[AlignedWord, ...]
     end_s: float
 
     @property
@@ -90,30 +80,33 @@ class Match:
 
 
 @dataclass(frozen=True)
-class _Sound:
-    """The reading, in steps."""
+class _ReadingSteps:
+    """Features of the recording, a row for each step of 0.1 s."""
 
     features: np.ndarray  # (T, d)
     quiet: np.ndarray  # (T,) bool
 
 
 @dataclass(frozen=True)
-class _Text:
-    """What eSpeak NG says, a column for each step; columns without sound stand between words and sentences."""
+class _TextColumns:
+    """Features of the text as eSpeak NG speaks it, a column for each 0.1 s, by which the recording is compared.
+
+    Columns without sound stand between words, between sentences, and at both ends: there the reader may pause.
+    """
 
     features: np.ndarray  # (J, d)
     sentence: np.ndarray  # (J,) of the column; between two sentences -1
-    word: np.ndarray  # (J,) of the column, or before it
+    word: np.ndarray  # (J,) of the column; of one without sound the word that follows
     between: np.ndarray  # (J,) bool: no sound
-    windows: np.ndarray | None  # (sentences, 2), steps from and before which each is read, where that is known
+    windows: np.ndarray | None  # (sentences, 2), first step and the step after the last, where subtitles say them
 
     @property
     def is_gap(self) -> np.ndarray:
         """The columns between two sentences, before the first and after the last one (J,) bool."""
         return self.sentence < 0
 
-    def places(self, n_steps: int) -> np.ndarray:
-        """The column about which each step's band lies (T,): on the diagonal, or as the sentences' windows say."""
+    def band_centers(self, n_steps: int) -> np.ndarray:
+        """The column in the middle of each step's band (T,): on the diagonal, or as the sentences' windows say."""
         steps = np.arange(n_steps)
         if self.windows is None:
             return steps * len(self.sentence) // n_steps
@@ -121,65 +114,22 @@ class _Text:
         return np.interp(steps, self.windows.mean(axis=1), (gaps[:-1] + gaps[1:]) / 2).astype(np.int64)
 
 
-def log_mels(blocks: Iterable[np.ndarray]) -> np.ndarray:
-    """Sound (T,) at `RATE` in blocks -> log-mel-spectrogram (F, 40) at `FRAME_RATE`."""
-    extractor = MelExtractor(_CONFIG)
-    length, hop = _CONFIG.filter_length, _CONFIG.hop_length
-    left, mels = np.zeros(extractor.pad_left, np.float32), [np.zeros((0, _CONFIG.n_mels), np.float32)]
-    for block in (*blocks, np.zeros(extractor.pad_right, np.float32)):
-        left = np.concatenate([left, block])
-        n_frames = (len(left) - length) // hop + 1
-        if n_frames > 0:
-            used = torch.from_numpy(left[None, : (n_frames - 1) * hop + length])
-            mels.append(extractor.of_frames(used)[0].T.numpy())
-            left = left[n_frames * hop :]
-    return np.concatenate(mels)
-
-
-def _levels(mels: np.ndarray) -> np.ndarray:
-    """Power of each frame, nepers (F,)."""
-    return np.log(np.exp(2 * mels).sum(axis=1))
-
-
-def quiet_frames(mels: np.ndarray) -> np.ndarray:
-    """Which frames hold no speech (F,): nearer to the quietest ones than to speech, or 37 dB below it."""
-    levels = _levels(mels)
-    speech, lowest = np.percentile(levels, [90, 3])
-    return levels < max(min(max(speech - 8.5, lowest + 0.25 * (speech - lowest)), speech - 4), _SILENT)
-
-
-def _cepstra(mels: np.ndarray) -> np.ndarray:
-    """(F, 40) -> cepstra and their slopes (F, 26)."""
-    cepstra = scipy.fft.dct(mels, axis=1, norm="ortho")[:, :_N_CEPSTRA]
-    padded = np.pad(cepstra, ((_SPREAD, _SPREAD), (0, 0)), mode="edge")
-    return np.concatenate([cepstra, padded[2 * _SPREAD :] - padded[: -2 * _SPREAD]], axis=1)
-
-
-def _in_steps(frames: np.ndarray) -> np.ndarray:
+def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
     """(F, d) at `FRAME_RATE` -> means of `_STEP` of them (T, d)."""
     n_steps = len(frames) // _STEP
     return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
 
 
-def _is_speech(mels: np.ndarray) -> np.ndarray:
-    """Which frames are about as loud as speech (F,) bool."""
-    levels = _levels(mels)
-    return levels > np.percentile(levels, 90) - _SPEECH_RANGE
-
-
-def _centered(mels: np.ndarray) -> np.ndarray:
-    """Log-mels less the mean of each channel in speech."""
-    return mels - mels[_is_speech(mels)].mean(axis=0)
-
-
-def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray], windows: np.ndarray | None) -> _Text:
-    """The columns of sentences, of which ``features`` (F, d) are the frames."""
+def _text_columns(
+    spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray], windows: np.ndarray | None
+) -> _TextColumns:
+    """The columns of sentences; ``features`` are the frames (F, d) of each."""
     silent = np.full(features[0].shape[1], np.nan)
     columns = [(silent, -1, 0)]  # features, sentence, word
     for number, (speech, frames) in enumerate(zip(spoken, features)):
         ends = [round(word.end_s * _STEP_RATE) for word in speech.words[:-1]]
         word = 0
-        for place, row in enumerate(_in_steps(frames)):
+        for place, row in enumerate(_mean_over_steps(frames)):
             while word < len(ends) and ends[word] <= place:
                 word += 1
                 columns.append((silent, number, word))
@@ -187,14 +137,18 @@ def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray]
         columns.append((silent, -1, 0))
     table = np.stack([row for row, _, _ in columns]).astype(np.float32)
     sentences, words = np.array([column[1:] for column in columns]).T
-    return _Text(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]), windows)
+    return _TextColumns(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]), windows)
 
 
 class _Costs:
-    """What each step of the reading costs at each column of the text, but for uneven steps."""
+    """Costs of each step of the recording at each column of the text, without those of an uneven pace.
 
-    def __init__(self, sound: _Sound, text: _Text, weights: _Weights) -> None:
-        """Compare each step with some columns that stand for any other sound."""
+    A cost is the squared distance of the features, less its mean and divided by its standard deviation over columns
+    drawn at random: negative where both are more alike than any two sounds are.
+    """
+
+    def __init__(self, sound: _ReadingSteps, text: _TextColumns, weights: _Weights) -> None:
+        """Measure the distance of each step to columns drawn at random."""
         sounding = text.features[~text.between]
         others = sounding[np.random.default_rng(0).integers(len(sounding), size=_COHORT)]
         distances = np.square(others).sum(axis=1) - 2 * sound.features @ others.T
@@ -207,7 +161,7 @@ class _Costs:
         self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
 
     def block(self, steps: slice, columns: slice) -> np.ndarray:
-        """(steps, columns) float32."""
+        """The costs (steps, columns) float32 of a part of the matrix; infinite outside a sentence's window."""
         table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
         table = (table - self._mean[steps, None]) / self._spread
         table[self._quiet[steps]] = _QUIET_SOUND
@@ -218,18 +172,18 @@ class _Costs:
         table[:, self._between_words[columns]] = self._word_costs[steps, None]
         return table
 
-    def along(self, path: np.ndarray, text: _Text) -> np.ndarray:
-        """What each step costs where a path goes, (T,)."""
+    def on_path(self, path: np.ndarray, text: _TextColumns) -> np.ndarray:
+        """The cost of each step of a path, with those of an uneven pace (T,)."""
         blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
         uneven = ~text.between[path] & (np.diff(path, prepend=-1) != 1)
         return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
 
 
-def _find_path(costs: _Costs, text: _Text, *, n_steps: int, jump: float) -> np.ndarray:
+def _find_path(costs: _Costs, text: _TextColumns, *, n_steps: int, jump: float) -> np.ndarray:
     """The cheapest path: the column of each step (T,)."""
     n_columns = len(text.features)
     width = min(2 * _BAND, n_columns)
-    starts = np.clip(text.places(n_steps) - _BAND, 0, n_columns - width)
+    starts = np.clip(text.band_centers(n_steps) - _BAND, 0, n_columns - width)
     is_gap = text.is_gap
     staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
     codes = np.zeros((n_steps, width), np.uint8)
@@ -263,7 +217,11 @@ def _advance(
     codes: np.ndarray,
     sources: np.ndarray,
 ) -> None:
-    """Continue the cheapest paths to each column by the steps of a block."""
+    """Extend the cheapest paths by the steps of a block: ``totals`` are updated, ``codes`` and ``sources`` filled.
+
+    A code says how a column was reached: 0 from itself, 1 from the one before, 2 from the second before, or by a jump
+    from the step's cheapest gap, its source.
+    """
     width = codes.shape[1]
     for step in range(len(block)):
         low = starts[step]
@@ -288,10 +246,10 @@ def _advance(
                     codes[step, column - low] = _JUMP
 
 
-def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Text]:
-    """Features in which eSpeak's sounds are the nearest to the reader's where they match along a path.
+def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray) -> tuple[_ReadingSteps, _TextColumns]:
+    """Map eSpeak's features to the reader's by ridge regression over the steps and columns that match on a path.
 
-    What linear regression (ridge) predicts of the reader's, and the reader's, both whitened by what it does not.
+    Both are then whitened by the covariance of the regression's errors.
     """
     matched = ~text.between[path] & ~sound.quiet
     given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
@@ -307,7 +265,9 @@ def _adapted(sound: _Sound, text: _Text, path: np.ndarray) -> tuple[_Sound, _Tex
     )
 
 
-def align(mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None) -> list[Match]:
+def align(
+    mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None
+) -> list[AlignedSentence]:
     """Find the sentences in a reading's `log_mels` (F, 40), those that are found in the order of the reading.
 
     ``windows_s`` (sentences, 2) says from and before when each is read, where that is known. Raises InputError where
@@ -324,13 +284,13 @@ def align(mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_
     sound, text, path, costs = first.sound, first.text, first.path, first.costs
     for _ in range(_ROUNDS):
         if (~text.between[path] & ~sound.quiet).any():
-            costs = _Costs(*_adapted(sound, text, path), _LATER)
+            costs = _Costs(*_adapt_to_reader(sound, text, path), _LATER)
             path = _find_path(costs, text, n_steps=len(path), jump=_LATER.jump)
-    return _matches(path, text, costs.along(path, text), first.spoken)
+    return _find_sentences(path, text, costs.on_path(path, text), first.spoken)
 
 
 class _FirstPath:
-    """The path before the reader's voice is known, to the text at some pace."""
+    """The path that is found before the reader's voice is known, with the text spoken at some pace."""
 
     def __init__(
         self, mels: np.ndarray, sentences: Sequence[str], language: str, windows: np.ndarray | None, pace: float
@@ -339,10 +299,10 @@ class _FirstPath:
         speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
         self.pace = pace
         self.spoken = [speaker.speak(sentence) for sentence in sentences]
-        self.sound, self.text = _prepared(mels, self.spoken, windows)
+        self.sound, self.text = _prepare_features(mels, self.spoken, windows)
         self.costs = _Costs(self.sound, self.text, _FIRST)
         self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
-        self.cost = float(self.costs.along(self.path, self.text).mean())
+        self.cost = float(self.costs.on_path(self.path, self.text).mean())
         self.measured_pace = pace * self._relative_pace()
 
     def _relative_pace(self) -> float:
@@ -355,24 +315,30 @@ class _FirstPath:
         return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
 
 
-def _prepared(mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None) -> tuple[_Sound, _Text]:
+def _prepare_features(
+    mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None
+) -> tuple[_ReadingSteps, _TextColumns]:
     """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
     said = [log_mels([speech.wave]) for speech in spoken]
-    centered, centered_text = _centered(mels), _centered(np.concatenate(said))
+    centered, centered_text = subtract_mean(mels), subtract_mean(np.concatenate(said))
     noise = np.maximum(np.percentile(centered, 5, axis=0), _FLOOR)
-    read = _cepstra(np.logaddexp(centered, _FLOOR))
-    text = _cepstra(np.logaddexp(centered_text, noise))
-    read /= read[_is_speech(mels)].std(axis=0)
+    read = cepstra(np.logaddexp(centered, _FLOOR))
+    text = cepstra(np.logaddexp(centered_text, noise))
+    read /= read[speech_frames(mels)].std(axis=0)
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
-    quiet = _in_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
-    return _Sound(_in_steps(read).astype(np.float32), quiet), _text_columns(spoken, np.split(text, ends[:-1]), windows)
+    quiet = _mean_over_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
+    return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), _text_columns(
+        spoken, np.split(text, ends[:-1]), windows
+    )
 
 
-def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[EspeakSpeech]) -> list[Match]:
-    """The sentences on a path, each where it fits best."""
+def _find_sentences(
+    path: np.ndarray, text: _TextColumns, costs: np.ndarray, spoken: Sequence[EspeakSpeech]
+) -> list[AlignedSentence]:
+    """The sentences on a path in its order; one that is there twice is taken where it fits better."""
     sentences, between = text.sentence[path], text.between[path]
-    best: dict[int, Match] = {}
+    best: dict[int, AlignedSentence] = {}
     edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(path)]
     for start, end in itertools.pairwise(edges):
         number, sounding = int(sentences[start]), start + np.flatnonzero(~between[start:end])
@@ -385,8 +351,8 @@ def _matches(path: np.ndarray, text: _Text, costs: np.ndarray, spoken: Sequence[
         for first, last in itertools.pairwise(groups):
             following = said[last] if last < len(said) else len(spoken[number].words)
             label = " ".join(word.label for word in spoken[number].words[said[first] : following])
-            words.append(ReadWord(label, sounding[first] / _STEP_RATE, float(confidences[first:last].min())))
-        match = Match(number, tuple(words), (sounding[-1] + 1) / _STEP_RATE)
+            words.append(AlignedWord(label, sounding[first] / _STEP_RATE, float(confidences[first:last].min())))
+        match = AlignedSentence(number, tuple(words), (sounding[-1] + 1) / _STEP_RATE)
         if number not in best or best[number].confidence < match.confidence:
             best[number] = match
     return sorted(best.values(), key=lambda match: match.start_s)

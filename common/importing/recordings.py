@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -16,9 +17,12 @@ _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first
 
 
 def files_below(source: Path) -> list[PurePosixPath]:
-    """All files below a folder but hidden ones, relative to it, in order; InputError for a name that is unprintable."""
+    """All files below a folder but hidden ones, relative to it, in order.
+
+    Raises InputError for a name that is unprintable, OSError for a folder that cannot be read.
+    """
     names = []
-    for folder, folders, files in os.walk(source, followlinks=True):
+    for folder, folders, files in os.walk(source, followlinks=True, onerror=_refuse):
         inner = PurePosixPath(Path(folder).relative_to(source).as_posix())
         links = {name for name in folders if Path(folder, name).resolve() in Path(folder).resolve().parents}  # endless
         folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX")) and name not in links]
@@ -26,6 +30,10 @@ def files_below(source: Path) -> list[PurePosixPath]:
     if bad := next((name for name in names if not str(name).isprintable()), None):
         raise InputError(f"{str(bad)!a}: a name of other than printable UTF-8 characters; rename the file")
     return sorted(names)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:
@@ -76,7 +84,8 @@ class RecordingIndex:
 
 
 def _clip_of(path: PurePosixPath) -> PurePosixPath:
-    path = without_suffix(path)
+    """The path without suffix and microphone, its accents composed: macOS takes them apart in names of files."""
+    path = PurePosixPath(unicodedata.normalize("NFC", str(without_suffix(path))))
     return path.with_name(_MICROPHONE.sub("", path.name)) if path.name else path
 
 

@@ -1,26 +1,28 @@
-"""Importing a folder of recordings: clips, metadata.csv, and import.tsv, a table that says what became of each."""
+"""Importing recordings: clips, metadata.csv, and import.tsv, a table that says what became of each recording."""
 
-import csv
-import io
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
 from common.extraction import map_in_processes
-from common.files import make_folder, read_lines, write_text, writing
+from common.files import check_file, make_folder, read_lines, write_text, writing
 from common.importing.advice import long_clips
-from common.importing.clips import ImportedClip, import_clip, loudness_meter
+from common.importing.chapters import choose_language, import_recording, match_readings
+from common.importing.clips import ImportedClip, loudness_meter
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, first_folders, speakers_of
 from common.importing.transcripts import Transcript, match_transcripts
 from common.pages import text_table
-from common.signals import StopSignals
+from common.signals import ended_by
 
 METADATA = "metadata.csv"
 _MOST_SHOWN = 10  # refusals on the terminal
@@ -29,92 +31,86 @@ _MOST_SHOWN = 10  # refusals on the terminal
 def import_recordings(source: Path, target: Path, options: ImportOptions) -> int:
     """Make a corpus of the recordings in ``source`` in the folder ``target``; the exit status, 1 where no clip is made.
 
-    An earlier run's clips are kept where neither their recording nor the settings have changed. A signal ends the run
-    after the clips that are being made, with status 128 + its number.
+    With ``options.text`` they are long readings to cut, and ``source`` may be a single recording. What an earlier run
+    made of a recording is kept where it, the text of one that is cut, and the settings have not changed. A signal ends
+    the run with status 128 + its number; the recordings that are finished are kept.
 
     Raises:
-        InputError: ``source`` has no recordings or no transcripts.
-        OptionError: the folders overlap, or ``target`` holds something else.
+        InputError: ``source`` has no recordings or no transcripts, or its only recording cannot be read.
+        OptionError: the folders overlap, ``target`` holds something else, or eSpeak NG lacks the language.
     """
-    _check_folders(source, target)
-    matched, left = match_transcripts(source, files_below(source))
-    rows = _rows_of(source, matched, options)
-    refused = [ImportedClip(name, reason=reason) for name, reason in left.items()]
-    kept = _keep_clips(_read_table(target / TABLE), rows, target)
+    folder = _check_folders(source, target, is_reading=options.text is not None)
+    if options.text is None:
+        matched, left = match_transcripts(source, files_below(source))
+    else:
+        matched, left = match_readings(source, options.text)
+    options = replace(options, language=choose_language(options, matched))
+    rows = _rows_of(folder, matched, options)
+    done = _keep_clips(_read_table(target / TABLE), rows, target)
+    n_kept = sum(row.is_imported for row in chain(*done.values()))
     make_folder(target / "wavs")
-    _write_table(target / TABLE, [*kept.values()])
-    jobs = [row for row in rows if row.source not in kept and not row.reason]
-    done = dict(kept)
-    work = partial(import_clip, source=source.resolve(), target=target.resolve(), options=options)
-    if jobs:
-        loudness_meter(options.sampling_rate)
-    with StopSignals() as stop, (target / TABLE).open("a", encoding="utf-8", newline="") as journal:
-        for row in map_in_processes(work, jobs, n_workers=options.num_workers, desc="importing") if jobs else ():
-            done[row.source] = row
-            with writing(target / TABLE):
-                journal.write(_lines([row]))
-                journal.flush()
-            if stop.received is not None:
-                break
-    results = [done.get(row.source, row) for row in rows if row.source in done or row.reason]
-    texts = {one.clip: one.text for one in matched}
-    _write_corpus(target, [row for row in results if row.is_imported], texts)
-    _write_table(target / TABLE, [*results, *refused])
-    print(*_summary(results, refused, n_kept=len(kept), target=target, options=options), sep="\n")
-    if stop.received is not None:
-        n_left = len(rows) - len(results)
-        print(f"stopped by {stop.received.name}, {n_left} recordings are left; the same command resumes")
-        return 128 + stop.received
+    jobs = [row for row in rows if row.source not in done and not row.reason]
+    _write_table(target / TABLE, [*chain(*done.values()), *jobs])  # jobs: what a run that is killed may leave
+    work = partial(import_recording, source=folder.resolve(), target=target.resolve(), options=options)
+    stop = _work_on(jobs, work, done, table=target / TABLE, options=options)
+    _remove_clips([job for job in jobs if job.source not in done], target, kept=done)
+    done |= {row.source: [row] for row in rows if row.reason}
+    results = [one for row in rows for one in done.get(row.source, ())]
+    results += [ImportedClip(name, reason=reason) for name, reason in left.items()]
+    _write_corpus(target, [row for row in results if row.is_imported])
+    _write_table(target / TABLE, results)
+    if source != folder and results and results[-1].source == source.name and results[-1].reason:
+        raise InputError(f"{source}: {results[-1].reason}")
+    print(*_summary(results, n_recordings=len(rows), n_kept=n_kept, target=target, options=options), sep="\n")
+    if stop is not None:
+        message, status = ended_by(stop)
+        print(f"{message}, {len(rows) - len(done)} recordings are left; the same command resumes")
+        return status
     return int(not any(row.is_imported for row in results))
 
 
-def start_corpus(source: Path, target: Path) -> None:
-    """Prepare a folder for a corpus of ``source``, a folder or recording; clips that an earlier run made are removed.
-
-    Raises OptionError where the folders overlap, or ``target`` holds something else.
-    """
-    if source.is_dir():
-        _check_folders(source, target)
-    else:
-        _check_target(source.parent, target)
-    _keep_clips(_read_table(target / TABLE), [], target)
-    make_folder(target / "wavs")
-    _write_table(target / TABLE, [])
-
-
-def finish_corpus(
-    rows: Sequence[ImportedClip],
-    refused: Sequence[ImportedClip],
-    texts: dict[str, str],
+def _work_on(
+    jobs: Sequence[ImportedClip],
+    work: Callable[[ImportedClip], list[ImportedClip]],
+    done: dict[str, list[ImportedClip]],
     *,
-    target: Path,
+    table: Path,
     options: ImportOptions,
-) -> int:
-    """Write the transcripts and the table, and print what was done; the exit status, 1 where there is no clip.
+) -> KeyboardInterrupt | None:
+    """Add the rows of each job to ``done`` and to the table as soon as it is finished; the signal that ended it."""
+    if not jobs:
+        return None
+    loudness_meter(options.sampling_rate)
+    try:
+        with table.open("a", encoding="utf-8", newline="") as journal:
+            for rows in map_in_processes(work, jobs, n_workers=options.num_workers, desc="importing"):
+                done[rows[0].source] = rows
+                with writing(table):
+                    journal.write(_lines(rows))
+                    journal.flush()
+    except KeyboardInterrupt as stop:
+        end_loader_processes()
+        return stop
+    return None
 
-    ``rows`` are of clips that were made, or not; ``texts`` are theirs by source.
-    """
-    _write_corpus(target, [row for row in rows if row.is_imported], texts)
-    _write_table(target / TABLE, [*rows, *refused])
-    of = "stretches of the recordings"
-    print(*_summary(rows, refused, n_kept=0, target=target, options=options, of=of), sep="\n")
-    return int(not any(row.is_imported for row in rows))
 
-
-def _check_folders(source: Path, target: Path) -> None:
-    if not source.is_dir():
-        raise InputError(f"{source}: no such folder; expected one with recordings and transcripts")
-    if source.resolve() in target.resolve().parents:
+def _check_folders(source: Path, target: Path, *, is_reading: bool) -> Path:
+    """The folder of the recordings, which ``target`` does not overlap."""
+    folder = source
+    if is_reading and not source.is_dir():
+        check_file(source, kind="recording")
+        folder = source.parent
+    elif not source.is_dir():
+        found = "a file; to cut one long recording give its --text" if source.exists() else "no such folder"
+        raise InputError(f"{source}: {found}; expected a folder with recordings and transcripts")
+    elif source.resolve() in target.resolve().parents:
         raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
-    _check_target(source, target)
-
-
-def _check_target(source: Path, target: Path) -> None:
-    wavs, start = (target / "wavs").resolve(), source.resolve()
+    wavs, start = (target / "wavs").resolve(), folder.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
         raise OptionError(f"{target}: would overwrite the recordings; name another folder")
     if (target / METADATA).exists() and not (target / TABLE).exists():
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
+    return folder
 
 
 def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions) -> list[ImportedClip]:
@@ -126,40 +122,66 @@ def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions
     names = clip_names(recordings, speakers_of(recordings, said, how)) if matched else []
     rows = []
     for one, name in zip(matched, names):
-        about = (source / one.clip).stat()
-        row = ImportedClip(one.clip, name, "", "", about.st_size, about.st_mtime_ns, options.of_clips)
+        about, settings = (source / one.clip).stat(), options.of_clips
+        if options.text is not None:
+            text = Path(one.text).stat()
+            settings += f", text of {text.st_size} bytes, {text.st_mtime_ns} ns"
+        row = ImportedClip(
+            one.clip,
+            clip=name,
+            state="",
+            size=about.st_size,
+            modified=about.st_mtime_ns,
+            settings=settings,
+            text=one.text,
+        )
         rows.append(row if one.text else replace(row, state="refused", reason=f"the transcript is empty ({one.where})"))
     return rows
 
 
-def _keep_clips(earlier: Iterable[ImportedClip], rows: Sequence[ImportedClip], target: Path) -> dict[str, ImportedClip]:
-    """Source -> row of an earlier run whose clip is as it would be made again; the other clips are removed."""
+def _keep_clips(
+    earlier: Iterable[ImportedClip], rows: Sequence[ImportedClip], target: Path
+) -> dict[str, list[ImportedClip]]:
+    """Source -> rows of an earlier run, if its clips are as they would be made again; other clips are removed."""
     wanted = {row.source: row for row in rows if not row.reason}
+    by_source: dict[str, list[ImportedClip]] = defaultdict(list)
+    for row in earlier:
+        by_source[row.source].append(row)
     kept, wavs = {}, target / "wavs"
-    for row in (one for one in earlier if one.is_imported):
-        path, now = wavs / f"{row.clip}.wav", wanted.get(row.source)
-        facts = ("clip", "size", "modified", "settings")
-        if now and path.is_file() and all(getattr(row, name) == getattr(now, name) for name in facts):
-            kept[row.source] = row
-        else:
-            path.unlink(missing_ok=True)
+    for source, found in by_source.items():
+        now, finished = wanted.get(source), [row for row in found if row.is_finished]
+        is_whole = now and any(_made_alike(row, now) for row in finished if not row.part and not row.reason)
+        if now and is_whole and all((wavs / f"{row.clip}.wav").is_file() for row in finished if row.is_imported):
+            kept[source] = [row if row.part else replace(row, text=now.text) for row in finished]
+    _remove_clips([row for source in by_source.keys() - kept.keys() for row in by_source[source]], target, kept=kept)
     return kept
 
 
-def _lines(rows: Iterable[ImportedClip], *, heading: bool = False) -> str:
+def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
+    """Whether what an earlier run made is what would be made now."""
+    facts = [(one.clip, one.size, one.modified, one.settings) for one in (row, now)]
+    return facts[0] == facts[1] and (row.state != "cut" or row.text == now.text)
+
+
+def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[str, Sequence[ImportedClip]]) -> None:
+    """Remove the clips of rows, and what a stopped run may have cut from a recording, but not ``kept`` ones."""
+    names, wavs = {row.clip for row in rows}, target / "wavs"
+    unfinished = {row.clip for row in rows if not row.is_finished}
+    good = {row.clip for row in chain(*kept.values()) if row.is_imported}
+    for path in wavs.rglob("*.wav") if names else ():
+        name = path.relative_to(wavs).with_suffix("").as_posix()
+        if name not in good and (name in names or re.sub(r"_\d{4,}$", "", name) in unfinished):
+            path.unlink()
+
+
+def _lines(rows: Iterable[ImportedClip]) -> str:
     """Rows as tab-separated lines."""
-    text = io.StringIO()
-    names = [one.name for one in fields(ImportedClip)]
-    writer = csv.DictWriter(text, names, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-    if heading:
-        writer.writeheader()
-    for row in rows:
-        writer.writerow({name: re.sub(r"[\t\r\n]", " ", str(value)) for name, value in asdict(row).items()})
-    return text.getvalue()
+    values = ([re.sub(r"[\t\r\n]", " ", str(value)) for value in asdict(row).values()] for row in rows)
+    return "".join("\t".join(line) + "\n" for line in values)
 
 
 def _write_table(path: Path, rows: Sequence[ImportedClip]) -> None:
-    write_text(path, _lines(rows, heading=True))
+    write_text(path, "\t".join(one.name for one in fields(ImportedClip)) + "\n" + _lines(rows))
 
 
 def _read_table(path: Path) -> list[ImportedClip]:
@@ -169,19 +191,17 @@ def _read_table(path: Path) -> list[ImportedClip]:
     kinds: dict[str, Any] = {
         one.name: type(one.default) if one.name != "source" else str for one in fields(ImportedClip)
     }
+    heading, *lines = (line.split("\t") for line in read_lines(path))
     rows = []
-    for values in csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE):
-        try:
-            rows.append(ImportedClip(**{name: kind(values[name]) for name, kind in kinds.items()}))
-        except (KeyError, TypeError, ValueError):
-            continue
+    for values in lines if heading == [*kinds] else ():
+        with suppress(ValueError):
+            rows.append(ImportedClip(*(kind(value) for kind, value in zip(kinds.values(), values, strict=True))))
     return rows
 
 
-def _write_corpus(target: Path, rows: Sequence[ImportedClip], texts: dict[str, str]) -> None:
+def _write_corpus(target: Path, rows: Sequence[ImportedClip]) -> None:
     """The transcripts of the clips, and the names of their speakers where there are several."""
-    lines = [f"{row.clip}|{re.sub(r' *[|] *', ', ', texts[row.source])}\n" for row in rows]
-    write_text(target / METADATA, "".join(lines))
+    write_text(target / METADATA, "".join(f"{row.clip}|{re.sub(r' *[|] *', ', ', row.text)}\n" for row in rows))
     speakers = sorted({row.clip.split("/")[0] for row in rows if "/" in row.clip})
     if speakers:
         write_text(target / SPEAKERS, "".join(f"{name}\n" for name in speakers))
@@ -190,17 +210,11 @@ def _write_corpus(target: Path, rows: Sequence[ImportedClip], texts: dict[str, s
 
 
 def _summary(
-    results: Sequence[ImportedClip],
-    unmatched: Sequence[ImportedClip],
-    *,
-    n_kept: int,
-    target: Path,
-    options: ImportOptions,
-    of: str = "recordings with transcripts",
+    results: Sequence[ImportedClip], *, n_recordings: int, n_kept: int, target: Path, options: ImportOptions
 ) -> list[str]:
     """Lines on what was done and what was refused."""
     good = [row for row in results if row.is_imported]
-    bad = [*(row for row in results if not row.is_imported), *unmatched]
+    bad = [row for row in results if row.state == "refused"]
     seconds = sum(row.seconds for row in good)
     rates = Counter(row.sampling_rate for row in good if row.sampling_rate != options.sampling_rate)
     cut = [row.cut_at_start + row.cut_at_end for row in good]
@@ -217,12 +231,15 @@ def _summary(
         ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
         ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
     ]
-    lines = [f"{target}: {len(good)} clips of {len(results)} {of}", *text_table(rows)]
+    if n_cut := sum(row.state == "cut" for row in results):
+        rows.append(("cut", f"{n_cut} recordings into several clips, by their texts in language {options.language}"))
+    lines = [f"{target}: {len(good)} clips of {n_recordings} recordings with texts", *text_table(rows)]
     if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
         lines.append(f"note: {dull} recordings have a lower sampling rate; their clips lack the high sounds")
     if long := long_clips({row.clip: row.seconds for row in good}):
         lines.append(f"note: {long}")
     if bad:
         lines.append(f"left out: {len(bad)}, all of them in {target / TABLE}")
-        lines += text_table([(row.source, textwrap.shorten(row.reason, 120)) for row in bad[:_MOST_SHOWN]])
+        named = [(f"{row.source} {row.part}".rstrip(), row.reason) for row in bad[:_MOST_SHOWN]]
+        lines += text_table([(name, textwrap.shorten(reason, 120)) for name, reason in named])
     return lines

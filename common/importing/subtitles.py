@@ -15,33 +15,38 @@ TEXT_SUFFIXES = (".srt", ".vtt", ".txt")  # those with times first
 _TOLERANCE = 1.0  # s, of a subtitle's times
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"{_TIME}\s*-->\s*{_TIME}")
-_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]|^\s*[-–—]\s")
+_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]")
+_SPEAKER = re.compile(r"^\s*([-–—]\s|>>+)?\s*([A-Z][A-Z .']+:\s)?")  # of a line: "- ", ">> ", "JOHN: "
 _DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\([A-Z ]+\)")  # of sounds that are not speech: [music], (LAUGHS)
 
 
 @dataclass(frozen=True)
-class ReadText:
-    """What is read: sentences, and from and before when each is, if that is known."""
+class ReadingText:
+    """The sentences of a reading, and the times between which each is read, where subtitles say them."""
 
     sentences: tuple[str, ...]
     windows_s: np.ndarray | None = None  # (sentences, 2)
 
 
-def read_reading_text(path: Path) -> ReadText:
+def read_reading_text(path: Path) -> ReadingText:
     """The sentences of a text, or the subtitles of a file ``.srt`` or ``.vtt``.
 
-    Raises InputError where the file is missing, not UTF-8, or holds nothing to say.
+    Raises InputError where the file is missing, not UTF-8, or has no words.
     """
     text = read_text(path, kind="text of the reading")
     if path.suffix.lower() in (".srt", ".vtt"):
         return _read_subtitles(text, path)
+    return ReadingText(_spoken(split_sentences(text), path))
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, whose paragraphs are separated by empty lines."""
     utterances = split_utterances([Span(re.sub(r"(?<!\n)\n(?!\s*\n)", " ", text))])
-    sentences = ["".join(span.text for span in one.spans) for one in utterances]
-    sentences = [" ".join(sentence.split()) for sentence in sentences]
-    return ReadText(_spoken(sentences, path))
+    sentences = ("".join(span.text for span in one.spans) for one in utterances)
+    return [" ".join(sentence.split()) for sentence in sentences]
 
 
-def _read_subtitles(text: str, path: Path) -> ReadText:
+def _read_subtitles(text: str, path: Path) -> ReadingText:
     """Each cue is a sentence."""
     sentences, windows = [], []
     for block in re.split(r"\n\s*\n", text):
@@ -53,14 +58,14 @@ def _read_subtitles(text: str, path: Path) -> ReadText:
         start, end = (_seconds(times.groups("0")[first : first + 4]) for first in (0, 4))
         if end <= start:
             raise InputError(f"{path}: {lines[place].strip()}: a subtitle that ends before it begins")
-        words = " ".join(_MARKUP.sub(" ", line) for line in lines[place + 1 :])
+        words = " ".join(_SPEAKER.sub("", _MARKUP.sub("", line)) for line in lines[place + 1 :])
         sentence = " ".join(html.unescape(_DESCRIPTION.sub(" ", words)).split())
         if re.search(r"\w", sentence):
             sentences.append(sentence)
             windows.append((start - _TOLERANCE, end + _TOLERANCE))
     order = sorted(range(len(windows)), key=windows.__getitem__)
     sentences = [sentences[place] for place in order]
-    return ReadText(_spoken(sentences, path), np.array([windows[place] for place in order]))
+    return ReadingText(_spoken(sentences, path), np.array([windows[place] for place in order]))
 
 
 def _seconds(fields: tuple[str, ...]) -> float:

@@ -26,9 +26,10 @@ _TEXT = (
     *"normalized_text text_normalized normalized_transcription normalized_transcript normalized".split(),
     *"text sentence transcript transcription raw_text".split(),
 )
+_CLIP_NAMES, _TEXT_NAMES = {*_CLIP}, {*_TEXT}
 _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
 _NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
-_TIME_MARKS = re.compile(r"(\s*\d+(\.\d+)?\s+\d+(\.\d+)?(\s+\S+)?\s*(\n|$))+")  # labels of HTK and Audacity
+_TIME_MARKS = re.compile(r"(\s*(\d+[.,]\d+\s+\d+[.,]\d+|\d+\s+\d{4,})(\s.*)?(\n|$))+")  # labels: Audacity's, HTK's
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -53,7 +54,7 @@ def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[lis
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
-    for kind in (_of_tables, _of_json, _of_trans_files, _of_own_files):
+    for kind in (_read_tables, _read_json, _read_own_files):
         found: dict[str, Transcript] = {}
         for one in kind(source, files, index):
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
@@ -73,7 +74,7 @@ def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[lis
     return [matched[name] for name in sorted(matched)], left
 
 
-def _of_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Transcripts of tables: a clip and its text separated by |, tab, comma or semicolon, with a heading or not."""
     tables = [one for one in files if one.suffix.lower() in (".csv", ".tsv", ".txt")]
     validated = {
@@ -84,24 +85,31 @@ def _of_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingInd
             continue
         if path.suffix.lower() == ".txt" and (index.find(str(path.with_suffix("")))[0] or not _is_list(source / path)):
             continue
-        rows = [(number, row) for number, row in _read_rows(source / path) if any(row)]
+        separator, rows = _read_rows(source / path)
         heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
-        if _has(heading, _CLIP) and _has(heading, _TEXT):
+        if _CLIP_NAMES.isdisjoint(heading):
+            absent = ["clip", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
+            heading = _guess_heading([row for _, row in rows], index, separator=separator) or absent
+        elif not _TEXT_NAMES.isdisjoint(heading):
             rows = rows[1:]
-        else:  # a heading without texts is of another table
-            heading = [] if _has(heading, _CLIP) else _guess_heading([row for _, row in rows], index)
+        else:
+            heading = []  # of another table
         for number, row in rows if heading else ():
-            yield _transcript(dict(zip(heading, row)), f"{path}:{number}")
-
-
-def _has(names: Iterable[str], known: Sequence[str]) -> bool:
-    return any(name in known for name in names)
+            fields, where = dict(zip(heading, row)), f"{path}:{number}"
+            if separator in ",;" and any(row[len(heading) :]):  # a text with commas, without quotes
+                if heading[-1] not in _TEXT:
+                    recording, _ = index.find(_transcript(fields, where).clip, near=path.parent)
+                    index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
+                    continue
+                fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
+            yield _transcript(fields, where)
 
 
 def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
     """The transcript that the fields of a row say, by their names; its clip is empty where they name none."""
     clip, text, speaker = (
-        next((str(fields[name]) for name in known if fields.get(name)), "") for known in (_CLIP, _TEXT, _SPEAKER)
+        next((str(fields[name]).strip() for name in known if fields.get(name)), "")
+        for known in (_CLIP, _TEXT, _SPEAKER)
     )
     return Transcript(clip, text, speaker or None, where)
 
@@ -109,41 +117,50 @@ def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
 def _is_list(path: Path) -> bool:
     """Whether a .txt is a list of clips and texts, ``wavs/a.wav|text``, in place of a text."""
     with path.open("rb") as file:
-        return b"|" in file.readline(4096)
+        first = file.readline(4096)
+    return b"|" in first or b"\t" in first or path.name.endswith(".trans.txt")
 
 
-def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a table with the numbers of their (last) lines; the first line decides what separates the fields.
+def _read_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
+    """What separates the fields of a table, by its first line, and the rows with the numbers of their last lines.
 
     Quotes mean something where commas or semicolons separate, and around a whole field between tabs.
     """
     lines = read_lines(path)
+    if path.name.endswith(".trans.txt"):  # LibriSpeech's: 84-121123-0001 TEXT
+        return " ", [(number, line.split(maxsplit=1)) for number, line in enumerate(lines, 1) if line.strip()]
     first = next((line for line in lines if line.strip()), "")
     separator = next((one for one in "|\t;," if one in first), ",")
     if separator in ",;":
-        reader = csv.reader((line + "\n" for line in lines), delimiter=separator, skipinitialspace=True)
-        yield from ((reader.line_num, [field.strip() for field in row]) for row in reader)
-        return
+        has_spaces = any(f'{separator} "' in line for line in lines)
+        reader = csv.reader((line + "\n" for line in lines), delimiter=separator, skipinitialspace=has_spaces)
+        return separator, [(reader.line_num, row) for row in reader if any(row)]
+    rows = []
     for number, line in enumerate(lines, 1):
         fields = [field.strip() for field in line.split(separator)]
         if separator == "\t":
             fields = [found[1].replace('""', '"') if (found := _QUOTED.fullmatch(one)) else one for one in fields]
-        yield number, fields
+        rows.append((number, fields))
+    return separator, [row for row in rows if any(row[1])]
 
 
-def _guess_heading(rows: Sequence[Sequence[str]], index: RecordingIndex) -> list[str]:
+def _guess_heading(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separator: str) -> list[str]:
     """Clip and text, and a third column of normalized texts or of speakers; none for a table without recordings."""
     known = [row for row in rows[:100] if len(row) > 1 and row[0] and index.find(row[0])[0]]
+    has_long_texts = any(" " in row[1].strip() for row in known)
     if not any(letter.isalpha() for row in known for letter in row[1]):  # such as lengths
         return []
     third = {row[2] for row in rows if len(row) > 2 and row[2]}
+    few = has_long_texts or len(third) <= len(rows) / 2
     folders = {part for row in rows for part in PurePosixPath(row[0]).parts[:-1]}
-    if third and not any(" " in one for one in third) and (len(third) <= len(rows) / 2 or third <= folders):
+    if third and not any(" " in one for one in third) and (few or third <= folders):
         return ["clip", "text", "speaker"]
+    if separator in ",;":  # of a text without quotes
+        return ["clip", "text"]
     return ["clip", "text", "normalized_text"]
 
 
-def _of_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Transcripts of lines of JSON, or of a list: ``{"audio_filepath": "a.wav", "text": "..."}``."""
     for path in (one for one in files if one.suffix.lower() in (".json", ".jsonl", ".ndjson")):
         text = read_text(source / path)
@@ -153,7 +170,7 @@ def _of_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex
         except json.JSONDecodeError:
             items = [(number, _parsed(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         items = [(number, item if isinstance(item, dict) else {}) for number, item in items]
-        if any(_has(item, _CLIP) and _has(item, _TEXT) for _, item in items):  # no file of settings
+        if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # no file of settings
             yield from (_transcript(item, f"{path}:{number}") for number, item in items)
 
 
@@ -164,16 +181,7 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _of_trans_files(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
-    """Lines ``84-121123-0001 TEXT`` of LibriSpeech's ``*.trans.txt``."""
-    for path in (one for one in files if one.name.endswith(".trans.txt")):
-        for number, line in enumerate(read_lines(source / path), 1):
-            if line.strip():
-                clip, _, text = line.strip().partition(" ")
-                yield Transcript(clip, text, None, f"{path}:{number}")
-
-
-def _of_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _read_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
     """Files of one transcript each: ``a.normalized.txt``, ``a.txt``, ``a.lab``, the first of these that there is."""
     texts = [one for one in files if one.suffix.lower() in (".txt", ".lab")]
     best: dict[PurePosixPath, PurePosixPath] = {}  # path without suffixes -> file

@@ -1,6 +1,7 @@
 """The contract between a model's losses and the engine that trains it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +73,6 @@ class Objective(ABC):
     phases: tuple[Phase, ...]
     log_style: LogStyle
     aligned: Aligned | None = None  # what attention has reached that reads its text; None: there is no attention
-    has_aligner = False  # whether the networks can say how badly a transcript fits, by `misfits`
 
     def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
         """Called once an update, before its phases; for what advances by updates and not by forward passes."""
@@ -114,9 +114,9 @@ class Objective(ABC):
         """Say in a line each what a validation's ``figures`` show to be wrong."""
         return []
 
-    def misfits(self, networks: Networks, batch: Any) -> Tensor:
-        """How badly each utterance's transcript fits its recording, by the networks' aligner: (B,), 0 at best."""
-        raise NotImplementedError
+    def misfits(self, networks: Networks) -> Callable[[Any], Tensor] | None:
+        """What says of a batch how badly its transcripts fit, (B,), 0 at best; None for networks without an aligner."""
+        return None
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

@@ -32,11 +32,11 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.memory import memory_errors_explained, remembered
+from common.training.misfits import measure_misfits, report_misfits
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
-from common.training.transcripts import measure_misfits, report_misfits
 from common.training.verdict import describe_training
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
@@ -161,7 +161,20 @@ class Trainer:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
             raise OutputError(f"{failure}; {self._how_to_resume()}")
+        if position.epoch > options.epochs and not self._stopping:
+            self._list_misfits()  # all is saved: what ends this ends no training
         return stopped_by
+
+    def _list_misfits(self) -> None:
+        """List the transcripts of training by how badly they fit, if networks (those of inference) can say it."""
+        options, networks = self._options, [*self._validated.values()][-1]
+        score = self.engine.objective.misfits(networks)
+        if score is None:
+            return
+        with evaluation_mode(networks):
+            fits = measure_misfits(score, self._training_set, ranks=self._ranks, batch_size=options.batch_size)
+        if self._ranks.is_main:
+            report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
     def _how_to_resume(self) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
@@ -225,7 +238,7 @@ class Trainer:
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _finish_epoch(self, *, is_last: bool) -> None:
-        position, options, engine = self._position, self._options, self.engine
+        position, options = self._position, self._options
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
@@ -237,13 +250,6 @@ class Trainer:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
-        if position.epoch == options.epochs and engine.objective.has_aligner and not self._stopping:
-            networks = [*self._validated.values()][-1]
-            score = partial(engine.objective.misfits, networks)
-            with evaluation_mode(networks):
-                fits = measure_misfits(score, self._training_set, ranks=self._ranks)
-            if self._ranks.is_main:
-                report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
 
     def _log_epoch(self) -> None:
         position = self._position
@@ -288,6 +294,7 @@ class Trainer:
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
             seconds_left=left,
+            adversarial=len(objective.phases) > 1,
         )
         if line and self._ranks.is_main:
             print_line(line)

@@ -29,10 +29,12 @@ def describe_training(
     aligned: Aligned | None,
     best_kept: int | None,
     seconds_left: float,
+    adversarial: bool = False,
 ) -> str:
     """Say in one line how a training goes whose last validation is the last of ``history``.
 
     ``metric`` is the figure that says which checkpoint is the best, and ``best_kept`` the epoch of that checkpoint.
+    The losses of ``adversarial`` networks say little of their sound.
     """
     last = history[-1]
     diagonality, unattended = (SelectionMetric(name).value(last) for name in _OF_ATTENTION)
@@ -42,29 +44,46 @@ def describe_training(
         figures = f"diagonality {round(diagonality, 2) + 0.0:.2f}"
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if is_aligned else 'no alignment yet'} ({figures})"]
-    values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
-    values = [-value if metric.largest else value for value in values]
-    parts += _trend(history, values, is_aligned=is_aligned, best_kept=best_kept)
+    parts += _trend(history, metric, is_aligned=is_aligned, best_kept=best_kept, adversarial=adversarial)
     parts += [f"time left {duration(seconds_left)}"] if seconds_left > 0 else []
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
 
 
-def _trend(history: Sequence[Record], values: Sequence[float], *, is_aligned: bool, best_kept: int | None) -> list[str]:
-    """What the figure to select by does, whose ``values`` are the better the smaller; nothing where it is too early."""
-    if len(values) <= PATIENCE:
-        return ["still improving"] if min(values) < values[0] else []
-    best = min(range(len(values) - PATIENCE), key=values.__getitem__)
-    before, recent = values[best], min(values[-PATIENCE:])
-    if recent < before - GAIN * abs(before):
+def _trend(
+    history: Sequence[Record], metric: SelectionMetric, *, is_aligned: bool, best_kept: int | None, adversarial: bool
+) -> list[str]:
+    """What becomes of the figure to select by; nothing where it is too early to tell."""
+    values = _figures(history, metric)
+    if _improves(values) or _improves(_figures(history, SelectionMetric())):  # error rates stay at 100 % at first
         return ["still improving"]
+    if len(values) <= PATIENCE:
+        return []
+    best = min(range(len(values) - PATIENCE), key=values.__getitem__)
+    since = f"since epoch {history[best]['epoch']:.0f}"
+    since += "" if best_kept is None else f", the best is kept (epoch {best_kept})"
+    if adversarial:
+        return [f"{metric.name} no longer improves {since}: discriminators may still improve the sound, listen to it"]
+    before, recent = values[best], min(values[-PATIENCE:])
     trained, has_risen = history[best]["train_loss"], recent > before + RISE * abs(before)
     learns = history[-1]["train_loss"] < trained - FALL * abs(trained)
     reason = "" if is_aligned else ": too few clips, or transcripts that do not fit"
     if not learns and (has_risen or not is_aligned):
         reason = ", in training either: lower --learning-rate"
-    kept = "" if best_kept is None else f", the best is kept (epoch {best_kept})"
-    state = "overfitting" if has_risen and learns else "no longer improving"
-    return [f"{state} since epoch {history[best]['epoch']:.0f}{kept}{reason}"]
+    return [f"{'overfitting' if has_risen and learns else 'no longer improving'} {since}{reason}"]
+
+
+def _figures(history: Sequence[Record], metric: SelectionMetric) -> list[float]:
+    """A figure of all validations, the better the smaller; infinite where there is none."""
+    values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
+    return [-value if metric.largest else value for value in values]
+
+
+def _improves(values: Sequence[float]) -> bool:
+    """Whether the last of ``values`` are smaller than all before them."""
+    if len(values) <= PATIENCE:
+        return min(values) < values[0]
+    before = min(values[:-PATIENCE])
+    return min(values[-PATIENCE:]) < before - GAIN * abs(before)
 
 
 def duration(seconds: float) -> str:

@@ -23,10 +23,10 @@ import soxr
 
 from common.audio import decode, load_wav
 from common.cli import ArgumentParser, run
-from common.importing import Reading, align_reading
+from common.importing import AlignedReading, align_reading
 from common.importing.cutting import CONFIDENT
+from common.importing.frames import RATE
 from common.importing.levels import find_sound
-from common.importing.reading import RATE
 from scripts.benchmarks.table import machine, markdown
 
 GAPS = (0.1, 2.0)  # s
@@ -91,7 +91,7 @@ def as_mp3(waves: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         return tuple(decode(path, sampling_rate=RATE).blocks)
 
 
-def measure(reading: Reading, truth: Truth) -> dict[str, str]:
+def measure(reading: AlignedReading, truth: Truth) -> dict[str, str]:
     """How far boundaries are from the true ones."""
     ends = [0.0, *(end for _, end in truth.sounds)]
     starts = [*(start for start, _ in truth.sounds), sum(map(len, truth.waves)) / RATE]

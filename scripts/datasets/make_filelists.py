@@ -21,7 +21,7 @@ from pathlib import Path
 from common.cli import ArgumentParser, run
 from common.errors import InputError, shown
 from common.files import read_lines, write_text
-from common.importing.options import SPEAKERS, name_import
+from common.importing.options import SPEAKERS, import_command, name_import
 from common.options import add_options, option, read_options
 
 SPLITS = ("train", "val", "test")
@@ -136,14 +136,18 @@ def main() -> int:
         others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
         found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
-    from common.importing import check_recordings, note_faults  # here, as they load PyTorch
+    from common.importing import check_recordings, long_clips, note_faults  # here, as they load PyTorch
 
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
     if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
         ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
-    splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
+    try:
+        splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
+    except InputError as error:
+        long = long_clips(lengths)
+        raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
     has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
