@@ -715,7 +715,7 @@ def test_a_recording_that_is_chosen_or_dropped_gives_its_lengths_to_the_text(stu
         }""",
         "no sound",
     )
-    expect(page.locator("#error-text")).to_have_text("like: no sound file that libsndfile or FFmpeg can decode")
+    expect(page.locator("#error-text")).to_contain_text("like: no sound file that libsndfile or FFmpeg can decode")
     studio.errors.clear()  # the browser notes the status 400
 
 
