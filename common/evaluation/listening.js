@@ -173,12 +173,15 @@ function showTrial(index) {
 // What is left to do in this trial, in words; empty if nothing is.
 function missing() {
   const { sounds } = state.trial;
-  const label = (sound) => (isPair ? "AB"[sounds.indexOf(sound)] : `sound ${sounds.indexOf(sound) + 1}`);
+  const listed = (some) => {
+    const labels = some.map((sound) => (isPair ? "AB"[sounds.indexOf(sound)] : sounds.indexOf(sound) + 1));
+    return `${isPair ? "" : some.length > 1 ? "sounds " : "sound "}${labels.join(isPair ? " and " : ", ")}`;
+  };
   const unheard = sounds.filter((sound) => !state.heard.has(sound));
-  if (unheard.length) return `Please listen to ${unheard.map(label).join(", ")}.`;
+  if (unheard.length) return `Please listen to ${listed(unheard)}.`;
   const unrated = sounds.filter((sound) => !(sound in answerOf(state.trial)));
   if (!unrated.length) return "";
-  return isPair ? "Please choose one of the three." : `Please rate ${unrated.map(label).join(", ")}.`;
+  return isPair ? "Please choose one of the three." : `Please rate ${listed(unrated)}.`;
 }
 
 function next() {
