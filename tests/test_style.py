@@ -255,7 +255,7 @@ ROOMS = [
 ]
 FLAT = [
     *"errors cli options config files registry distributed precision logger progress signals timing plots".split(),
-    *"torch_file".split(),
+    *"torch_file lazy".split(),
 ]
 
 
