@@ -68,6 +68,8 @@ def _lines(tqdm: Any) -> type:
     """The kind of bar that prints whole lines on stderr: every half minute, and one at the end."""
 
     class Lines(tqdm):
+        n: float
+        disable: bool
         monitor_interval = 0  # no thread
 
         def display(self, msg: str | None = None, pos: int | None = None) -> None:

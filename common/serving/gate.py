@@ -146,8 +146,8 @@ class Metrics:
     def __init__(self, *, queue_length: Callable[[], int]) -> None:
         """``queue_length()`` is asked for when the figures are read."""
         self.registry: Any = None
-        self.requests: Any = _Uncounted()
-        self.seconds = self.first_byte = self.audio = self.batch = self.requests
+        uncounted: Any = _Uncounted()
+        self.requests = self.seconds = self.first_byte = self.audio = self.batch = uncounted
         if find_spec("prometheus_client") is None:
             return
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
