@@ -301,13 +301,13 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1910,
-    "audio, nn": 1355,
+    "flat files of common/": 1985,
+    "audio, nn": 1362,
     "text": 4525,
     "data": 995,
-    "checkpoints": 1410,
+    "checkpoints": 1414,
     "training": 2482,
-    "synthesis": 2740,
+    "synthesis": 2757,
     "recognition": 450,
     "serving": 1400,
     "extraction": 1300,
@@ -317,7 +317,7 @@ SIZES = {
     "scripts": 4640,
     "platform": 312,
     "files at the root": 600,
-    "tests": 32370,
+    "tests": 32520,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
