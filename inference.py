@@ -22,6 +22,7 @@ from common.registry import ModelSpec
 from common.synthesis.options import (
     MEASURING,
     REMOVED,
+    SHORT_TEXT,
     STANDARD,
     CommandOptions,
     VoiceOptions,
@@ -64,8 +65,12 @@ def speak(argv: Sequence[str] | None) -> int:
             stack.enter_context(redirect_stdout(sys.stderr))
         if options.quiet:
             stack.enter_context(redirect_stdout(stack.enter_context(Path(os.devnull).open("w"))))
-        from common.synthesis import command, read_phrases, with_shipped  # --help needs no PyTorch
+        from common.precision import one_thread  # --help needs no PyTorch
+        from common.synthesis import command, read_phrases, with_shipped
 
+        is_shipped = not names_given(argv) & {f"--{spec.option}" for role in _PURPOSES for spec in models_with(role)}
+        if is_shipped and options.text is not None and len(options.text) <= SHORT_TEXT:
+            stack.enter_context(one_thread())
         opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any
 
@@ -60,6 +61,8 @@ def line_and_status(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}cannot be read or written ({error.strerror or error})", 1
+    if isinstance(error, ModuleNotFoundError) and error.name and find_spec(error.name.partition(".")[0]) is None:
+        return f"this needs the package {error.name}, which is not installed: pip install -r requirements.txt", 1
     if is_out_of_memory(error):
         return "out of memory: use smaller batches, fewer --num-workers, or shorter clips", 1
     if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):

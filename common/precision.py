@@ -3,8 +3,8 @@
 import ctypes
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -106,6 +106,17 @@ def allow_compiled_shapes(n_shapes: int) -> None:
     # several layers share a function, for each of them.
     config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread within the block: a short sentence takes less time than starting and joining others."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def keep_freed_memory() -> bool:

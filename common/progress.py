@@ -1,13 +1,15 @@
-"""Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does."""
+"""Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does.
+
+Jobs that show none load no tqdm; where tqdm is not installed, none do.
+"""
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
-
-from tqdm import tqdm as Progress
+from typing import Any, Generic, TypeVar
 
 from common.errors import OutputError
 
@@ -15,44 +17,78 @@ T = TypeVar("T")
 LINE_EVERY_SECONDS = 30.0
 
 
+class Progress(Generic[T]):
+    """The progress of a job that shows none; bars are tqdm's, which have the same methods."""
+
+    def __init__(self, items: Iterable[T] | None = None, *, total: float | None = None) -> None:
+        self.items = items
+        self.total = total
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items or ())
+
+    def __enter__(self) -> "Progress[T]":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def update(self, n: float = 1) -> None:
+        """``n`` more items are done."""
+
+    def set_postfix(self, *, refresh: bool = True, **values: object) -> None:
+        """``values`` are shown behind the bar."""
+
+
 def progress(
     iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
-) -> "Progress[T]":
+) -> Progress[T]:
     """Watch a loop, or a job that reports by ``update``.
 
     Iterate over the result to count items as they pass (``for item in progress(items, desc="mels", unit="clip")``), or
     open it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
     ``enabled=False`` (all ranks but the first) shows nothing.
     """
-    kind: Any = Progress if sys.stderr.isatty() else _Lines
+    if not enabled or find_spec("tqdm") is None:
+        return Progress(iterable, total=total)
+    is_terminal = sys.stderr.isatty()
     shown: dict[str, Any] = {"dynamic_ncols": True}
-    if kind is _Lines:
+    if not is_terminal:
         about = "{desc}{n_fmt}/{total_fmt} {unit}, {elapsed}, {rate_fmt}{postfix}"
         shown = {"mininterval": LINE_EVERY_SECONDS, "miniters": 1, "bar_format": about}
     elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
         shown = {"ncols": 80, "nrows": 24}  # of some containers' terminals, where tqdm would draw an empty bar
-    return kind(iterable, total=total, desc=desc and f"{desc}: ", unit=unit, disable=not enabled, **shown)
+    from tqdm import tqdm  # here, as one phrase is spoken without a bar
+
+    bar: Any = tqdm if is_terminal else _lines(tqdm)
+    return bar(iterable, total=total, desc=desc and f"{desc}: ", unit=unit, **shown)
 
 
-class _Lines(Progress):
-    """Prints whole lines on stderr: every half minute, and one at the end."""
+def _lines(tqdm: Any) -> type:
+    """The kind of bar that prints whole lines on stderr: every half minute, and one at the end."""
 
-    monitor_interval = 0  # no thread
+    class Lines(tqdm):
+        n: float
+        disable: bool
+        monitor_interval = 0  # no thread
 
-    def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        if self.n or self.disable:
-            print(self, file=sys.stderr, flush=True)
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
+            if self.n or self.disable:
+                print(self, file=sys.stderr, flush=True)
 
-    def close(self) -> None:
-        if not self.disable:
-            self.disable = True
-            self.display()
+        def close(self) -> None:
+            if not self.disable:
+                self.disable = True
+                self.display()
+
+    return Lines
 
 
 def print_line(text: str, *, end: str = "\n") -> None:
     """Print a line on stdout, above any bar that stands on the terminal; OutputError if it cannot be written."""
+    bars = sys.modules.get("tqdm") if sys.stderr.isatty() else None
     try:
-        with Progress.external_write_mode(file=sys.stdout) if sys.stderr.isatty() else nullcontext():
+        with nullcontext() if bars is None else bars.tqdm.external_write_mode(file=sys.stdout):
             print(text, end=end, flush=True)
     except OSError as error:
         discard_output()

@@ -244,7 +244,7 @@ def _normed(layer: nn.Module, x: Tensor, counted: Tensor) -> Tensor:
 def _fold(norm: nn.BatchNorm2d, *, into: nn.Module) -> None:
     assert isinstance(into, RowConv) and norm.running_mean is not None and norm.running_var is not None
     scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-    into.weight.mul_(scale[:, None, None])
+    into.weight = nn.Parameter(into.weight * scale[:, None, None])  # others may hold the one before
     into.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
 
 

@@ -101,7 +101,8 @@ ensure_venv() {
 
 # update_venv [dev]: makes .venv where it is missing, and installs the requirements where they changed.
 update_venv() {
-    local files=("$ROOT/constraints.txt" "$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
+    local stamp="$VENV/stamp-base" python
+    local files=("$ROOT/constraints.txt" "$ROOT/requirements-speak.txt" "$ROOT/requirements.txt")
     if [ "${1:-}" = dev ]; then
         files+=("$ROOT/requirements-dev.txt")
         stamp="$VENV/stamp-dev"

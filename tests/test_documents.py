@@ -31,7 +31,7 @@ PROGRAMS = {  # that the documents name options of
     *("scripts.download_models", "scripts.evaluate_voice", "scripts.checkpoint_tools inspect"),
     "scripts.import_recordings",
 }
-PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
+PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main", "venv", "pip", "speaking/bin/pip")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
 FOLDERS = ("scripts", "common", "platform", "phrases", "filelists", "docs", "tests")
 PACKAGES = tuple(re.sub(r"\W", "", model).lower() for model in available_models())

@@ -47,7 +47,7 @@ echo broken > "$VENV/bin/python"; fresh; fresh
 
 
 def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_path: Path):
-    for name in ("constraints.txt", "requirements.txt", "requirements-dev.txt"):
+    for name in ("constraints.txt", "requirements-speak.txt", "requirements.txt", "requirements-dev.txt"):
         (tmp_path / name).write_text("torch\n")
     result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, VENV_PYTHON=sys.executable)
     assert result.returncode == 0, result.stderr
@@ -84,7 +84,7 @@ def test_each_requirement_has_one_tested_version_on_each_python(python: str):
         if pinned.marker is None or pinned.marker.evaluate(environment):
             assert pinned.name not in tested, line
             tested[canonicalize_name(pinned.name)] = next(iter(pinned.specifier)).version
-    files = [ROOT / "requirements.txt", ROOT / "requirements-dev.txt"]
+    files = sorted(ROOT.glob("requirements*.txt"))
     for line in [line for file in files for line in file.read_text().splitlines() if not line.startswith("-r")]:
         wanted = Requirement(line)
         assert wanted.specifier.contains(tested[canonicalize_name(wanted.name)]), line

@@ -1,5 +1,6 @@
 """One call to speak: whole texts, streams, words in time, styles of words, and prosody tables."""
 
+import base64
 import itertools
 import json
 import re
@@ -49,6 +50,20 @@ def test_a_text_is_spoken_in_one_call_with_its_words_in_time(voice: Voice, tmp_p
     assert [one.text for one in speech.utterances] == ["Mr. Hill paid $3.50 for it.", "Was it dear?", "No, my friend!"]
     speech.save(tmp_path / "a.flac")
     torch.testing.assert_close(load_wav(tmp_path / "a.flac", sampling_rate=22050), speech.wave, rtol=0, atol=2**-15)
+
+
+def test_a_notebook_shows_a_speech_as_one_line_and_a_player(voice: Voice, tmp_path: Path):
+    speech = voice.speak("First & second. " * 8)
+    line = re.fullmatch(r"<Speech of (\d+\.\d\d) s, 22050 Hz: '(.+) \.\.\.'>", repr(speech))
+    assert line and float(line[1]) == round(speech.duration, 2) and len(line[2]) < 60
+    shown = speech._repr_html_()
+    assert shown.startswith("<p>&lt;Speech of ") and "First &amp; second." in shown
+    sound = re.search(r'<audio controls src="data:audio/(wav|mpeg);base64,([^"]+)">', shown)
+    assert sound
+    kind = {"wav": "a.wav", "mpeg": "a.mp3"}[sound[1]]
+    speech.save(tmp_path / kind)
+    assert base64.b64decode(sound[2]) == (tmp_path / kind).read_bytes()
+    assert kind == ("a.wav" if speech.duration <= 30 else "a.mp3")
 
 
 def test_sentences_are_separated_by_silence_and_each_is_spoken_as_if_alone(voice: Voice):

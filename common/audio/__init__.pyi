@@ -33,6 +33,7 @@ from .wav import (
     check_complete as check_complete,
     check_sound_format as check_sound_format,
     check_wav as check_wav,
+    encode_sound as encode_sound,
     load_wav as load_wav,
     open_wav as open_wav,
     pcm16 as pcm16,

@@ -132,6 +132,12 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
     Samples are rounded to 16 bits; louder ones clip, they never wrap. ``durable`` as in
     `common.files.write_atomically`.
     """
+    encoded = encode_sound(wave, path, sampling_rate=sampling_rate)
+    write_atomically(path, lambda file: file.write(encoded), durable=durable)
+
+
+def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
+    """The content of a file of the sound, as `save_wav` writes it; raises AudioError as `check_sound_format`."""
     form = check_sound_format(path, sampling_rate=sampling_rate)
     samples = wave.detach().to("cpu", torch.float32).numpy()
     if not np.isfinite(samples).all():
@@ -141,7 +147,7 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
     with soundfile.SoundFile(encoded, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
         for start in range(0, len(integers), _BLOCK):
             sound.write(integers[start : start + _BLOCK])
-    write_atomically(path, lambda file: file.write(encoded.getbuffer()), durable=durable)
+    return encoded.getvalue()
 
 
 def pcm16(wave: Tensor) -> bytes:

@@ -67,12 +67,12 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
 
 
 def load_networks(
-    checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint"
+    checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint", shared: bool = False
 ) -> tuple[Networks, Any]:
     """The networks that infer, of a checkpoint, on ``device`` in evaluation mode, and its ModelConfig.
 
     Those that only training needs (discriminators) are neither built nor loaded. ``ema`` takes the EMA weights;
-    ``where`` names the checkpoint in errors.
+    ``where`` names the checkpoint in errors. With ``shared`` the networks use the checkpoint's tensors, not copies.
 
     Raises:
         CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
@@ -83,7 +83,7 @@ def load_networks(
             raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
         weights = {**weights, **(checkpoint.ema or {})}
     networks = new_networks(checkpoint, where=where, device="cpu", inference=True)
-    load_weights(networks, weights, where=where)
+    load_weights(networks, weights, where=where, shared=shared)
     config = from_plain(get_model(checkpoint.model).config, checkpoint.config, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
@@ -119,7 +119,9 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) 
     """
     spec, exported, device = loaded.spec, loaded.exported, torch.device(device)
     if exported is None:
-        networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
+        made = loaded.checkpoint
+        shared = made.stripped is not None  # then its matrices are in memory, not in the file alone
+        networks, config = load_networks(made, ema=loaded.ema, device=device, where=str(loaded.path), shared=shared)
         network: Any = next(iter(networks.values()))
         network.prepare_for_inference()
         return network, config
@@ -139,8 +141,12 @@ def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
     return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
 
 
-def load_weights(networks: Networks, weights: Weights, *, where: str, kind: str = "weights") -> None:
+def load_weights(
+    networks: Networks, weights: Weights, *, where: str, kind: str = "weights", shared: bool = False
+) -> None:
     """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
+
+    With ``shared`` the tensors of the state dict become those of the network.
 
     Raises:
         CheckpointError: lists what is missing, unexpected or of another shape.
@@ -150,7 +156,7 @@ def load_weights(networks: Networks, weights: Weights, *, where: str, kind: str 
             raise CheckpointError(f"{where}: its {kind} do not fit the model: no network {name}")
         is_meta = any(parameter.is_meta for parameter in network.parameters())
         try:
-            network.load_state_dict(weights[name], assign=is_meta)
+            network.load_state_dict(weights[name], assign=shared or is_meta)
         except RuntimeError as error:
             differences = shorten(str(error).partition("\n")[2], _LONGEST_DIFFERENCE)
             raise CheckpointError(f"{where}: its {kind} do not fit the model: {differences}") from error

@@ -1,5 +1,5 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
-import lazy_loader
+from common.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """Features of a corpus: mel-spectrograms, durations and pitch of many recordings."""
 
-import lazy_loader
+from common.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

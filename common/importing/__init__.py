@@ -1,5 +1,5 @@
 """Recordings as people have them become a corpus: any sound file and transcripts of many forms, wherever they lie."""
 
-import lazy_loader
+from common.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """A voice and a recognizer over HTTP: requests, their batching and limits, and the studio's page."""
 
-import lazy_loader
+from common.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

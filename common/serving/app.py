@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from functools import partial
+from importlib.util import find_spec
 from typing import Annotated, Any, TypeVar
 
 import uvicorn
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
@@ -107,7 +107,8 @@ class Service:
     def _add_paths(self) -> None:
         add = self._app.add_api_route
         add("/v1/audio/speech", self._speak, methods=["POST"], tags=["speech"], response_class=Response)
-        add("/v1/audio/transcriptions", self._transcribe, methods=["POST"], tags=["speech"], response_class=Response)
+        transcribe = _refuse_upload if find_spec("python_multipart") is None else self._transcribe
+        add("/v1/audio/transcriptions", transcribe, methods=["POST"], tags=["speech"], response_class=Response)
         add("/v1/models", self._list_models, tags=["lists"])
         add("/v1/voices", self._list_voices, tags=["lists"])
         add("/healthz", self._health, tags=["operation"])
@@ -220,7 +221,13 @@ class Service:
 
     async def _metrics(self) -> Response:
         """Figures for Prometheus."""
-        return Response(generate_latest(self.gate.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        content, media_type = self.gate.metrics.page()
+        return Response(content, media_type=media_type)
+
+
+async def _refuse_upload() -> Response:
+    """Stand in for transcripts where forms cannot be read."""
+    raise ApiError(501, "transcripts need the package python-multipart on the server")
 
 
 def _refused(request: Request, error: Any) -> JSONResponse:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import (
@@ -63,6 +64,8 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)
     recognizer = opened.pop("recognizer", None)
+    if recognizer is not None and find_spec("python_multipart") is None:
+        raise OptionError("to transcribe, a server needs the package python-multipart: pip install python-multipart")
     opened = with_shipped(opened, with_vocoder=read_options(args, VoiceOptions).takes_shipped_vocoder)
     if (generator := opened.get("generator")) is None:
         voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))

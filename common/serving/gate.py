@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import cast
+from importlib.util import find_spec
+from typing import Any, cast
 
 import anyio
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -136,11 +136,31 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
+class _Uncounted:
+    """A figure that nobody reads, with the methods of prometheus-client's."""
+
+    def labels(self, *values: str) -> "_Uncounted":
+        return self
+
+    def inc(self, amount: float = 1) -> None:
+        pass
+
+    def observe(self, amount: float) -> None:
+        pass
+
+
 class Metrics:
-    """The figures of one server, in a registry of its own."""
+    """The figures of one server, in a registry of its own; none where prometheus-client is not installed."""
 
     def __init__(self, *, queue_length: Callable[[], int]) -> None:
         """``queue_length()`` is asked for when the figures are read."""
+        self.registry: Any = None
+        uncounted: Any = _Uncounted()
+        self.requests = self.seconds = self.first_byte = self.audio = self.batch = uncounted
+        if find_spec("prometheus_client") is None:
+            return
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
@@ -154,3 +174,11 @@ class Metrics:
         text = "Utterances, or recordings, that a network took at once"
         self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
         ProcessCollector(registry=registry)  # process_resident_memory_bytes among others
+
+    def page(self) -> tuple[bytes, str]:
+        """All figures as Prometheus reads them, and their media type; raises ApiError where none are kept."""
+        if self.registry is None:
+            raise ApiError(501, "this server keeps no figures; they need the package prometheus-client there")
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST

@@ -26,6 +26,7 @@ GRIFFIN_LIM_ITERATIONS = 60
 VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that can be told it
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
+SHORT_TEXT = 200  # characters, which the shipped voice says within half a second of one thread's work
 MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
 WARMUP_STEPS = 3  # batches of --include-warmup
 MEASURING = "computing and measuring"  # title in --help

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import itertools
 import json
 import re
@@ -9,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
@@ -17,7 +19,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from common.audio import SILENT_MEL, save_wav
+from common.audio import SILENT_MEL, encode_sound, save_wav
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import write_text
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
+_LONGEST_SHOWN = 60  # characters of a speech's text in one line
+_LONGEST_WAV = 30.0  # s of a notebook's player; longer ones hold an MP3, a sixth of the size
+_LONGEST_PLAYER = 3600.0  # s
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,19 @@ class Speech:
     speakers: Sequence[str] = ()  # by their ids
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
+
+    def __repr__(self) -> str:
+        text = textwrap.shorten(" ".join(part.item.text for part in self.parts), _LONGEST_SHOWN, placeholder=" ...")
+        return f"<Speech of {self.duration:.2f} s, {self.sampling_rate} Hz: {text!r}>"
+
+    def _repr_html_(self) -> str:
+        """A player, as notebooks show it; the sound is part of the page, but for an hour and more."""
+        line = html.escape(repr(self), quote=False)
+        if not self.has_sound or self.duration > _LONGEST_PLAYER:
+            return f"<p>{line}</p>"
+        kind, name = ("wav", "a.wav") if self.duration <= _LONGEST_WAV else ("mpeg", "a.mp3")
+        sound = base64.b64encode(encode_sound(self.wave, PurePath(name), sampling_rate=self.sampling_rate)).decode()
+        return f'<p>{line}<br><audio controls src="data:audio/{kind};base64,{sound}"></audio></p>'
 
     @property
     def sampling_rate(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from common.errors import InputError
 from common.text.normalization.rules import rules
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ _MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read dig
 @lru_cache(maxsize=1)
 def _engine() -> "inflect.engine":
     # Imported here: it takes seconds, which a command whose text has no numbers need not wait for.
-    import inflect
-
+    try:
+        import inflect
+    except ImportError as error:
+        raise InputError("numbers by published cleaners need the package inflect: pip install inflect") from error
     return inflect.engine()
 
 

@@ -1,0 +1,94 @@
+"""Speaking and serving need no package beyond those of requirements-speak.txt, of which there are few."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from shell import ROOT
+
+MOST_PACKAGES = 30
+# Of PyTorch's builds for GPUs, which its build for CPUs does without
+OF_GPUS = re.compile(r"nvidia-|cuda-|triton$")
+
+
+def installed_by(path: Path) -> set[str]:
+    """The packages that the lines of a requirements file install here, with all that they require themselves."""
+    found: set[str] = set()
+    waiting = [Requirement(line) for line in path.read_text().splitlines()]
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if name in found or OF_GPUS.match(name) or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        waiting += map(Requirement, importlib.metadata.requires(name) or [])
+    return found
+
+
+@pytest.fixture(scope="module")
+def packages() -> set[str]:
+    return installed_by(ROOT / "requirements-speak.txt")
+
+
+@pytest.fixture(scope="module")
+def restricted(packages: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables with which ``python -S`` finds these packages, and PyTorch's for GPUs, and no others."""
+    folder = tmp_path_factory.mktemp("packages")
+    for one in importlib.metadata.distributions():
+        name = canonicalize_name(one.name)
+        if name not in packages and not OF_GPUS.match(name):
+            continue
+        for part in {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}:
+            if not (folder / part).exists():
+                (folder / part).symlink_to(one.locate_file(part))
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def run_python(restricted: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-S", *words], cwd=ROOT, env=restricted, capture_output=True, text=True, check=False
+    )
+
+
+def test_speaking_and_serving_install_few_packages(packages: set[str]):
+    assert len(packages) <= MOST_PACKAGES, sorted(packages)
+
+
+def test_a_text_is_spoken_without_other_packages(restricted: dict[str, str], tmp_path: Path):
+    words = ["--text", "Dr. Müller paid £3.50.", "-o", str(tmp_path / "a.mp3"), "--subtitles", "srt"]
+    done = run_python(restricted, "inference.py", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a.mp3").stat().st_size > 10_000 and (tmp_path / "a.srt").is_file()
+
+
+def test_what_needs_another_package_is_one_line(restricted: dict[str, str], tmp_path: Path):
+    done = run_python(restricted, "inference.py", "--text", "Hello.", "-o", str(tmp_path / "a.wav"), "--plots")
+    line = "error: this needs the package matplotlib, which is not installed: pip install -r requirements.txt\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_a_server_speaks_without_other_packages(restricted: dict[str, str]):
+    command = [sys.executable, "-S", "serve.py", "--port", "0"]
+    server = subprocess.Popen(command, cwd=ROOT, env=restricted, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = next(found[0] for line in server.stdout if (found := re.search("http://[0-9.:]+", line)))
+        body = b'{"model": "tts-1", "voice": "alloy", "input": "Hello there.", "response_format": "flac"}'
+        request = urllib.request.Request(f"{address}/v1/audio/speech", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            assert answer.read(4) == b"fLaC"
+        with urllib.request.urlopen(address) as page:
+            assert b"<html" in page.read()
+        with pytest.raises(urllib.error.HTTPError, match="501") as refused:
+            urllib.request.urlopen(f"{address}/metrics")
+        assert b"prometheus-client" in refused.value.read()
+    finally:
+        server.terminate()
+    assert server.wait() == 0
