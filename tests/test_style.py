@@ -312,7 +312,7 @@ SIZES = {
     "serving": 1400,
     "extraction": 1300,
     "importing": 1972,
-    "evaluation, data_report, pages": 2502,
+    "evaluation, data_report, pages": 2503,
     "the six models": 8725,
     "scripts": 4716,
     "platform": 312,
