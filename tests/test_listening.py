@@ -82,7 +82,8 @@ class Listener:
 
     def hear(self, number: int) -> None:
         self.press(str(number))
-        self.page.locator(f"#sounds .play.heard >> nth={number - 1}").wait_for()
+        button = self.page.locator("#sounds .play").nth(number - 1)
+        button.and_(self.page.locator(".heard")).wait_for()
 
     def order(self) -> list:
         return self.page.evaluate("state.order.map((trial) => [trial.name, trial.sounds])")

@@ -159,7 +159,8 @@ def _mushra_table(listeners: Iterable[Answers], systems: Sequence[str]) -> list[
         rows[system] = {name: value for name, value in figures.items() if value == value}
     measures = [_MEAN, _LOW, _HIGH]
     order = sorted(rows, key=lambda system: -rows[system]["mean"])
-    return [("system", *map(str, measures)), *((system, *cells(measures, rows[system])) for system in order)]
+    table: list[Row] = [(system, *cells(measures, rows[system])) for system in order]
+    return [("system", *map(str, measures)), *table]
 
 
 def _preference_table(listeners: Iterable[Answers], systems: Sequence[str]) -> list[Row]:
@@ -170,7 +171,7 @@ def _preference_table(listeners: Iterable[Answers], systems: Sequence[str]) -> l
     for first, second in combinations(systems, 2):
         pair = [scores for scores in trials if scores.keys() == {first, second}]
         n_first, n_second = (sum(scores[one] == 1 for scores in pair) for one in (first, second))
-        counts = {"first": n_first, "second": n_second, "neither": len(pair) - n_first - n_second}
+        counts: dict[str, float] = {"first": n_first, "second": n_second, "neither": len(pair) - n_first - n_second}
         if pair:
             rows.append((first, second, *cells(measures, counts | preference(n_first, n_second))))
     return rows
