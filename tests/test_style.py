@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1924,
-    "audio, nn": 1355,
-    "text": 4586,
+    "flat files of common/": 2005,
+    "audio, nn": 1507,
+    "text": 4778,
     "data": 995,
-    "checkpoints": 1414,
+    "checkpoints": 1416,
     "training": 2482,
-    "synthesis": 2979,
+    "synthesis": 3185,
     "recognition": 450,
-    "serving": 1898,
+    "serving": 2013,
     "extraction": 1300,
-    "importing": 1972,
-    "evaluation, data_report, pages": 2101,
-    "the six models": 8733,
-    "scripts": 4752,
+    "importing": 1852,
+    "evaluation, data_report, pages": 2503,
+    "the six models": 8744,
+    "scripts": 4914,
     "platform": 312,
     "files at the root": 600,
-    "tests": 33962,
+    "tests": 34192,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
