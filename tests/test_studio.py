@@ -58,13 +58,13 @@ def address() -> Iterator[str]:
         yield address
 
 
-# Keeps the bodies of answers, as the browser forgets those that are read as a stream.
+# Keeps the bodies of answers to requests for speech, as the browser forgets those that are read as a stream.
 KEEP_ANSWERS = """
 const ask = fetch;
 window.answers = [];
 window.fetch = async (...request) => {
   const response = await ask(...request);
-  window.answers.push(response.clone().text().catch(() => ""));
+  if (request[1]?.method === "POST") window.answers.push(response.clone().text().catch(() => ""));
   return response;
 };"""
 
