@@ -303,7 +303,7 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 1910,
     "audio, nn": 1355,
-    "text": 4525,
+    "text": 4535,
     "data": 995,
     "checkpoints": 1410,
     "training": 2482,
