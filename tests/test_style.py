@@ -303,7 +303,7 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 2005,
     "audio, nn": 1507,
-    "text": 4778,
+    "text": 4790,
     "data": 995,
     "checkpoints": 1416,
     "training": 2482,
@@ -317,7 +317,7 @@ SIZES = {
     "scripts": 4914,
     "platform": 312,
     "files at the root": 600,
-    "tests": 34200,
+    "tests": 34205,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

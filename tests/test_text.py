@@ -185,6 +185,7 @@ def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
     ("make", "message"),
     [
         (lambda: text_config(TextOptions(g2p="espeak", g2p_language="de-xx")), "no voice 'de-xx'; it has de"),
+        (lambda: text_config(TextOptions(g2p_language="german")), "^--g2p-language: .*'german'; it has de$"),
         (lambda: text_config(TextOptions(g2p="espeak", p_arpabet=1.0)), "are for characters"),
         (lambda: text_config(TextOptions(p_arpabet=1.0, cmudict_path=Path("d.txt"))), r"d\.txt: no such dictionary"),
         (lambda: overridden(TextConfig(), TextOverrides(g2p="espeak")), "the input type is 'char'"),

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from textwrap import shorten
 
 import numpy as np
 import torch
 
 from common.audio import decode, save_wav
-from common.errors import AudioError, InputError, OptionError, OutputError
+from common.errors import AudioError, InputError, OutputError
 from common.files import check_file
 from common.importing.clips import ImportedClip, import_clip, level_and_trim
 from common.importing.cutting import CONFIDENT, LONGEST, SHORTEST, AlignedClip, align_reading
@@ -19,9 +18,9 @@ from common.importing.options import ImportOptions
 from common.importing.recordings import RecordingIndex, files_below, without_suffix
 from common.importing.subtitles import TEXT_SUFFIXES, ReadingText, read_reading_text, split_sentences
 from common.importing.transcripts import Transcript
-from common.text import Speaker
 from common.text.config import TextConfig
 from common.text.languages import guess_language
+from common.text.options import check_language_tag
 
 
 def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str, str]]:
@@ -57,10 +56,7 @@ def choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> st
     Raises OptionError where eSpeak NG lacks it.
     """
     if options.language is not None:
-        try:
-            Speaker(options.language).speak("a")
-        except InputError as error:
-            raise OptionError(shorten(f"--language {options.language}: {error}", 150)) from error
+        check_language_tag(options.language, option="--language")
         return options.language
     texts = [one.text for one in matched]
     if options.text is not None:

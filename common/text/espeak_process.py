@@ -89,8 +89,15 @@ class _Espeak:
             for tag in (path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
                 definitions.setdefault(tag.lower(), definition)
         if voice.lower() not in definitions:
-            near = [tag for tag in sorted(definitions) if tag.split("-")[0] == voice.lower().split("-")[0]]
-            raise ValueError(f"eSpeak NG has no voice {voice!r}; it has {', '.join(near or sorted(definitions))}")
+            wanted, tags = voice.lower(), sorted(definitions)
+            near = [tag for tag in tags if tag.split("-")[0] == wanted.split("-")[0]]
+            near = near or [
+                tag for tag in tags if re.search(rf"^name\s+{re.escape(wanted)}\b", definitions[tag], re.I | re.M)
+            ]
+            near = near or [tag for tag in tags if tag[:1] == wanted[:1] and "-" not in tag]
+            raise ValueError(
+                f"eSpeak NG has no voice {voice[:20]!r}; it has {', '.join(near or ['en-us', 'de', '...'])}"
+            )
         return definitions[voice.lower()]
 
     def say(self, text: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from common.errors import InputError, OptionError
 from common.options import option
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
 from common.text.cleaners import CLEANERS, ENGLISH_V3
@@ -173,7 +174,8 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextCo
     if options.phone_features is not None:
         values["phone_features"] = read_phone_features(options.phone_features)
     config = TextConfig(**values, **_read_files(options), speakers=tuple(speakers))
-    _check_language(config)
+    if config.g2p is not None:
+        check_language_tag(language, option="--g2p-language")
     return config
 
 
@@ -196,12 +198,14 @@ def _is_english(language: str) -> bool:
     return language.split("-")[0] == "en"
 
 
-def _check_language(config: TextConfig) -> None:
-    """Refuse by InputError a language that eSpeak NG does not have."""
-    if config.g2p is not None:
-        from common.text.espeak import transcribe  # NumPy would make --help slow
+def check_language_tag(language: str, *, option: str) -> None:
+    """Refuse by OptionError, which names the ``option``, a language that eSpeak NG does not have."""
+    from common.text.espeak import transcribe  # NumPy would make --help slow
 
-        transcribe("", language=config.g2p_language)
+    try:
+        transcribe("", language=language)
+    except InputError as error:
+        raise OptionError(f"{option}: {error}") from error
 
 
 def options_of_text(config: TextConfig) -> dict[str, Any]:
@@ -253,7 +257,8 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
         changed = replace(changed, cleaners=(ENGLISH_V3,) if is_english else ())
     if overrides.text_cleaners is not None:
         changed = replace(changed, cleaners=overrides.text_cleaners)
-    _check_language(changed)
+    if changed.g2p is not None:
+        check_language_tag(changed.g2p_language, option="--g2p-language")
     if overrides.g2p_language is not None:
         _warn_not_learned(config, changed)
     return changed
