@@ -69,6 +69,13 @@ window.fetch = async (...request) => {
 };"""
 
 
+# Keeps what the page copies: reading the clipboard may wait for ever where another window has the focus.
+KEEP_COPIES = """
+const {clipboard} = navigator;
+const write = clipboard?.writeText.bind(clipboard);
+if (write) clipboard.writeText = async (text) => { await write(text); window.copied = text; };"""
+
+
 class Studio:
     """The page, what it asked the server for, and the answers."""
 
@@ -77,6 +84,7 @@ class Studio:
         self.asked: list[dict] = []
         self.errors: list[str] = []
         page.add_init_script(KEEP_ANSWERS)
+        page.add_init_script(KEEP_COPIES)
         page.on("request", lambda request: request.method == "POST" and self.asked.append(request.post_data_json))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
@@ -136,7 +144,7 @@ class Studio:
     def copy_ssml(self) -> str:
         self.page.get_by_role("button", name="Copy as SSML").click()
         expect(self.page.locator("#status")).to_contain_text("Copied")
-        return self.page.evaluate("navigator.clipboard.readText()")
+        return self.page.evaluate("copied")
 
     def frames(self) -> list[int]:
         return [row["frames"] for row in symbols(self.table())]
@@ -169,7 +177,7 @@ def opened(browser, address: str, **options) -> Iterator[Studio]:
     """The studio in a new window."""
     context = browser.new_context(**options)
     context.set_default_timeout(LIMIT)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.grant_permissions(["clipboard-write"])
     studio = Studio(context.new_page(), address)
     yield studio
     assert studio.errors == []
