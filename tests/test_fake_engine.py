@@ -160,8 +160,7 @@ def test_an_optimizer_launches_as_much_for_many_parameters_as_for_one(fake: None
 def test_an_update_that_is_recorded_waits_for_nothing_either(
     fake: None, optimizer: str, amp_dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(step_graphs, "record", lambda work, pool: step_graphs.repeat(work))
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(step_graphs, "GraphRecorder", step_graphs.NoRecorder)
     options = {"grad_clip_thresh": 1.0, "ema_decay": 0.9, "amp_dtype": amp_dtype, "cuda_graphs": True}
     engine = toy_engine(
         fake_networks(), objective=OnTheDevice(), ranks=Ranks(device=CUDA), optimizer=optimizer, **options

@@ -1,16 +1,21 @@
 """Updates run as recorded work from tensors of their own, on the CPU without a graph, against the plain ones."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances, weights
 
 from common.distributed import Ranks
 from common.errors import OptionError
-from common.training import step_graphs
+from common.training import Engine, step_graphs
 
 RECORDABLE = pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.name)
 # The whole corpus is a batch of FastPitch's, so that its shape recurs; HiFi-GAN's segments all have one.
@@ -21,8 +26,10 @@ COMMON = "--ema-decay 0.9 --validation-interval 9"
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list:
     """What was recorded."""
-    found, repeat = [], step_graphs.repeat
-    monkeypatch.setattr(step_graphs, "repeat", lambda work: found.append(repeat(work)) or found[-1])
+    found, record = [], step_graphs.NoRecorder.record
+    monkeypatch.setattr(
+        step_graphs.NoRecorder, "record", lambda self, work: found.append(record(self, work)) or found[-1]
+    )
     return found
 
 
@@ -83,7 +90,7 @@ def test_recorded_work_reads_each_updates_values_and_skips_on_its_own(
     assert engines[0].state()["scaler"] == engines[1].state()["scaler"]
 
 
-def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_weights_change(recorded: list):
+def test_each_shape_is_recorded_at_its_fourth_update(recorded: list):
     engine = toy_engine(toy_networks(), cuda_graphs=True)
     for count in (4, 5, 4, 5, 4, 5):
         engine.step([batch_of(1, count=count)], epoch=1)
@@ -91,9 +98,119 @@ def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_w
     for count, n_recorded in ((4, 1), (4, 1), (5, 2), (4, 2)):
         engine.step([batch_of(2, count=count)], epoch=1)
         assert len(recorded) == n_recorded
-    engine.objective.weights = lambda phase, *, epoch: {"d_loss": 2.0} if phase == "discriminator" else {"l1": 1.0}
-    engine.step([batch_of(3)], epoch=2)
-    assert len(recorded) == 3
+
+
+def test_weights_of_losses_change_without_another_recording(recorded: list):
+    plain, graphs = toy_networks(), toy_networks()
+    engines = [toy_engine(plain), toy_engine(graphs, cuda_graphs=True)]
+    for engine in engines:
+        engine.objective.weights = lambda phase, *, epoch: {
+            ("d_loss" if phase == "discriminator" else "l1"): 0.1 * epoch
+        }
+    for epoch in range(1, 8):
+        expected, found = (engine.step([batch_of(epoch)], epoch=epoch) for engine in engines)
+        assert found.figures == expected.figures
+    assert len(recorded) == 1
+    assert all(torch.equal(weights(graphs)[key], value) for key, value in weights(plain).items())
+
+
+class NewMemory(TorchDispatchMode):
+    """Notes the memory that operations make."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[str, StorageWeakRef]] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        before = {
+            tensor.untyped_storage()._cdata for tensor in tree_leaves((args, kwargs)) if isinstance(tensor, Tensor)
+        }
+        results = function(*args, **kwargs or {})
+        for tensor in tree_leaves(results):
+            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in before:
+                self.made.append((str(function), StorageWeakRef(tensor.untyped_storage())))
+        return results
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What made the memory, besides the figures, that each recording leaves behind."""
+    left: list[list[str]] = []
+
+    def record(self, work: Callable[[], step_graphs.Figures]) -> tuple[Callable[[], object], step_graphs.Figures]:
+        with NewMemory() as memory:
+            figures = work()
+        own = {figure.untyped_storage()._cdata for figure in figures.values()}
+        left.append([name for name, storage in memory.made if not storage.expired() and storage.cdata not in own])
+        return lambda: None, figures
+
+    monkeypatch.setattr(step_graphs.NoRecorder, "record", record)
+    return left
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "lamb", "novograd"])
+@pytest.mark.parametrize("amp_dtype", [None, torch.float16], ids=str)
+def test_nothing_that_a_recording_makes_is_kept_but_its_figures(
+    optimizer: str, amp_dtype: torch.dtype | None, kept: list[list[str]]
+):
+    options = {"optimizer": optimizer, "grad_clip_thresh": 0.3, "ema_decay": 0.5, "amp_dtype": amp_dtype}
+    engine = toy_engine(toy_networks(), cuda_graphs=True, **options)
+    for seed in range(step_graphs.WARMUP_UPDATES + 1):
+        engine.step([batch_of(seed), batch_of(seed, count=3)], epoch=1)
+    assert kept == [[]]
+
+
+@RECORDABLE
+def test_nothing_that_a_models_recording_makes_is_kept(
+    model: TinyModel, corpora: Path, tmp_path: Path, kept: list[list[str]]
+):
+    train(model, corpora, tmp_path, "--cuda-graphs")
+    assert kept == [[]]
+
+
+@pytest.mark.parametrize("amp_dtype", [None, torch.float16], ids=str)
+@pytest.mark.parametrize("breaks_at", ["_sum_counts", "unscale_", "_apply"])
+def test_training_continues_without_graphs_where_an_update_cannot_be_recorded(
+    breaks_at: str, amp_dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    """As on a GPU, nothing of the update that is given up has run; the host has launched a part of it."""
+    plain, graphs = toy_networks(), toy_networks()
+    options = {"ema_decay": 0.5, "amp_dtype": amp_dtype}
+    engines = [toy_engine(plain, **options), toy_engine(graphs, cuda_graphs=True, **options)]
+    attempts = []
+
+    class NothingRuns(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if not function._schema.is_mutable:
+                return function(*args, **kwargs or {})
+            return args[0] if len(function._schema.returns) else None
+
+    def fail(self, work: Callable[[], object]) -> None:
+        attempts.append(work)
+        owner = torch.amp.GradScaler if breaks_at == "unscale_" else Engine
+        whole, calls = getattr(owner, breaks_at), []
+
+        def broken(*args, **kwargs):
+            calls.append(whole(*args, **kwargs))
+            if len(calls) == 2:
+                raise RuntimeError("operation not permitted when stream is capturing\nmore")
+            return calls[-1]
+
+        with monkeypatch.context() as patched, NothingRuns():
+            patched.setattr(owner, breaks_at, broken)
+            work()
+
+    monkeypatch.setattr(step_graphs.NoRecorder, "record", fail)
+    for seed in range(step_graphs.WARMUP_UPDATES + 3):
+        expected, found = (engine.step([batch_of(seed)], epoch=1) for engine in engines)
+        assert found.figures == expected.figures
+    assert len(attempts) == 1
+    assert all(torch.equal(weights(graphs)[key], value) for key, value in weights(plain).items())
+    assert str(engines[0].state()) == str(engines[1].state())
+    assert capsys.readouterr().err == (
+        "warning: --cuda-graphs: training cannot be recorded and runs without graphs "
+        "(operation not permitted when stream is capturing)\n"
+    )
 
 
 @pytest.mark.parametrize("model", MODELS[2:], ids=lambda model: model.name)

@@ -14,7 +14,7 @@ from common.checkpoints import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
-from common.training.step_graphs import record
+from common.training.step_graphs import GraphRecorder, warn_of_failure
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
 
@@ -82,20 +82,19 @@ Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
 
 
 class WarmGraphRecorder:
-    """Records work as CUDA graphs, which share their memory, after running it on a side stream."""
+    """Records work as CUDA graphs of one `GraphRecorder`, after running it where it is recorded."""
 
     def __init__(self) -> None:
-        self._pool = torch.cuda.graph_pool_handle()
+        self._recorder = GraphRecorder()
 
     def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
-        """Record ``work``, which must not wait for the device; returns its replay, and what it writes."""
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARMUP_RUNS):
-                work()
-        torch.cuda.current_stream().wait_stream(side)
-        return record(work, pool=self._pool)
+        """Record ``work``, which must not wait for the device; returns its replay, and what it writes.
+
+        RuntimeError where it cannot be recorded.
+        """
+        for _ in range(WARMUP_RUNS):
+            self._recorder.run(work)
+        return self._recorder.record(work)
 
 
 class RecordedInference:
@@ -135,8 +134,7 @@ class RecordedInference:
                 replay, wave = self._record(lambda: self._infer(mel, lengths))
             except RuntimeError as error:
                 self._record = None
-                reason = f"the work cannot be recorded and runs without graphs ({str(error).strip().splitlines()[0]})"
-                print(f"warning: --cuda-graphs: {reason}", file=sys.stderr)
+                warn_of_failure("the work", error)
             else:
                 self._works[mel.shape] = replay, mel, lengths, wave
                 return True

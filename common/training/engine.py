@@ -27,7 +27,7 @@ from common.training.optim import (
     state_by_name,
 )
 from common.training.options import RunOptions
-from common.training.step_graphs import Figures, RecordedUpdates, Weights
+from common.training.step_graphs import Figures, PhaseWeights, RecordedUpdates, Weights
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 
@@ -94,7 +94,7 @@ class PhaseLoss(nn.Module):
         self._autocast = autocast
 
     def forward(
-        self, batch: Batch, weights: Mapping[str, float], divisors: Mapping[str, Tensor]
+        self, batch: Batch, weights: PhaseWeights, divisors: Mapping[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
         with self._autocast():
@@ -141,7 +141,7 @@ class Engine:
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
         # What this process asks of all, float64 scalars that graphs read.
         self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
-        self._recorded = RecordedUpdates(self._update, device) if run.cuda_graphs else None
+        self._recorded = RecordedUpdates(self._update, device, forget=self._forget) if run.cuda_graphs else None
         # A number would be recorded.
         rate = torch.zeros((), device=device) if run.cuda_graphs and device.type == "cuda" else run.learning_rate
         if run.compile and run.length_buckets:
@@ -205,6 +205,12 @@ class Engine:
                 "or lower --learning-rate"
             )
 
+    def _forget(self) -> None:
+        """Undo what the host keeps of an update that was launched in part, of which nothing has run on the device."""
+        for scaler in self._scalers.values():
+            if scaler.is_enabled():
+                scaler.update(new_scale=scaler.get_scale())  # gradients are not unscaled any more
+
     def _update(self, micro_batches: Sequence[Batch], weights: Weights) -> Figures:
         """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
         self.objective.begin_step(self.networks)
@@ -223,7 +229,7 @@ class Engine:
         return figures
 
     def _run_phase(
-        self, phase: Phase, micro_batches: Sequence[Batch], *, weights: Mapping[str, float], shared: dict[str, Tensor]
+        self, phase: Phase, micro_batches: Sequence[Batch], *, weights: PhaseWeights, shared: dict[str, Tensor]
     ) -> Figures:
         """Update the networks of one phase; figures with the sums of ``shared`` over all processes."""
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
@@ -271,6 +277,7 @@ class Engine:
             # torch's optimizers ask for it while they are recorded, and warn of it elsewhere.
             group["capturable"] = self._recorded is not None and self._recorded.recording
         optimizer.step()
+        optimizer.found_inf = None  # nothing that a graph's memory holds is kept
         optimizer.zero_grad(set_to_none=True)
         if self.ema is not None:
             self.ema.update(phase.trains, applied=applied)
