@@ -12,11 +12,14 @@ from torch import Tensor
 
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput, WarmGraphRecorder
+from common.training import warn_of_failure
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions
 from tacotron2.step import DecoderStep
 
+SYMBOL_STEP = 32  # numbers of symbols that are recorded are multiples of it
+MAX_GRAPHS = 32  # each keeps its own buffers
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
 DrawMasks = Callable[[], Tensor]
 
@@ -62,13 +65,13 @@ class Steps(ABC):
         self._position.add_(1)
         return self._frame
 
+    def run(self) -> None:
+        """Run `advance` as fast as the device can."""
+        self.advance()
+
     def taken(self, n_steps: int) -> tuple[Tensor, Tensor]:
         """Copies of the chunk's first outputs (n_steps, B, n_mels + 1) and alignments (n_steps, B, L)."""
         return self._outputs[:n_steps].to(torch.float32, copy=True), self._alignments[:n_steps].clone()
-
-    def recorded(self) -> Callable[[], object]:
-        """`advance` as fast as a GPU can run it."""
-        return self.advance
 
 
 class DecoderSteps(Steps):
@@ -88,6 +91,14 @@ class DecoderSteps(Steps):
         self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
         self._state = parts.memory.new_zeros(len(memory), self._projection.size(1))
         self._alignment = memory.new_zeros(padding.shape, dtype=torch.float32)
+        self._replay: Callable[[], object] | None = None
+        weights = [self._prenet_weight, self._bias, self._projection, self._projection_bias, *parts.step.tensors()]
+        self._inputs = [parts.memory, parts.processed, padding, *self._prenet_weights, *weights]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype that steps compute in."""
+        return self._bias.dtype
 
     def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
         """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
@@ -98,13 +109,69 @@ class DecoderSteps(Steps):
         self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
         return F.linear(self._state, self._projection, self._projection_bias), self._alignment
 
-    def recorded(self) -> Callable[[], object]:
-        """Record `advance` as a CUDA graph and return its replay."""
-        replay = WarmGraphRecorder()(self.advance)[0]
-        self._step.reset()  # as before the steps that recording takes
+    def record(self, recorder: WarmGraphRecorder) -> None:
+        """Record `advance` as a CUDA graph, which `run` launches then; RuntimeError where it cannot be recorded."""
+        try:
+            self._replay = recorder(self.advance)[0]
+        finally:
+            self._reset()  # as before the steps that recording takes
+
+    def run(self) -> None:
+        """Launch the recorded step, or without one run `advance`."""
+        (self._replay or self.advance)()
+
+    def load(self, other: "DecoderSteps") -> None:
+        """Begin anew with what ``other``, of the same shapes, decodes by its weights."""
+        for mine, theirs in zip(self._inputs, other._inputs):
+            mine.copy_(theirs)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._step.reset()
         for buffer in (self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()
-        return replay
+
+
+class StepGraphs:
+    """Steps of a decoder that are recorded once for the shape of a batch, whose symbols are padded to few lengths.
+
+    Beyond ``MAX_GRAPHS`` shapes all are forgotten. Where recording fails, steps run as they are, after one warning.
+    """
+
+    def __init__(self) -> None:
+        self._recorder: WarmGraphRecorder | None = None
+        self._failed = False
+        self._kept: dict[tuple, DecoderSteps] = {}
+
+    def __deepcopy__(self, memo: dict) -> "StepGraphs":
+        return StepGraphs()
+
+    def begin(
+        self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
+    ) -> DecoderSteps:
+        """The steps of memory (B, L, memory_dim), padding (B, L) bool, until the next call."""
+        beyond = -memory.size(1) % SYMBOL_STEP
+        memory, padding = F.pad(memory, (0, 0, 0, beyond)), F.pad(padding, (0, beyond), value=True)
+        steps = DecoderSteps(decoder, memory, padding, config=config, gate_threshold=gate_threshold)
+        # Tensors of inference mode cannot be written outside it.
+        key = (memory.shape, steps.dtype, gate_threshold, torch.is_inference_mode_enabled())
+        if key in self._kept:
+            self._kept[key].load(steps)
+            return self._kept[key]
+        if self._failed:
+            return steps
+        if self._recorder is None or len(self._kept) == MAX_GRAPHS:
+            self._kept.clear()
+            self._recorder = WarmGraphRecorder()
+        try:
+            with torch.autocast(memory.device.type, enabled=False):
+                steps.record(self._recorder)
+        except RuntimeError as error:
+            self._failed = True
+            warn_of_failure("Tacotron 2's decoder", error)
+        else:
+            self._kept[key] = steps
+        return steps
 
 
 def decode(steps: Steps, draw_masks: DrawMasks, *, max_steps: int, stop_early: bool) -> tuple[Tensor, Tensor]:
@@ -117,12 +184,11 @@ def decode(steps: Steps, draw_masks: DrawMasks, *, max_steps: int, stop_early: b
     on_gpu = device.type == "cuda"
     chunks: list[tuple[Tensor, Tensor]] = []
     with torch.autocast(device.type, enabled=False):
-        advance = steps.recorded() if on_gpu else steps.advance
         for start in range(0, max_steps, MASK_CHUNK):
             steps.begin_chunk(draw_masks())
             taken = 0
             for _ in range(min(MASK_CHUNK, max_steps - start)):
-                advance()
+                steps.run()
                 taken += 1
                 # On a GPU this would wait for every step; finishing the chunk costs less, and is cut off below.
                 if stop_early and not on_gpu and bool(steps.fired.all()):
@@ -169,13 +235,13 @@ class Inference(ABC):
         mel_lengths = steps.lengths.clamp(min=1)
         n_frames = int(mel_lengths.max())
         mask = mask_from_lengths(mel_lengths, n_frames)
-        alignments = alignments[:, :n_frames] * mask.unsqueeze(2)
+        alignments = alignments[:, :n_frames, : tokens.size(1)] * mask.unsqueeze(2)
         return MelOutput(
             mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
             lengths=mel_lengths,
             frames=durations_from_alignments(alignments, lengths, mel_lengths),
             alignments=alignments,
-            finished=steps.fired,
+            finished=steps.fired.clone(),
         )
 
 

@@ -15,7 +15,7 @@ from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.inference import DecoderSteps, Inference, durations_from_alignments
+from tacotron2.inference import DecoderSteps, Inference, StepGraphs, durations_from_alignments
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
@@ -46,6 +46,7 @@ class Tacotron2(Inference, nn.Module):
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.postnet = Postnet(config)
+        self._graphs = StepGraphs()
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, C), zero at padding, and padding (B, L) bool."""
@@ -86,7 +87,8 @@ class Tacotron2(Inference, nn.Module):
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
         memory, padding = self.encode(tokens, lengths)
-        return DecoderSteps(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
+        begin = self._graphs.begin if memory.is_cuda else DecoderSteps
+        return begin(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
 
     def prepare_for_inference(self) -> None:
         """Evaluation mode; nothing needs folding."""

@@ -33,6 +33,17 @@ def test_the_gpu_speaks_as_the_cpu(stop_early: bool):
     torch.testing.assert_close(ours.alignments.cpu(), expected.alignments, atol=1e-3, rtol=0)
 
 
+def test_batches_of_a_shape_share_a_graph_and_speak_alike(capfd: pytest.CaptureFixture):
+    ours, expected = tiny_network().to("cuda"), tiny_network()
+    for seed in range(3):
+        torch.manual_seed(seed)
+        tokens, lengths = torch.randint(1, 20, (2, 9 + seed)), torch.tensor([9 + seed, 4])
+        first, second = expected.infer(tokens, lengths), ours.infer(tokens.cuda(), lengths.cuda())
+        torch.testing.assert_close(second.mel.cpu(), first.mel, atol=1e-3, rtol=0)
+    assert len(ours._graphs._kept) == 1
+    assert "warning" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_captured_step_computes_in_mixed_precision(dtype: torch.dtype):
     network, batch = tiny_network().to("cuda"), tiny_batch([(5, 1), (11, 1)]).to(torch.device("cuda"))

@@ -134,7 +134,7 @@ class RecordedInference:
                 replay, wave = self._record(lambda: self._infer(mel, lengths))
             except RuntimeError as error:
                 self._record = None
-                warn_of_failure("the work", error)
+                warn_of_failure("--cuda-graphs: the work", error)
             else:
                 self._works[mel.shape] = replay, mel, lengths, wave
                 return True

@@ -84,10 +84,10 @@ class NoRecorder:
 
 
 def warn_of_failure(what: str, error: RuntimeError) -> None:
-    """Say in one line that ``what`` runs without graphs, since recording it raised ``error``."""
+    """Say in one line that ``what`` runs without graphs, as recording it raised ``error``."""
     cause = error.__context__ if isinstance(error.__context__, RuntimeError) else error  # of a recording's end
     reason = str(cause).strip().partition("\n")[0]
-    print(f"warning: --cuda-graphs: {what} cannot be recorded and runs without graphs ({reason})", file=sys.stderr)
+    print(f"warning: {what} cannot be recorded and runs without graphs ({reason})", file=sys.stderr)
 
 
 class RecordedUpdates:
@@ -139,7 +139,7 @@ class RecordedUpdates:
         try:
             replay, figures = self._recorder.record(lambda: self._update(own, weights))
         except RuntimeError as error:
-            warn_of_failure("training", error)
+            warn_of_failure("--cuda-graphs: training", error)
             self._recorder = None
             self._replays.clear()
             self._forget()
