@@ -17,7 +17,7 @@ from scripts.variables import Variables
 
 _TRAINED = ("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2", "Harmonic")
 # Precision of a training -> value of AMP, and options of train.py.
-_SETTINGS = {
+SETTINGS = {
     "full": ("false", []),
     "mixed": ("true", []),
     "fp32": ("false", ["--no-tf32"]),
@@ -43,7 +43,7 @@ def _mixed(own: Variables) -> list[bool]:
 
 
 def _precisions(own: Variables) -> list[str]:
-    """Keys of `_SETTINGS`, for each run of training."""
+    """Keys of `SETTINGS`, for each run of training."""
     return list(own.precisions) or ["mixed" if mixed else "full" for mixed in _mixed(own)]
 
 
@@ -177,7 +177,7 @@ def train_benchmark(own: Variables, environ: dict[str, str], words: list[str], *
 def _train(own: Variables, environ: dict[str, str], words: Sequence[str], run: tuple[int, int, int, str]) -> str:
     """Train with so many GPUs, utterances, micro-batches, and in a precision; returns processes=log for the table."""
     gpus, size, accumulation, precision = run
-    amp, options = _SETTINGS[precision]
+    amp, options = SETTINGS[precision]
     output = (own.output_dir or Path()) / f"gpus{gpus}_bs{size}_acc{accumulation}_{precision}"
     if not launch.dry_run():
         shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run

@@ -1,5 +1,6 @@
 """scripts/benchmarks/gpu.sh runs to its end, and tells what failed or took too long."""
 
+import itertools
 import os
 from pathlib import Path
 from unittest.mock import patch
@@ -10,6 +11,7 @@ from shell import ROOT, environment_of
 
 from common.registry import available_models
 from scripts.benchmarks import gpu
+from scripts.benchmarks.published import published_latency, published_speed
 
 
 @pytest.mark.parametrize("groups", [("recognition", "extraction"), pytest.param(gpu.GROUPS, marks=pytest.mark.slow)])
@@ -25,16 +27,34 @@ def test_it_runs_to_its_end_on_a_cpu(groups: tuple[str, ...], tmp_path: Path, mo
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["gpu.md"]
 
 
-def test_every_line_that_waits_for_a_gpu_is_a_step():
-    commands = [command for _, command in gpu.steps_of("work", cuda=True)]
-    training = [command for command in commands if "benchmark.sh train" in command]
-    assert [command.split()[-1] for command in training] == [*gpu.TRAINING]
-    assert set(gpu.TRAINING) == set(available_models())
-    assert "tests/test_gpu.py" in commands[0]
+def test_every_line_that_waits_for_a_gpu_is_a_step_and_the_most_telling_come_first():
+    steps = gpu.steps_of("work", cuda=True)
+    assert [group for group, _ in itertools.groupby(group for group, _ in steps)] == [*gpu.GROUPS]
+    commands = [command for _, command in steps]
+    assert {words.split()[0] for words in gpu.TRAINING} == set(available_models()) == set(gpu.SMALL)
+    assert any("--learned-alignment" in command and "recorded" in command for command in commands)
+    assert [command for group, command in steps if group == "tests" and "tests/test_gpu.py" in command]
     assert all(any(word in command for command in commands) for word in ("TACOTRON2=", "HIFIGAN=", "WAVEGLOW="))
+
+
+def test_published_figures_are_found_by_model_precision_and_batch():
+    assert published_speed("FastPitch", mixed=True, gpus=8) == 1_040_206
+    assert published_speed("HiFi-GAN", mixed=False, gpus=1) == pytest.approx(4822.176)  # of 32 frames a segment
+    assert published_speed("Tacotron2", mixed=False, gpus=1) == 31_499
+    assert published_speed("WaveGlow", mixed=True, gpus=1) == 149_479 / 256
+    assert published_speed("Jasper", mixed=True, gpus=8) == 547.91
+    assert published_speed("Harmonic", mixed=True, gpus=1) is None
+    hifigan = {"fastpitch": "x", "hifigan": "y", "batch_size": 1, "amp": True}
+    assert published_latency(hifigan) == 0.018
+    assert published_latency(hifigan | {"denoising_strength": 0.005}) == 0.019
+    assert published_latency({"fastpitch": "x", "waveglow": "y", "batch_size": 8, "amp": False}) == 1.153
+    assert published_latency({"tacotron2": "x", "waveglow": "y", "batch_size": 4, "amp": True}) == 1.05
+    jasper = {"jasper": "x", "batch_size": 8, "max_duration": 2, "amp": False}
+    assert published_latency(jasper) == pytest.approx(0.03445)
+    assert published_latency(jasper | {"batch_size": 3}) is published_latency({"batch_size": 1, "amp": True}) is None
 
 
 def test_a_step_that_fails_or_hangs_is_said():
     status, output = gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", seconds=HANG_LIMIT)
     assert status == gpu.FAILED and "none.json" in output
-    assert gpu.take("sleep 99", seconds=0.1)[0] == gpu.TOO_LONG
+    assert gpu.take("echo so far; sleep 99", seconds=0.5) == (gpu.TOO_LONG, "so far\n")

@@ -3,7 +3,7 @@
     bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--cpu]
 
 The file is written anew after every step, so that a run that is cut off leaves what it has. A step that fails, or takes
-longer than it may, does not end the others; the exit status is then 1.
+longer than it may, does not end the others; the exit status is then 1. Figures stand beside the published ones.
 """
 
 import os
@@ -21,54 +21,85 @@ from common.files import write_text
 from common.pages.render import ROOT, commit
 from scripts.benchmarks.table import machine, markdown
 
-GROUPS = ("tests", "training", "inference", "recognition", "extraction")
-TRAINING = {  # variables of scripts/benchmark.sh train
-    "FastPitch": "BS=64 STEPS=10",
-    "HiFi-GAN": "BS=64 STEPS=6",
-    "Tacotron2": "BS=48 STEPS=2",
-    "WaveGlow": "BS=10 STEPS=6",
-    "Harmonic": "BS=8 STEPS=6",
-    "Jasper": "BS=64 STEPS=4",
+GROUPS = ("recorded", "training", "inference", "recognition", "extraction", "tests", "compiling")
+SECONDS = 150  # of a step
+TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batches
+    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16 --ways plain recorded --length-buckets 8",
+    "FastPitch -bs 64 --accumulation 4 --ways plain recorded --length-buckets 8 --learned-alignment",
+    "HiFi-GAN -bs 32 --accumulation 4 --ways plain recorded",
+    "Tacotron2 -bs 128 --steps 2",
+    "WaveGlow -bs 10",
+    "Jasper -bs 64 --accumulation 4 --steps 1",
+    "Harmonic -bs 8",
+)
+COMPILED = tuple(f"{words.partition(' --ways')[0]} --settings bfloat16 --ways compiled" for words in TRAINING[1:3])
+DIGITS = "jasper/configs/jasper_digits.yaml"  # a small Jasper
+SMALL = {  # options of networks that a CPU trains quickly
+    "FastPitch": "--in-fft-n-layers 1 --out-fft-n-layers 1",
+    "HiFi-GAN": "--preset v3 --segment-size 2048 --mpd-periods 2",
+    "Tacotron2": "--attention-rnn-dim 16 --decoder-rnn-dim 16 --encoder-embedding-dim 16 --postnet-embedding-dim 16",
+    "WaveGlow": "--wn-channels 16 --flows 4 --early-every 2 --segment-length 2000",
+    "Jasper": f"--model-config {DIGITS} --max-duration 2",
+    "Harmonic": "--segment-frames 16",
 }
-SMALL = "BS=1 STEPS=1 AMP=false"
-DIGITS = "MODEL_CONFIG=jasper/configs/jasper_digits.yaml"  # a small Jasper
 DONE, FAILED, TOO_LONG = "done", "failed", "took too long"
 
 
-def steps_of(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
-    """Group and command of all steps, for Bash in the root folder. Files go into the folder ``work``."""
-    # Files without tests for a GPU may import what such a machine lacks.
-    tests = [path.name for path in sorted((ROOT / "tests").glob("test_*.py")) if "pytest.mark.gpu" in path.read_text()]
-    flags = "-q -m gpu -p no:cacheprovider --continue-on-collection-errors -rfE"
-    yield "tests", f"$PYTHON -m pytest {flags} {' '.join(f'tests/{name}' for name in tests)}"
-    for model, size in TRAINING.items():
-        small = f"{SMALL}{f' {DIGITS} MAX_DURATION=2' * (model == 'Jasper')}"
-        command = f"OUTPUT_DIR={work}/training GRAD_ACCUMULATION=1 bash scripts/benchmark.sh train --model {model}"
-        yield "training", f"{size if cuda else small} {command}"
-    yield "inference", f"echo Two >{work}/two.txt"
-    size = "AMP=both REPEATS=10" if cuda else f"REPEATS=1 PHRASES={work}/two.txt"
-    measure = f"BATCH_SIZE=1 OUTPUT_DIR={work}/speaking {size} bash scripts/inference_benchmark.sh"
+def _updates(words: str, work: str, *, cuda: bool) -> str:
+    """The command that times updates, or takes a small network through them."""
+    if not cuda:  # later arguments take precedence
+        words += f" -bs 1 --accumulation 1 --steps 1 --settings full {SMALL[words.split()[0]]}"
+    settings = "" if "--settings" in words else " --settings tf32 bfloat16"
+    return f"$PYTHON -m scripts.benchmarks.updates {work} --model {words}{settings}{' --cuda' * cuda}"
+
+
+def _speaking(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
+    """Latencies of speech from text to sound."""
     for model in ("FastPitch", "Tacotron2"):
         yield "inference", f"$PYTHON -m scripts.benchmarks.random_models {work} --model {model}"
-    for vocoder in ("HIFIGAN=random-v1", "WAVEGLOW=random-256") if cuda else ("HIFIGAN=random-v3",):
-        yield "inference", f"FASTPITCH={work}/FastPitch_random.pt {vocoder} {measure} --cuda-graphs"
-    steps = 400 if cuda else 4
-    yield "inference", f"AUDIO=false TACOTRON2={work}/Tacotron2_random.pt {measure} --max-decoder-steps {steps}"
-    size = "MAX_DURATION_SEQ=7 ITERATIONS=10" if cuda else f"MAX_DURATION_SEQ=1 ITERATIONS=1 AMP=false {DIGITS}"
-    measure = f"BATCH_SIZE_SEQ=1 OUTPUT_DIR={work} {size} bash scripts/inference_benchmark_jasper.sh"
-    yield "recognition", measure
+    yield "inference", f"echo Two >{work}/two.txt"
+    size = "AMP=both REPEATS=10" if cuda else f"REPEATS=1 PHRASES={work}/two.txt"
+    measure = f"OUTPUT_DIR={work}/speaking {size} bash scripts/inference_benchmark.sh"
+    fastpitch, tacotron2 = (f"{name.upper()}={work}/{name}_random.pt" for name in ("FastPitch", "Tacotron2"))
+    hifigan, sizes = ("random-v1", '"1 2 4 8"') if cuda else ("random-v3", "1")
+    common = f"{fastpitch} HIFIGAN={hifigan} BS_SEQUENCE={sizes}"
+    yield "inference", f"{common} {measure}"
+    for strength in ("0", "0.005"):
+        yield "inference", f"{common} DENOISING={strength} {measure} --cuda-graphs"
+    waveglow, steps = ("random-256", 600) if cuda else ("random-16", 4)
+    for voice, options in ((fastpitch, "--cuda-graphs"), (tacotron2, f"--max-decoder-steps {steps}")):
+        yield "inference", f"{voice} WAVEGLOW={waveglow} BS_SEQUENCE={sizes} {measure} {options}"
+    yield "compiling", f"{fastpitch} HIFIGAN={hifigan} BS_SEQUENCE=1 {measure} --compile"
+
+
+def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
+    """Group and command of all steps in order, for Bash in the root folder. Files go into the folder ``work``."""
+    # Files without tests for a GPU may import what such a machine lacks.
+    tests = [path.name for path in sorted((ROOT / "tests").glob("test_*.py")) if "pytest.mark.gpu" in path.read_text()]
+    pytest = "$PYTHON -m pytest -q -m gpu -p no:cacheprovider -rfE"
+    steps = [("recorded", f"{pytest} -k record tests/test_gpu.py")]
+    steps += [("training", _updates(words, work, cuda=cuda)) for words in TRAINING]
+    steps += _speaking(work, cuda=cuda)
+    size = 'MAX_DURATION_SEQ="2 7 16.7" BATCH_SIZE_SEQ="1 2 4 8 16" ITERATIONS=10'
+    if not cuda:
+        size = f"MAX_DURATION_SEQ=1 BATCH_SIZE_SEQ=1 ITERATIONS=1 AMP=false MODEL_CONFIG={DIGITS}"
+    steps.append(("recognition", f"OUTPUT_DIR={work} {size} bash scripts/inference_benchmark_jasper.sh"))
     corpus, rate = (f"{work}/noise_7s", "16000") if cuda else (f"{work}/noise_1s", "8000 --mel-fmax 4000")
     words = f"-d {corpus} --wav-text-filelist {corpus}/list.txt --extract-mels{' --cuda' * cuda} --sampling-rate {rate}"
-    yield "extraction", f"$PYTHON extract_mels.py {words}"
+    steps.append(("extraction", f"$PYTHON extract_mels.py {words}"))
+    files = " ".join(f"tests/{name}" for name in tests)
+    steps.append(("tests", f"{pytest} --continue-on-collection-errors {files}"))
+    steps += [("compiling", _updates(words, work, cuda=cuda)) for words in COMPILED]
+    return sorted(steps, key=lambda step: GROUPS.index(step[0]))
 
 
 def take(command: str, *, seconds: float, cuda: bool = False) -> tuple[str, str]:
-    """Run a step for so many seconds at most; its status and what it printed."""
+    """Run a step, which is interrupted after so many seconds; its status and what it printed, to its end or so far."""
     environ = os.environ | {"PYTHON": sys.executable, "NUM_GPUS": str(int(cuda))}
-    words = ["timeout", "--kill-after=5", str(seconds), "bash", "-c", command]
+    words = ["timeout", "--signal=INT", "--kill-after=15", str(seconds), "bash", "-c", command]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     done = subprocess.run(words, cwd=ROOT, env=environ, check=False, **output)
-    return {0: DONE, 124: TOO_LONG}.get(done.returncode, FAILED), done.stdout
+    return {0: DONE, 124: TOO_LONG, 137: TOO_LONG}.get(done.returncode, FAILED), done.stdout
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if group not in args.only:
                 continue
             start = time.monotonic()
-            status, output = take(command, seconds=150, cuda=cuda)
+            status, output = take(command, seconds=SECONDS, cuda=cuda)
             took = f"{time.monotonic() - start:.0f}"
             rows.append({"step": group, "status": status, "seconds": took, "command": command})
             printed += ["", f"## {command}", "", "```", output, "```"]

@@ -7,7 +7,8 @@ A run of training is given as its number of processes and its log. Its first epo
 other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
 the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
 mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
-from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
+from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision. Published
+latencies are those of docs/PUBLISHED_FIGURES.md.
 """
 
 import platform
@@ -21,6 +22,7 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
 from common.recognition.options import PERCENTILES
+from scripts.benchmarks.published import published_latency
 
 Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
@@ -30,9 +32,11 @@ COLUMNS = (  # title, name in a run and format; those that no run has are left o
     ("Processes", "processes", ""),
     ("Duration (s)", "max_duration", "g"),
     ("Precision", "precision", ""),
-    ("Avg latency (s)", "avg_latency", ".4f"),
-    ("First sound (s)", "first_sound", ".3f"),
-    *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".4f") for percent in PERCENTILES),
+    ("Avg latency (s)", "avg_latency", ".6f"),
+    ("Published, 1 x A100 (s)", "published", "g"),
+    ("Published / measured", "ratio", ".2f"),
+    ("First sound (s)", "first_sound", ".5f"),
+    *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".6f") for percent in PERCENTILES),
     ("Frames/s", "train_frames/s", ",.0f"),
     ("Frames/s of the text-to-mel model", "avg_generator_frames/s", ",.0f"),
     ("Sequences/s", "avg_sequences/s", ",.2f"),
@@ -42,7 +46,7 @@ COLUMNS = (  # title, name in a run and format; those that no run has are left o
     ("Scaling", "scaling", ".2f"),
     ("x real time", "avg_RTF", ".2f"),
     ("Vocoder's frames/s", "avg_vocoder_frames/s", ",.0f"),
-    ("Vocoder's latency (s)", "avg_vocoder_latency", ".4f"),
+    ("Vocoder's latency (s)", "avg_vocoder_latency", ".6f"),
     ("Vocoder x real time", "avg_vocoder_RTF", ".2f"),
 )
 _SAME = ("batch_size", "gradient_accumulation_steps", "processes", "max_duration")  # in runs that speed-up compares
@@ -102,7 +106,9 @@ def read_inference(path: Path) -> Run:
         figures = {name.replace(stage, ""): value for name, value in figures.items()} | figures
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    return options | figures | {"speed": 1 / figures["avg_latency"]}
+    published = published_latency(options)
+    compared = {"published": published, "ratio": published and published / figures["avg_latency"]}
+    return options | figures | {"speed": 1 / figures["avg_latency"]} | compared
 
 
 def rows(logs: Sequence[str]) -> list[Row]:

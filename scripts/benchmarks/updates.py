@@ -1,0 +1,134 @@
+"""Times updates of full-size networks on batches that stay on the device, and lists the longest kernels.
+
+    python -m scripts.benchmarks.updates output/benchmark --model FastPitch -bs 64 --accumulation 4 --steps 8 --cuda
+
+trains on noise. All batches are computed before they are timed, as often as it takes to record them, so that nothing
+that is made once for a shape is timed; nor is reading files, which `benchmark.sh train` times too. A line is printed as
+soon as it is measured. Further arguments go to train.py.
+"""
+
+import gc
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from common.cli import ArgumentParser, run
+from common.distributed import processes
+from common.precision import prepare_computing
+from common.registry import available_models
+from common.training import Trainer
+from common.training.start import build_trainer, read_command
+from common.training.step_graphs import WARMUP_UPDATES
+from scripts.benchmarking import SETTINGS
+from scripts.benchmarks.published import published_speed
+from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
+from scripts.benchmarks.table import markdown
+
+WAYS = {"plain": [], "recorded": ["--cuda-graphs"], "compiled": ["--compile"]}  # options of train.py
+N_KERNELS = 10
+_WIDEST = 90  # characters of a kernel's name
+
+
+def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]]]:
+    """Train by ``words`` of train.py; figures of an update, and the rows of a table of its longest kernels."""
+    command = read_command(words)
+    computing = command.request.computing
+    with processes(cuda=computing.cuda) as ranks:
+        amp_dtype = prepare_computing(computing).amp_dtype
+        setup = command.spec.training.set_up(command.options, command.request)
+        trainer, _ = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
+        batches = list(trainer.updates())
+        for _ in range(WARMUP_UPDATES + 1):
+            _train(trainer, batches)
+        start = time.perf_counter()
+        n_frames = _train(trainer, batches)
+        seconds = (time.perf_counter() - start) / len(batches)
+        figures = {"seconds": seconds, "frames/s": n_frames / len(batches) / seconds}
+        n_utterances = sum(len(batch.names) for update in batches for batch in update) / len(batches)
+        figures["sequences/s"] = n_utterances / seconds
+        if computing.cuda:
+            figures["GiB"] = torch.cuda.max_memory_reserved() / 2**30
+        kind = ProfilerActivity.CUDA if computing.cuda else ProfilerActivity.CPU
+        with profile(activities=[kind]) as profiled:
+            _train(trainer, batches)
+    return figures, longest(profiled, cuda=computing.cuda, n_updates=len(batches))
+
+
+def _train(trainer: Trainer, updates: Sequence[list]) -> float:
+    """Train on batches, and wait for the device; their valid frames."""
+    results = [trainer.engine.step(batches, epoch=1) for batches in updates]
+    return sum(result.figures["step"]["n_frames"] for result in results)
+
+
+def longest(profiled: profile, *, cuda: bool, n_updates: int) -> list[dict[str, str]]:
+    """Rows of the kernels, or on a CPU the operations, that took longest."""
+    wanted = DeviceType.CUDA if cuda else DeviceType.CPU
+    taken = [
+        (one.self_device_time_total if cuda else one.self_cpu_time_total, one.count, one.key)
+        for one in profiled.key_averages()
+        if one.device_type == wanted
+    ]
+    total = sum(microseconds for microseconds, _, _ in taken)
+    return [
+        {
+            "ms/update": f"{microseconds / 1000 / n_updates:.3f}",
+            "share": f"{microseconds / total:.1%}",
+            "launches/update": f"{count / n_updates:.0f}",
+            "kernel": name[:_WIDEST].replace("|", "/"),
+        }
+        for microseconds, count, name in sorted(taken, reverse=True)[:N_KERNELS]
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print a line for each precision and way, then the kernels of the last of them."""
+    parser = ArgumentParser(prog="updates", description="time updates on batches that stay on the device")
+    add = parser.add_argument
+    add("folder", type=Path, help="where the corpus goes")
+    add("--model", choices=available_models(), default="FastPitch", help="what is trained")
+    add("--batch-size", "-bs", type=int, default=16, help="utterances of a micro-batch")
+    add("--accumulation", type=int, default=1, help="micro-batches of an update")
+    add("--steps", type=int, default=4, help="updates that are timed")
+    add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
+    add("--ways", nargs="+", choices=WAYS, default=["plain"], help="how updates are run")
+    add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
+    args, others = parser.parse_known_args(argv)
+    model, folder = args.model, args.folder / f"{args.model}_noise"
+    columns = "mel pitch text" if "--learned-alignment" in others else COLUMNS.get(model, "wav")
+    count, rate = args.steps * args.batch_size * args.accumulation, 16000 if model == "Jasper" else 22050
+    make_corpus(folder, draw_lengths(model, count, rate, args.max_duration), columns.split(), sampling_rate=rate)
+    words = ["--model", model, "--dataset-path", folder, "--output", folder / "out", "--batch-size", args.batch_size]
+    words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
+    words += ["--gradient-accumulation-steps", args.accumulation, *others]
+    kernels: list[dict[str, str]] = []
+    for setting in args.settings:
+        amp, options = SETTINGS[setting]
+        for way in args.ways:
+            figures, kernels = measure([*map(str, words), *options, *["--amp"] * (amp == "true"), *WAYS[way]])
+            row = {
+                "model": model,
+                "precision": setting,
+                "way": way,
+                "batch": f"{args.batch_size} x {args.accumulation}",
+            }
+            row |= {name: f"{figure:,.{6 if name == 'seconds' else 1}f}" for name, figure in figures.items()}
+            speed = figures["sequences/s" if model == "Jasper" else "frames/s"]
+            for gpus in (1, 8):
+                known = published_speed(model, mixed=amp == "true", gpus=gpus)
+                row[f"published, {gpus} x A100"] = f"{known:,.0f}" if known else "-"
+                row[f"ratio to {gpus}"] = f"{speed / known:.2f}" if known else "-"
+            first = (setting, way) == (args.settings[0], args.ways[0])
+            print(*markdown([row])[0 if first else 2 :], sep="\n", flush=True)
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+    print("", *markdown(kernels), sep="\n")
+
+
+if __name__ == "__main__":
+    run(main)
