@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
+from tiny_models import MODELS, TinyModel, aligned_words, assert_same_state, logged, without_samples
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -114,6 +114,20 @@ def test_weights_of_losses_change_without_another_recording(recorded: list):
     assert all(torch.equal(weights(graphs)[key], value) for key, value in weights(plain).items())
 
 
+KL = "--epochs 6 --kl-loss-start-epoch 2 --kl-loss-warmup-epochs 3".split()  # two updates an epoch
+
+
+def test_fastpitch_1_1_is_recorded_once_whatever_the_weight_of_its_kl_loss(tmp_path: Path, recorded: list):
+    words = [*aligned_words(tmp_path / "corpus"), "-bs", "4", *KL]
+    with without_samples():
+        for run, extra in (("plain", ()), ("graphs", ("--cuda-graphs",))):
+            assert MODELS[0].train(tmp_path, tmp_path / run, *COMMON.split(), *words, *extra) == 0
+    assert len(recorded) == 1
+    plain, graphs = (logged(tmp_path / run, "train_loss") for run in ("plain", "graphs"))
+    assert plain == graphs
+    assert_same_state(*(MODELS[0].checkpoint(tmp_path / run, 6) for run in ("plain", "graphs")))
+
+
 class NewMemory(TorchDispatchMode):
     """Notes the memory that operations make."""
 
@@ -165,6 +179,13 @@ def test_nothing_that_a_models_recording_makes_is_kept(
     model: TinyModel, corpora: Path, tmp_path: Path, kept: list[list[str]]
 ):
     train(model, corpora, tmp_path, "--cuda-graphs")
+    assert kept == [[]]
+
+
+def test_nothing_that_fastpitch_1_1_makes_is_kept(tmp_path: Path, kept: list[list[str]]):
+    with without_samples():
+        words = [*COMMON.split(), *aligned_words(tmp_path / "corpus"), "-bs", "4", *KL, "--cuda-graphs"]
+        assert MODELS[0].train(tmp_path, tmp_path / "out", *words) == 0
     assert kept == [[]]
 
 

@@ -16,6 +16,7 @@ import train
 from common.checkpoints import load_checkpoint
 from common.logger import read_log
 from common.training import Engine, Trainer
+from scripts.benchmarks import random_models as noise
 
 EPOCHS = 3
 KEPT = "--epochs-per-checkpoint 1 --keep-milestones 1 2 3"
@@ -84,6 +85,13 @@ def make_corpora(folder: Path) -> None:
     tiny.make_corpus(folder / "features", count=20)
     tiny_vocoder.make_recordings(folder / "recordings", count=20)
     make_sung_corpus(folder / "sung")
+
+
+def aligned_words(folder: Path) -> list[str]:
+    """Options of a FastPitch 1.1 and a corpus for it in ``folder``, of four utterances of one length in each batch."""
+    noise.make_corpus(folder, [60 * 256] * 8, ["mel", "pitch", "text"], sampling_rate=22050)
+    words = f"--learned-alignment -d {folder} --training-files {folder}/list.txt --validation-files {folder}/val.txt"
+    return words.split()
 
 
 MODELS = (

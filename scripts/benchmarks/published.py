@@ -8,7 +8,7 @@ from typing import Any
 from common.pages.render import ROOT
 
 HOP_LENGTH = 256  # samples
-# Model -> columns of GPUs, of speed in mixed and in full precision, and the factor to valid frames/s (Jasper: sequences/s)
+# Model -> columns of GPUs, of speed in mixed and in full precision; factor to valid frames/s (Jasper: sequences/s)
 _SPEEDS = {
     "FastPitch": (0, 2, 3, 1.0),
     "HiFi-GAN": (2, 4, 3, 0.4),  # segments of 32 frames were counted as 80
