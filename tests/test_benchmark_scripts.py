@@ -270,8 +270,8 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
     ]
     rows = cells(*logs)
     samples = "5,000|1,280,000"
-    assert "|".join(rows[0]) == f"4|FP32|0.6000|0.7000|0.7000|0.7000|{samples}|-|2.50|2,000|0.6000|2.50"
-    assert "|".join(rows[1]) == f"4|BF16|0.2000|0.3000|0.3000|0.3000|{samples}|3.00|2.50|6,000|0.2000|2.50"
+    assert "|".join(rows[0]) == f"4|FP32|0.600000|0.700000|0.700000|0.700000|{samples}|-|2.50|2,000|0.600000|2.50"
+    assert "|".join(rows[1]) == f"4|BF16|0.200000|0.300000|0.300000|0.300000|{samples}|3.00|2.50|6,000|0.200000|2.50"
     assert rows[2][7] == "-" and rows[2][10:] == ["-"] * 3
 
 

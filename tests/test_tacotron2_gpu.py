@@ -38,7 +38,7 @@ def test_batches_of_a_shape_share_a_graph_and_speak_alike(capfd: pytest.CaptureF
     for seed in range(3):
         torch.manual_seed(seed)
         tokens, lengths = torch.randint(1, 20, (2, 9 + seed)), torch.tensor([9 + seed, 4])
-        first, second = expected.infer(tokens, lengths), ours.infer(tokens.cuda(), lengths.cuda())
+        first, second = expected.infer(tokens, lengths), ours.infer(*(one.to("cuda") for one in (tokens, lengths)))
         torch.testing.assert_close(second.mel.cpu(), first.mel, atol=1e-3, rtol=0)
     assert len(ours._graphs._kept) == 1
     assert "warning" not in capfd.readouterr().err

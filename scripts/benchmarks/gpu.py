@@ -37,7 +37,7 @@ DIGITS = "jasper/configs/jasper_digits.yaml"  # a small Jasper
 SMALL = {  # options of networks that a CPU trains quickly
     "FastPitch": "--in-fft-n-layers 1 --out-fft-n-layers 1",
     "HiFi-GAN": "--preset v3 --segment-size 2048 --mpd-periods 2",
-    "Tacotron2": "--attention-rnn-dim 16 --decoder-rnn-dim 16 --encoder-embedding-dim 16 --postnet-embedding-dim 16",
+    "Tacotron2": "--attention-rnn-dim 16 --decoder-rnn-dim 16 --postnet-embedding-dim 16",
     "WaveGlow": "--wn-channels 16 --flows 4 --early-every 2 --segment-length 2000",
     "Jasper": f"--model-config {DIGITS} --max-duration 2",
     "Harmonic": "--segment-frames 16",
@@ -90,6 +90,8 @@ def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
     files = " ".join(f"tests/{name}" for name in tests)
     steps.append(("tests", f"{pytest} --continue-on-collection-errors {files}"))
     steps += [("compiling", _updates(words, work, cuda=cuda)) for words in COMPILED]
+    if not cuda:  # where compiling takes minutes
+        steps = [(group, "TORCH_COMPILE_DISABLE=1 " * (group == "compiling") + command) for group, command in steps]
     return sorted(steps, key=lambda step: GROUPS.index(step[0]))
 
 

@@ -95,6 +95,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--steps", type=int, default=4, help="updates that are timed")
     add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
     add("--ways", nargs="+", choices=WAYS, default=["plain"], help="how updates are run")
+    add("--cuda", action="store_true", help="train on a GPU")
     add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
     args, others = parser.parse_known_args(argv)
     model, folder = args.model, args.folder / f"{args.model}_noise"
@@ -103,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     make_corpus(folder, draw_lengths(model, count, rate, args.max_duration), columns.split(), sampling_rate=rate)
     words = ["--model", model, "--dataset-path", folder, "--output", folder / "out", "--batch-size", args.batch_size]
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
-    words += ["--gradient-accumulation-steps", args.accumulation, *others]
+    words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda, *others]
     kernels: list[dict[str, str]] = []
     for setting in args.settings:
         amp, options = SETTINGS[setting]
