@@ -135,12 +135,12 @@ def test_a_sentence_of_more_symbols_than_were_trained_on_is_spoken_in_parts(voic
             "When the boats were safe in the harbour and the captain " + "sat " * 20,
             "When the boats were safe in the harbour",
         ),
-        ("The captain, " + "sat " * 30, None),
+        ("The captain, " + "sat " * 30, None),  # too short a clause
     ],
 )
 def test_a_sentence_in_parts_begins_with_a_short_clause_so_that_its_sound_begins_soon(voice: Voice, text, first):
     items = voice.plan(text)
-    assert len(items) > 2 and " ".join(item.text for item in items) == text.strip()
+    assert len(items) > 1 and " ".join(item.text for item in items) == text.strip()
     assert items[0].text == first or (first is None and len(items[0].text) > 25)
 
 
