@@ -55,9 +55,8 @@ def _updates(words: str, work: str, *, cuda: bool) -> str:
 
 def _speaking(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
     """Latencies of speech from text to sound."""
-    for model in ("FastPitch", "Tacotron2"):
-        yield "inference", f"$PYTHON -m scripts.benchmarks.random_models {work} --model {model}"
-    yield "inference", f"echo Two >{work}/two.txt"
+    make = f"echo Two >{work}/two.txt; $PYTHON -m scripts.benchmarks.random_models {work} --model"
+    yield "inference", f"{make} FastPitch && {make} Tacotron2"
     size = "AMP=both REPEATS=10" if cuda else f"REPEATS=1 PHRASES={work}/two.txt"
     measure = f"OUTPUT_DIR={work}/speaking {size} bash scripts/inference_benchmark.sh"
     fastpitch, tacotron2 = (f"{name.upper()}={work}/{name}_random.pt" for name in ("FastPitch", "Tacotron2"))
@@ -69,7 +68,7 @@ def _speaking(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
     waveglow, steps = ("random-256", 600) if cuda else ("random-16", 4)
     for voice, options in ((fastpitch, "--cuda-graphs"), (tacotron2, f"--max-decoder-steps {steps}")):
         yield "inference", f"{voice} WAVEGLOW={waveglow} BS_SEQUENCE={sizes} {measure} {options}"
-    yield "compiling", f"{fastpitch} HIFIGAN={hifigan} BS_SEQUENCE=1 {measure} --compile"
+    yield "compiling", f"{make} FastPitch && {fastpitch} HIFIGAN={hifigan} BS_SEQUENCE=1 {measure} --compile"
 
 
 def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
@@ -91,7 +90,7 @@ def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
     steps.append(("tests", f"{pytest} --continue-on-collection-errors {files}"))
     steps += [("compiling", _updates(words, work, cuda=cuda)) for words in COMPILED]
     if not cuda:  # where compiling takes minutes
-        steps = [(group, "TORCH_COMPILE_DISABLE=1 " * (group == "compiling") + command) for group, command in steps]
+        steps = [(group, "export TORCH_COMPILE_DISABLE=1; " * (group == "compiling") + step) for group, step in steps]
     return sorted(steps, key=lambda step: GROUPS.index(step[0]))
 
 

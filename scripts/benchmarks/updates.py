@@ -104,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     make_corpus(folder, draw_lengths(model, count, rate, args.max_duration), columns.split(), sampling_rate=rate)
     words = ["--model", model, "--dataset-path", folder, "--output", folder / "out", "--batch-size", args.batch_size]
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
-    words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda, *others]
+    words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda]
+    words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
     kernels: list[dict[str, str]] = []
     for setting in args.settings:
         amp, options = SETTINGS[setting]
