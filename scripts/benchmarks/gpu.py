@@ -36,7 +36,8 @@ COMPILED = tuple(f"{words.partition(' --ways')[0]} --settings bfloat16 --ways co
 DIGITS = "jasper/configs/jasper_digits.yaml"  # a small Jasper
 SMALL = {  # options of networks that a CPU trains quickly
     "FastPitch": "--in-fft-n-layers 1 --out-fft-n-layers 1",
-    "HiFi-GAN": "--preset v3 --segment-size 2048 --mpd-periods 2",
+    "HiFi-GAN": "--preset v3 --segment-size 2048 --mpd-periods 2 --mpd-channels 2 4 4 4 4 "
+    "--msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1",
     "Tacotron2": "--attention-rnn-dim 16 --decoder-rnn-dim 16 --postnet-embedding-dim 16",
     "WaveGlow": "--wn-channels 16 --flows 4 --early-every 2 --segment-length 2000",
     "Jasper": f"--model-config {DIGITS} --max-duration 2",
