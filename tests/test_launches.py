@@ -23,6 +23,7 @@ from torch import nn
 
 from common.config import AudioConfig
 from common.data import Batch
+from common.nn import kernels
 from common.precision import Precision
 from common.synthesis import Controls
 from common.training import Objective
@@ -58,7 +59,7 @@ class Case:
     objective: Objective
     batch: Callable[[int], Batch]  # of so many frames
     launches: int  # of an update on ``FRAMES`` frames
-    a_frame: int = 0  # more for each further frame
+    a_frame: float = 0  # more for each further frame
 
 
 def fastpitch_batch(n_frames: int, *, aligned: bool) -> FastPitchBatch:
@@ -77,51 +78,64 @@ CASES = {
         FastPitchConfig(),
         FastPitchObjective(energy=False, alignment=False),
         lambda n_frames: fastpitch_batch(n_frames, aligned=True),
-        launches=1000,
+        launches=1200,
     ),
     "FastPitch 1.1": Case(
         "FastPitch",
         FastPitchConfig(learned_alignment=True, energy_conditioning=True),
         FastPitchObjective(energy=True, alignment=True),
         lambda n_frames: fastpitch_batch(n_frames, aligned=False),
-        launches=1000,
+        launches=1500,
+        a_frame=0.2,
     ),
     "Tacotron 2": Case(
         "Tacotron2",
         Tacotron2Config(),
         tiny_tacotron2.tacotron2_objective(),
         lambda n_frames: tiny_tacotron2.tiny_batch([(9, n_frames), (7, 8)], config=Tacotron2Config()),
-        launches=1000,
+        launches=2950,
+        a_frame=91,
     ),
     "HiFi-GAN": Case(
         "HiFi-GAN",
         HifiganConfig(),
         tiny_vocoder.hifigan_objective(AUDIO),
         lambda n_frames: tiny_vocoder.segments(2, size=8192),
-        launches=1000,
+        launches=4200,
     ),
     "WaveGlow": Case(
         "WaveGlow",
         WaveGlowConfig(),
         WaveGlowObjective(WaveGlowOptions(), AUDIO),
         lambda n_frames: WaveGlowBatch(("a",), torch.zeros(1, 8000), AUDIO.hop_length),
-        launches=1000,
+        launches=4400,
     ),
     "Harmonic": Case(
         "Harmonic",
         HarmonicConfig(),
         tiny_harmonic.harmonic_objective(),
         lambda n_frames: tiny_harmonic.parts(2, AUDIO),
-        launches=1000,
+        launches=1150,
     ),
     "Jasper": Case(
         "Jasper",
         load_config(Path("jasper10x5dr_speedp-online_speca.yaml")).model,
         JasperObjective(tiny_jasper.NOTHING),
         lambda n_frames: tiny_jasper.utterances([320 * n_frames, 3200]),
-        launches=1000,
+        launches=1700,
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def kernels_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is two operations: a tensor that it writes to, and itself."""
+    found = {
+        "entries": lambda ratios, repeated: (ratios + 1, ratios.new_zeros(ratios.size(1), ratios.size(2) + 1)),
+        "best_moves": lambda log_probs: (log_probs + 1).transpose(0, 1) > 0,
+    }
+    monkeypatch.setattr(kernels, "_usable", dict.fromkeys(found, True))
+    monkeypatch.setattr(kernels, "_kernel", found.__getitem__)
 
 
 def launches_of_update(gpu: FakeGpu, case: Case, n_frames: int) -> int:
@@ -148,7 +162,7 @@ def test_an_update_launches_no_more_than_its_ceiling(gpu: FakeGpu, name: str):
     few, more = (launches_of_update(gpu, case, n_frames) for n_frames in (FRAMES, 2 * FRAMES))
     print(f"\n{name}: {few} launches an update of {FRAMES} frames, {(more - few) / FRAMES:g} a further frame")
     assert few <= case.launches
-    assert more - few <= case.a_frame * FRAMES
+    assert more - few <= case.a_frame * FRAMES, "launches of further frames"
 
 
 def test_a_sentence_launches_no_more_than_its_ceiling(gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch):
@@ -168,4 +182,4 @@ def test_a_sentence_launches_no_more_than_its_ceiling(gpu: FakeGpu, monkeypatch:
         counts.append(sum(seen.launches.values()))
         casts.append(sum(seen.launches[name] for name in seen.launches if name.startswith("_to_copy")))
     print(f"\n{SENTENCE} characters to sound: {counts} launches, {casts} of them casts")
-    assert counts[0] <= 999 and counts[1] <= 999
+    assert counts[0] <= 430 and counts[1] <= 210
