@@ -303,8 +303,8 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 2005,
     "audio, nn": 1507,
-    "text": 4821,
-    "data": 995,
+    "text": 4833,
+    "data": 996,
     "checkpoints": 1416,
     "training": 2482,
     "synthesis": 3194,
@@ -317,7 +317,7 @@ SIZES = {
     "scripts": 4914,
     "platform": 312,
     "files at the root": 600,
-    "tests": 34227,
+    "tests": 34236,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
