@@ -252,6 +252,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
     monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
+    # PyTorch's fake form of a fused LSTM cell refuses one without biases.
+    monkeypatch.setattr("torch._meta_registrations.rnn_cell_checkSizes", lambda *_: None)
     fake_gpu = FakeGpu()
     with device_guard(), torch.backends.cudnn.flags(enabled=False):  # it would ask a driver
         yield fake_gpu
