@@ -3,9 +3,10 @@
 Plain autograd through the same loop takes 2.5 times as long and keeps 2.2 times the memory (full size, batch 4, 400
 frames, one thread; 2.9 and 4.6 times for a small model; docs/BENCHMARKS.md). The reasons: each weight's gradient is
 one matrix product over all steps after the loop, instead of one a step, and the attention's hidden layer, most of the
-memory, is recomputed instead of kept. The decoder's LSTM, which the attention does not read, has loops of its own. Autograd with small functions for these two things alone was measured to keep
-less than half of the gain. `tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing
-else depends on how this file and `tacotron2.step` compute.
+memory, is recomputed instead of kept. Autograd with small functions for these two things alone was measured to keep
+less than half of the gain. The attention does not read the decoder's LSTM, which therefore runs after it.
+`tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing else depends on how this file
+and `tacotron2.step` compute.
 """
 
 from typing import Any
