@@ -6,8 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import nn
 
 from common.cli import ComputingOptions
 from common.errors import OptionError, check_choice
@@ -42,6 +44,20 @@ class Precision:
         """The context that networks run in."""
         is_mixed = self.amp_dtype is not None
         return torch.autocast(self.device.type, dtype=self.amp_dtype or torch.bfloat16, enabled=is_mixed)
+
+    def cast_weights(self, network: Any) -> None:
+        """Store weights that autocast would cast in each call, for inference, in its numbers, with the same results.
+
+        A module's attribute ``in_float32`` names those of its children whose weights it uses in float32.
+        """
+        if self.amp_dtype is None or not isinstance(network, nn.Module):
+            return
+        if isinstance(network, nn.Linear | nn.modules.conv._ConvNd):
+            for name, weight in list(network.named_parameters(recurse=False)):
+                setattr(network, name, nn.Parameter(weight.detach().to(self.amp_dtype), weight.requires_grad))
+        for name, child in network.named_children():
+            if name not in getattr(network, "in_float32", ()):
+                self.cast_weights(child)
 
 
 def prepare_computing(computing: ComputingOptions) -> Precision:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn import mask_from_lengths, never_compiled
+from common.nn import by_kernel, mask_from_lengths, never_compiled
 
 
 @never_compiled
@@ -85,12 +85,7 @@ def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths
     """
     n_batch, n_frames, n_tokens = log_probs.shape
     device = log_probs.device
-    moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=device)
-    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column is no token
-    best[:, 1] = log_probs[:, 0, 0]
-    for frame in range(1, n_frames):
-        torch.ge(best[:, :-1], best[:, 1:], out=moves[frame])
-        best[:, 1:] = torch.maximum(best[:, :-1], best[:, 1:]) + log_probs[:, frame]
+    moves = by_kernel(best_moves, log_probs)
     moves[:, :, 0] = False
     moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # after its end an utterance stays
     tokens = torch.arange(n_tokens, device=device)
@@ -103,3 +98,15 @@ def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths
     last = (token_lengths - 1).view(1, -1, 1).expand(n_frames, n_batch, 1)
     path = steps.gather(2, last).squeeze(2).t()
     return path * mask_from_lengths(frame_lengths, n_frames)
+
+
+def best_moves(log_probs: Tensor) -> Tensor:
+    """Whether the best path to a token at a frame comes from the previous token: (B, F, L) -> bool (F, B, L)."""
+    n_batch, n_frames, n_tokens = log_probs.shape
+    moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=log_probs.device)
+    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column is no token
+    best[:, 1] = log_probs[:, 0, 0]
+    for frame in range(1, n_frames):
+        torch.ge(best[:, :-1], best[:, 1:], out=moves[frame])
+        best[:, 1:] = torch.maximum(best[:, :-1], best[:, 1:]) + log_probs[:, frame]
+    return moves

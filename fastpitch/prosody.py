@@ -29,6 +29,8 @@ class ConvReLUNorm(nn.Module):
 class TemporalPredictor(nn.Module):
     """Predicts one value a token: convolution blocks, then a linear layer."""
 
+    in_float32 = ("fc",)
+
     def __init__(self, config: ModelConfig, name: str) -> None:
         """``name``, "dur", "pitch" or "energy", is in the names of its fields of the configuration."""
         super().__init__()

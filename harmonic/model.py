@@ -60,6 +60,8 @@ def pitch_grid(device: torch.device) -> Tensor:
 class PitchNetwork(nn.Module):
     """Convolutions that score pitches, and voicing; always in float32, as an error of pitch adds up in the phase."""
 
+    in_float32 = ("convs", "end")
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         widths = [config.n_mel_channels, *[config.pitch_channels] * _PITCH_LAYERS]

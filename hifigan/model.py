@@ -103,6 +103,8 @@ class Generator(nn.Module):
     PyTorch had drawn before. PyTorch's are used here.
     """
 
+    in_float32 = ("conv_post",)
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width = config.upsample_initial_channel

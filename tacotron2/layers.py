@@ -89,6 +89,8 @@ def normalize_rows(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
 class LocationLayer(nn.Module):
     """Features of the last and the summed attention weights: a convolution and a linear layer, applied as one."""
 
+    in_float32 = ("location_conv", "location_dense")
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         n_filters = config.attention_location_n_filters

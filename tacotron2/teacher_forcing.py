@@ -4,8 +4,9 @@ Plain autograd through the same loop takes 2.5 times as long and keeps 2.2 times
 frames, one thread; 2.9 and 4.6 times for a small model; docs/BENCHMARKS.md). The reasons: each weight's gradient is
 one matrix product over all steps after the loop, instead of one a step, and the attention's hidden layer, most of the
 memory, is recomputed instead of kept. Autograd with small functions for these two things alone was measured to keep
-less than half of the gain. `tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing
-else depends on how this file and `tacotron2.step` compute.
+less than half of the gain. The attention does not read the decoder's LSTM, which therefore runs after it.
+`tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing else depends on how this file
+and `tacotron2.step` compute.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from common.nn import never_compiled
-from tacotron2.step import DecoderStep, Energies, StepWeights
+from tacotron2.step import DecoderStep, Energies, Lstm, StepWeights
 
 
 @never_compiled  # a graph of all steps would take longer to compile than a model to train
@@ -54,18 +55,13 @@ class _Loop(torch.autograd.Function):
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
         n_steps = len(gates)
-        one = DecoderStep(StepWeights(*tensors), memory, processed, padding, n_steps if keep else 1)
-        states = memory.new_empty(n_steps, len(memory), one.n_decoder + one.memory_dim)
+        one = DecoderStep(StepWeights(*tensors), memory, processed, padding, n_slots=n_steps, keep=keep)
         alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
+        gates = gates.float() if one.attention.fused else gates
         for step in range(n_steps):
-            one.advance(
-                *((step, step + 1) if keep else (0, 0)),
-                gates[step],
-                state=states[step],
-                alignment=alignments[step],
-                attention_mask=None if attention_masks is None else attention_masks[step],
-                decoder_mask=None if decoder_masks is None else decoder_masks[step],
-            )
+            mask = None if attention_masks is None else attention_masks[step]
+            one.attend(step, step + 1, gates[step], alignment=alignments[step], mask=mask)
+        states = one.decode(n_steps, decoder_masks)
         if keep:
             ctx.lstms = one.attention, one.decoder
             ctx.save_for_backward(alignments, attention_masks, decoder_masks, memory, processed, *tensors)
@@ -82,75 +78,94 @@ class _Loop(torch.autograd.Function):
         n_attention, n_decoder = attention.n_hidden, decoder.n_hidden
         attended = decoder.inputs[:n_steps, :, :n_attention]
         queries = attended @ weights.query.t()
-        totals = alignments.cumsum(0)
         energies = Energies(processed, weights.location, weights.energy)
         back = _EnergiesBack(energies)
-        attention_slopes, attention_by_cell, attention_forget = attention.slopes()
-        decoder_slopes, decoder_by_cell, decoder_forget = decoder.slopes()
+        attention_back, decoder_back = _LstmBack(attention, memory.dtype), _LstmBack(decoder, memory.dtype)
         if d_states is None:
             d_states = memory.new_zeros(n_steps, len(memory), n_decoder + memory_dim)
-        d_queries, d_contexts = torch.empty_like(queries), d_states[:, :, n_decoder:].contiguous()
-        # Gradients from the following step: of the two LSTMs' inputs and cells, and of the attention's history.
-        d_after, d_inputs_after = (memory.new_zeros(len(memory), lstm.inputs.size(2)) for lstm in (decoder, attention))
-        d_cells = [torch.zeros_like(lstm.cells[0]) for lstm in (attention, decoder)]
-        d_last, d_total = torch.zeros_like(alignments[0]), torch.zeros_like(alignments[0])
+        recurrent = weights.decoder_rnn[:, -n_decoder:].contiguous()
+        d_after = memory.new_zeros(len(memory), n_decoder)  # of the decoder LSTM's output, from the following step
         for step in reversed(range(n_steps)):
-            d_output = d_states[step, :, :n_decoder] + d_after[:, n_attention + memory_dim :]
+            d_output = d_states[step, :, :n_decoder] + d_after
             if decoder_masks is not None:
                 d_output.mul_(decoder_masks[step])
-            slopes = decoder_slopes[step], decoder_by_cell[step], decoder_forget[step]
-            d_after = _step_back(*slopes, d_output, d_cells[1]) @ weights.decoder_rnn
+            d_after = decoder_back.step(step, d_output) @ recurrent
+        decoder_gates = decoder_back.gates()
+        d_read = decoder_gates @ weights.decoder_rnn[:, :-n_decoder]
+        d_queries, d_contexts = torch.empty_like(queries), d_states[:, :, n_decoder:] + d_read[:, :, n_attention:]
+        history = torch.stack([alignments, alignments.cumsum(0)], 2).roll(1, 0)  # of the step before
+        history[0] = 0
+        # Gradients from the following step: of the attention LSTM's inputs, and of the attention's history.
+        d_inputs_after = memory.new_zeros(len(memory), attention.inputs.size(2))
+        d_last, d_total = torch.zeros_like(alignments[0]), torch.zeros_like(alignments[0])
+        for step in reversed(range(n_steps)):
             d_context = d_contexts[step]
-            d_context += d_after[:, n_attention : n_attention + memory_dim]
             d_context += d_inputs_after[:, :memory_dim]
-            alignment = alignments[step]
             d_alignment = torch.bmm(memory, d_context.unsqueeze(2)).squeeze(2) + d_last
             if d_alignments is not None:
                 d_alignment += d_alignments[step]
-            d_energies = (d_alignment - (alignment * d_alignment).sum(1, keepdim=True)) * alignment
-            energies.inside[:, 0] = alignments[step - 1] if step else 0
-            energies.inside[:, 1] = totals[step - 1] if step else 0
-            d_queries[step], d_history = back.step(queries[step], d_energies.to(memory.dtype))
+            d_alignment = d_alignment.float()
+            d_energies = torch._softmax_backward_data(d_alignment, alignments[step], 1, torch.float32)
+            energies.inside.copy_(history[step])
+            d_history = back.step(queries[step], d_energies.to(memory.dtype), d_query=d_queries[step])
             d_total += d_history[:, 1]
             d_last = d_history[:, 0] + d_total
-            d_attended = d_after[:, :n_attention] + d_inputs_after[:, memory_dim:]
+            d_attended = d_read[step, :, :n_attention] + d_inputs_after[:, memory_dim:]
             d_attended.addmm_(d_queries[step], weights.query)
             if attention_masks is not None:
                 d_attended.mul_(attention_masks[step])
-            slopes = attention_slopes[step], attention_by_cell[step], attention_forget[step]
-            d_gates = _step_back(*slopes, d_attended, d_cells[0])
-            d_inputs_after = d_gates @ weights.attention_rnn
+            d_inputs_after = attention_back.step(step, d_attended) @ weights.attention_rnn
         d_memory = torch.bmm(alignments.permute(1, 2, 0).to(memory.dtype), d_contexts.transpose(0, 1))
+        attention_gates = attention_back.gates()
         d_weights = StepWeights(
-            attention_rnn=_weight_gradient(attention_slopes, attention.inputs[:n_steps]),
-            decoder_rnn=_weight_gradient(decoder_slopes, decoder.inputs[:n_steps]),
-            decoder_bias=decoder_slopes.sum((0, 1)).flatten(),
+            attention_rnn=_weight_gradient(attention_gates, attention.inputs[:n_steps]),
+            decoder_rnn=_weight_gradient(decoder_gates, decoder.inputs[:n_steps]),
+            decoder_bias=decoder_gates.sum((0, 1)),
             query=_weight_gradient(d_queries, attended),
             location=back.d_location,
             energy=back.d_energy,
         )
-        inputs = (attention_slopes.flatten(2), d_memory, back.d_processed.view_as(processed))
+        inputs = (attention_gates, d_memory, back.d_processed.view_as(processed))
         return None, None, None, None, *inputs, *d_weights.tensors()
 
 
-def _step_back(slopes: Tensor, cell_slope: Tensor, forget: Tensor, d_output: Tensor, d_cell: Tensor) -> Tensor:
-    """One step of an LSTM backwards, in place: slopes (B, 4, H) become gradients of the gates (B, 4 * H).
+class _LstmBack:
+    """An LSTM backwards, from the last step to the first."""
 
-    ``d_cell`` becomes the gradient of the previous cell.
-    """
-    if d_output.dtype == d_cell.dtype:
-        d_cell.addcmul_(d_output, cell_slope)
-    else:
-        d_cell.add_(d_output * cell_slope)
-    slopes[:, :3].mul_(d_cell.unsqueeze(1))
-    slopes[:, 3].mul_(d_output)
-    d_cell.mul_(forget)
-    return slopes.view(len(slopes), -1)
+    def __init__(self, lstm: Lstm, dtype: torch.dtype) -> None:
+        self._lstm, self._dtype = lstm, dtype
+        self._d_cell = torch.zeros_like(lstm.cells[0])  # of the cell after the step
+        self._d_gates: list[Tensor] = []  # with a fused cell, from the last step
+        if not lstm.fused:
+            self._slopes, self._by_cell, self._forget = lstm.slopes()
+
+    def step(self, step: int, d_output: Tensor) -> Tensor:
+        """Gradients of the gates (B, 4 * H) by that of the step's output (B, H)."""
+        lstm, d_cell = self._lstm, self._d_cell
+        if lstm.fused:
+            activations = lstm.cells[step], lstm.cells[step + 1], lstm.gates[step]
+            cell_back = torch.ops.aten._thnn_fused_lstm_cell_backward_impl
+            d_gates, self._d_cell, _ = cell_back(d_output.float(), d_cell, *activations, False)
+            self._d_gates.append(d_gates.to(self._dtype))
+            return self._d_gates[-1]
+        slopes, cell_slope = self._slopes[step], self._by_cell[step]
+        if d_output.dtype == d_cell.dtype:
+            d_cell.addcmul_(d_output, cell_slope)
+        else:
+            d_cell.add_(d_output * cell_slope)
+        slopes[:, :3].mul_(d_cell.unsqueeze(1))
+        slopes[:, 3].mul_(d_output)
+        d_cell.mul_(self._forget[step])
+        return slopes.view(len(slopes), -1)
+
+    def gates(self) -> Tensor:
+        """Gradients of the gates of all steps, (F, B, 4 * H), after the first step."""
+        return torch.stack(self._d_gates[::-1]) if self._lstm.fused else self._slopes.flatten(2)
 
 
 def _weight_gradient(d_outputs: Tensor, inputs: Tensor) -> Tensor:
-    """Gradient (out, in) of a weight, from all steps at once: d_outputs (F, B, ...), inputs (F, B, in)."""
-    return d_outputs.flatten(2).flatten(0, 1).t() @ inputs.flatten(0, 1)
+    """Gradient (out, in) of a weight, from all steps at once: d_outputs (F, B, out), inputs (F, B, in)."""
+    return d_outputs.flatten(0, 1).t() @ inputs.flatten(0, 1)
 
 
 class _EnergiesBack:
@@ -165,7 +180,6 @@ class _EnergiesBack:
         self.d_location = torch.zeros_like(forward.location)
         self.d_energy = torch.zeros_like(forward.energy)
         self._d_hidden = torch.empty_like(forward.hidden)
-        self._one = forward.hidden.new_ones(())
         # A token of the history lies in kernel_size windows, each time at another place: its gradient is the sum over
         # a diagonal of (token, place). With the kernel reversed that diagonal runs down to the right, and as_strided
         # reads it as a row (stride + 1), without a scatter or a transposed convolution a step.
@@ -177,17 +191,20 @@ class _EnergiesBack:
             (n_batch, 2, n_tokens, kernel_size), (per_batch, per_channel, per_token, per_token + 1)
         )
 
-    def step(self, query: Tensor, d_energies: Tensor) -> tuple[Tensor, Tensor]:
-        """query (B, A), d_energies (B, L) -> d_query (B, A), d_history (B, 2, L), for `Energies.inside` as it is."""
-        forward = self.forward
-        forward.compute(query)
+    def step(self, query: Tensor, d_energies: Tensor, *, d_query: Tensor) -> Tensor:
+        """query (B, A), d_energies (B, L) -> d_history (B, 2, L), for `Energies.inside` as it is.
+
+        The query's gradient goes to ``d_query`` (B, A).
+        """
+        forward, d_hidden = self.forward, self._d_hidden
+        hidden = forward.compute_hidden(query)
         n_batch, n_tokens = d_energies.shape
-        hidden = forward.hidden
         flat = d_energies.reshape(-1)
         self.d_energy.addmv_(hidden.t(), flat)
-        d_hidden = torch.addcmul(self._one, hidden, hidden, value=-1, out=self._d_hidden)
-        d_hidden.mul_(forward.energy).mul_(flat.unsqueeze(1))
+        torch.mul(flat.unsqueeze(1), forward.energy, out=d_hidden)
+        torch.ops.aten.tanh_backward.grad_input(d_hidden, hidden, grad_input=d_hidden)
         self.d_processed.add_(d_hidden)
         self.d_location.addmm_(d_hidden.t(), forward.windows.view(len(hidden), -1))
         self._d_windows.copy_((d_hidden @ self._reversed).view(n_batch, n_tokens, 2, -1))
-        return d_hidden.view(n_batch, n_tokens, -1).sum(1), self._diagonals.sum(3)
+        torch.sum(d_hidden.view(n_batch, n_tokens, -1), 1, out=d_query)
+        return self._diagonals.sum(3)

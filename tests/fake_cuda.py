@@ -9,7 +9,7 @@ import ctypes
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -53,6 +53,18 @@ _WAITING = {
     aten._unique2,
     aten._linalg_check_errors,
 }
+# Operations that compute nothing; views, which `is_view` tells, are others.
+_FREE = {
+    aten.detach,
+    aten.empty,
+    aten.empty_like,
+    aten.empty_strided,
+    aten.lift_fresh,
+    aten.new_empty,
+    aten.new_empty_strided,
+    aten._unsafe_view,
+    aten._reshape_alias,
+}
 _BY_MASK = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
 
 
@@ -65,6 +77,7 @@ class Watch(TorchDispatchMode):
         self.waits: list[str] = []  # where the host waits for the device
         self.uploads: list[str] = []  # where it copies pageable memory there, which waits too
         self.on_host: set[str] = set()  # where tensors of the host are computed
+        self.launches: Counter[str] = Counter()  # operations that the device computes; most are a kernel, some a few
         self.products: dict[torch.dtype, Counter[str]] = {}  # where matrix products and convolutions are, by dtype
         self.rounded: set[str] = set()  # operations of `_FULL_PRECISION` with a result of less than 32 bits
 
@@ -91,6 +104,8 @@ class Watch(TorchDispatchMode):
             self.uploads.append(_place())
             return args[0]
         self._check_arguments(func, args, kwargs)
+        if func.namespace != "prim" and not func.is_view and packet not in _FREE:
+            self.launches[f"{packet.__name__} in {_place()}"] += 1
         result = func(*args, **kwargs)
         self._check_result(func, result)
         return result
@@ -179,11 +194,55 @@ class FakeGpu:
                     module._buffers[name] = self.on_device(buffer)
         return value
 
+    def make(self, make: Callable[[], Any]) -> Any:
+        """What is made there: networks of any size take no memory."""
+        with self._fakes, DEVICE:
+            return make()
+
     @contextmanager
     def watch(self) -> Iterator[Watch]:
         """Run code on the device."""
         with self._fakes, Watch(self._fakes) as seen:
             yield seen
+
+
+@torch.no_grad()
+def backward(loss: Tensor) -> None:
+    """`Tensor.backward` of a fake loss, whose device has no streams for PyTorch's engine to run on."""
+    assert loss.grad_fn is not None
+    order: list[Any] = []  # every node after those that give it gradients
+    seen, stack = set(), [(loss.grad_fn, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(following, False) for following, _ in node.next_functions if following is not None]
+    given: dict[Any, dict[int, Tensor]] = {loss.grad_fn: {0: torch.ones_like(loss)}}
+    for node in reversed(order):
+        like, received = node._input_metadata, given.pop(node, {})
+        gradients = [_as_expected(received.get(index), one) for index, one in enumerate(like)]
+        if hasattr(node, "variable"):
+            held = node.variable.grad
+            node.variable.grad = gradients[0] if held is None else held + gradients[0]
+            continue
+        following, needed = list(node.next_functions), getattr(node, "needs_input_grad", None)
+        made = node(*gradients) if needed is None else node.apply(*gradients)
+        made = made if isinstance(made, tuple) else (made,)
+        if needed is not None:  # of our own functions, whose arguments need not be tensors
+            following = [one for one in following if one[0] is not None]
+            made = tuple(gradient for gradient, need in zip(made, needed) if need)
+        for (target, index), gradient in zip(following, made, strict=True):
+            if target is not None and gradient is not None:
+                slots = given.setdefault(target, {})
+                slots[index] = slots[index] + gradient if index in slots else gradient
+
+
+def _as_expected(gradient: Tensor | None, like: Any) -> Tensor | None:
+    """The gradient in a node's shape and dtype, as PyTorch's engine gives it."""
+    return None if gradient is None else gradient.sum_to_size(like.shape).to(like.dtype)
 
 
 @pytest.fixture
@@ -193,6 +252,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
     monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
+    # PyTorch's fake form of a fused LSTM cell refuses one without biases.
+    monkeypatch.setattr("torch._meta_registrations.rnn_cell_checkSizes", lambda *_: None)
     fake_gpu = FakeGpu()
     with device_guard(), torch.backends.cudnn.flags(enabled=False):  # it would ask a driver
         yield fake_gpu

@@ -7,8 +7,10 @@ import torch
 from test_fastpitch_1_1 import recordings, small
 from test_fastpitch_1_1_loss import objective
 
+from common.nn import by_kernel, kernels
+from common.nn.ctc import entries
 from common.precision import Precision
-from fastpitch.alignment_search import find_path
+from fastpitch.alignment_search import best_moves, find_path
 
 pytestmark = [
     pytest.mark.gpu,
@@ -32,10 +34,26 @@ def test_the_search_finds_the_cpus_paths_without_waiting_for_the_device(no_waiti
     frame_lengths = torch.tensor([400, 5, 90, 300])
     log_probs = torch.randn(4, 400, 150, generator=generator).round(decimals=1)  # many ties
     on_gpu = [tensor.pin_memory().to(CUDA, non_blocking=True) for tensor in (log_probs, token_lengths, frame_lengths)]
+    torch.cuda.set_sync_debug_mode("default")
+    find_path(*on_gpu)  # the first use of a kernel compares it with plain PyTorch
+    torch.cuda.set_sync_debug_mode("error")
     path = find_path(*on_gpu)
     assert path.device.type == "cuda"
     torch.cuda.set_sync_debug_mode("default")
     assert torch.equal(path.cpu(), find_path(log_probs, token_lengths, frame_lengths))
+
+
+@pytest.mark.parametrize("sizes", [(860, 16, 160), (300, 3, 500), (7, 2, 1)])
+def test_kernels_of_our_own_are_used_and_give_what_plain_pytorch_gives(sizes: tuple[int, int, int]):
+    n_frames, n_items, n_tokens = sizes
+    torch.manual_seed(0)
+    ratios = torch.randn(n_items, n_frames, n_tokens, dtype=torch.float64, device=CUDA)
+    for repeated in (None, torch.rand(n_items, n_tokens, device=CUDA) < 0.2):
+        given = ratios.transpose(0, 1), repeated
+        torch.testing.assert_close(by_kernel(entries, *given), entries(*given), rtol=1e-10, atol=1e-10)
+    log_probs = ratios.float().round(decimals=1)
+    assert torch.equal(by_kernel(best_moves, log_probs), best_moves(log_probs))
+    assert kernels._usable == {"entries": True, "best_moves": True}
 
 
 def test_losses_and_gradients_are_the_cpus():

@@ -4,6 +4,12 @@ import argparse
 from pathlib import Path
 
 import pytest
+import tiny_harmonic
+import tiny_jasper
+import tiny_tacotron2
+import tiny_vocoder
+import tiny_voice
+import tiny_waveglow
 import torch
 from tiny import make_corpus, train_options
 
@@ -11,7 +17,8 @@ import train
 from common import precision
 from common.cli import ComputingOptions
 from common.options import add_options, read_options
-from common.precision import has_bfloat16, prepare_computing
+from common.precision import Precision, has_bfloat16, prepare_computing
+from fastpitch.model import FastPitch
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
 
@@ -71,3 +78,36 @@ def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch
         weights = torch.load(output / "FastPitch_checkpoint_1.pt", weights_only=True)["networks"]["fastpitch"]
         states.append(weights["proj.weight"])
     assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
+
+
+TOKENS, LENGTHS = torch.ones(2, 6, dtype=torch.int64), torch.tensor([6, 4])
+# Networks, and what they make of something.
+INFERENCES = {
+    "FastPitch": (lambda: FastPitch(tiny_voice.MODEL), lambda network: network.infer(TOKENS, LENGTHS).mel),
+    "Tacotron 2": (tiny_tacotron2.speaking_network, lambda network: network.infer(TOKENS, LENGTHS).mel),
+    "HiFi-GAN": (
+        lambda: tiny_vocoder.tiny_networks()["generator"],
+        lambda network: network.infer(tiny_harmonic.speech_mel()),
+    ),
+    "WaveGlow": (tiny_waveglow.small_network, lambda network: network.infer(tiny_harmonic.speech_mel()[:, :6])),
+    "Harmonic": (tiny_harmonic.small_network, lambda network: network.infer(tiny_harmonic.speech_mel())),
+    "Jasper": (
+        tiny_jasper.small_network,
+        lambda network: network(torch.ones(2, 16, 40), torch.tensor([40, 30])).log_probs,
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", INFERENCES)
+def test_weights_that_are_cast_once_give_what_autocast_gives(name: str, dtype: torch.dtype):
+    make, infer = INFERENCES[name]
+    torch.manual_seed(0)
+    network, mixed = make(), Precision(amp_dtype=dtype)
+    network.prepare_for_inference()
+    with torch.inference_mode(), mixed.autocast():
+        expected = infer(network)
+        mixed.cast_weights(network)
+        result = infer(network)
+    assert {weight.dtype for weight in network.parameters()} >= {dtype}
+    assert torch.equal(result, expected)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny_tacotron2 import tiny_batch, tiny_network
+from tiny_tacotron2 import tiny_batch, tiny_network, without_dropout
 
 from common.synthesis import Controls, MelOutput
 
@@ -51,3 +51,20 @@ def test_a_captured_step_computes_in_mixed_precision(dtype: torch.dtype):
         out = network.infer(batch.tokens, batch.token_lengths)
     assert bool(torch.isfinite(out.mel).all())
     assert out.frames.sum(1).tolist() == out.lengths.tolist()
+
+
+def test_the_decoder_is_trained_as_on_the_cpu():
+    """The fused cell of a GPU gives the gradients of the cell that is computed in place."""
+    decoder = without_dropout(tiny_network()).decoder.train()
+    torch.manual_seed(0)
+    padding = torch.arange(7) >= torch.tensor([[7], [4], [1]])
+    memory, frames = torch.randn(3, 7, 8), torch.randn(3, 6, 40)
+    results = []
+    for device in ("cpu", "cuda"):
+        decoder.to(device).zero_grad()
+        out = decoder(memory.to(device), padding.to(device), frames.to(device), None)
+        (out.mel.square().sum() + out.gate_logits.sum() + out.alignments.square().sum()).backward()
+        gradients = {name: weight.grad.cpu() for name, weight in decoder.named_parameters() if weight.grad is not None}
+        results.append(gradients | {"mel": out.mel.detach().cpu(), "alignments": out.alignments.detach().cpu()})
+    for name, expected in results[0].items():
+        torch.testing.assert_close(results[1][name], expected, atol=1e-3, rtol=1e-3, msg=lambda m, n=name: f"{n}: {m}")

@@ -76,6 +76,8 @@ class WN(nn.Module):
 class Invertible1x1Conv(nn.Module):
     """An invertible convolution of size 1 that mixes channels (section 2.2); always computed in float32."""
 
+    in_float32 = ("conv",)
+
     def __init__(self, n_channels: int) -> None:
         super().__init__()
         self.conv = nn.Conv1d(n_channels, n_channels, 1, bias=False)

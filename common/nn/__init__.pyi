@@ -13,6 +13,7 @@ from .discriminators import (
     MultiScaleDiscriminator as MultiScaleDiscriminator,
     build_discriminators as build_discriminators,
 )
+from .kernels import by_kernel as by_kernel
 from .layers import (
     Dropout as Dropout,
     SeededNoise as SeededNoise,

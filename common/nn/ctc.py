@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
+from common.nn.kernels import by_kernel
 from common.nn.layers import mask_from_lengths, never_compiled
 
 
@@ -61,10 +62,10 @@ class _Placements(Function):
             if repeated is not None:
                 follows = torch.cat((repeated[:, 1:], torch.zeros_like(repeated[:, :1])), 1)
                 repeated = torch.cat((repeated, follows[mirror[0][:, 0], mirror[2][:, 0]]))
-        entries, sums = _entries(both.transpose(0, 1), repeated)
+        ways_in, sums = by_kernel(entries, both.transpose(0, 1), repeated)
         placed = sums[: len(ratios)].gather(1, token_lengths.unsqueeze(1)).squeeze(1)
         if mirror is not None:
-            from_start, from_end = entries.transpose(0, 1).split(len(ratios))
+            from_start, from_end = ways_in.transpose(0, 1).split(len(ratios))
             ways = from_start + ratios + from_end[mirror] - placed[:, None, None]
             ctx.save_for_backward(ways.exp().nan_to_num(0.0))  # nan: no way at all
         return placed
@@ -85,17 +86,17 @@ def _mirror(ratios: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> tup
     return items, frames.unsqueeze(2), tokens.unsqueeze(1)
 
 
-def _entries(ratios: Tensor, repeated: Tensor | None) -> tuple[Tensor, Tensor]:
+def entries(ratios: Tensor, repeated: Tensor | None) -> tuple[Tensor, Tensor]:
     """ratios (F, B, L) -> sums over the ways up to each token in each frame, without that frame's ratio (F, B, L);
     and over all ways through the first 0 to L tokens (B, L + 1).
     """
-    entries = torch.empty_like(ratios)
+    made = torch.empty_like(ratios)
     at_token = ratios.new_full(ratios.shape[1:], -torch.inf)
     # With k tokens done, at the last of them or at the blank after it; no tokens done are blanks alone.
     done = F.pad(at_token, (1, 0), value=0.0)
     before, after = done[:, :-1], done[:, 1:]
     blank = before.clone()  # at the blank before each token, which is what had been done a frame earlier
-    for ratio, entry in zip(ratios, entries):
+    for ratio, entry in zip(ratios, made):
         if repeated is None:
             torch.logaddexp(at_token, before, out=entry)
         else:
@@ -103,4 +104,4 @@ def _entries(ratios: Tensor, repeated: Tensor | None) -> tuple[Tensor, Tensor]:
             blank.copy_(before)
         torch.add(entry, ratio, out=at_token)
         torch.logaddexp(at_token, after, out=after)
-    return entries, done
+    return made, done

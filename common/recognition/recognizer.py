@@ -215,6 +215,7 @@ def load_recognizer(
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
     network, config = load_for_inference(checkpoint, device=precision.device)
+    precision.cast_weights(network)
     return Recognizer(
         inference,
         network,

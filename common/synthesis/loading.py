@@ -121,6 +121,7 @@ def _load(
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
     assert isinstance(inference, GeneratorSpec) and stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
+    precision.cast_weights(network)
     own, front_end = options.models.get("generator") or inference.options(), options.front_end
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     return Voice(
@@ -164,6 +165,7 @@ def load_vocoder(
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
     network, config = load_for_inference(loaded, device=precision.device)
+    precision.cast_weights(network)
     settings = VocoderSettings()
     if inference.settings is not None:
         own = options.models.get("vocoder") or inference.options()

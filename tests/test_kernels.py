@@ -1,0 +1,91 @@
+"""Triton's kernels: in its interpreter they give what plain PyTorch does, and they compile for GPUs."""
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+import torch
+
+from common.nn import kernels
+from common.nn.ctc import entries
+from fastpitch.alignment_search import best_moves
+
+pytest.importorskip("triton")
+SIZES = [(1, 3, 1), (12, 3, 5), (30, 2, 17), (5, 2, 8)]  # frames, utterances, tokens
+DIMENSIONS = ("n_frames", "n_items", "n_tokens", "frame_stride", "item_stride")
+
+
+def reloaded() -> ModuleType:
+    from common.nn import triton_kernels
+
+    return importlib.reload(triton_kernels)
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The kernels, run on the CPU."""
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of infinities
+        patch.setenv("TRITON_INTERPRET", "1")
+        yield reloaded()
+    reloaded()
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_kernels_give_what_plain_pytorch_gives(interpreted: ModuleType, sizes: tuple[int, int, int]):
+    n_frames, n_items, n_tokens = sizes
+    torch.manual_seed(0)
+    ratios = 3 * torch.randn(n_items, n_frames, n_tokens, dtype=torch.float64)
+    ratios[0, n_frames // 2 :] = -torch.inf  # padding
+    for repeated in (None, torch.rand(n_items, n_tokens) < 0.4):
+        given = ratios.transpose(0, 1), repeated
+        torch.testing.assert_close(interpreted.entries(*given), entries(*given), rtol=1e-12, atol=1e-12)
+    log_probs = ratios.float().round(decimals=0)  # many ties
+    assert torch.equal(interpreted.best_moves(log_probs), best_moves(log_probs))
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_kernels_compile_for_gpus(capability: int):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+
+    module = reloaded()
+    for kernel, pointers in (
+        (module._entries_kernel, {"ratios": "*fp64", "repeated": "*i8", "entries": "*fp64", "sums": "*fp64"}),
+        (module._moves_kernel, {"log_probs": "*fp32", "moves": "*i8"}),
+    ):
+        numbers = dict.fromkeys((name for name in DIMENSIONS if name in kernel.arg_names), "i32")
+        source = ASTSource(kernel, pointers | numbers | {"SIZE": "constexpr"}, {"SIZE": 256})
+        assert compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]
+
+
+class OnGpu(torch.Tensor):
+    """A tensor that claims to be on a GPU."""
+
+    device = torch.device("cuda")
+
+
+@pytest.mark.parametrize("outcome", ["the same", "something else", "an error"])
+def test_a_kernel_that_does_not_give_the_same_is_not_used(monkeypatch: pytest.MonkeyPatch, capsys, outcome: str):
+    def plain(values: torch.Tensor) -> torch.Tensor:
+        return calls.append("plain") or torch.ones(2)
+
+    def kernel(values: torch.Tensor) -> torch.Tensor:
+        calls.append("kernel")
+        if outcome == "an error":
+            raise ImportError("no triton")
+        return torch.ones(2) * (1 if outcome == "the same" else 1.1)
+
+    calls: list[str] = []
+    monkeypatch.setattr(kernels, "_usable", {})
+    monkeypatch.setattr(kernels, "_kernel", lambda name: kernel)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for _ in range(3):
+        assert kernels.by_kernel(plain, torch.zeros(2).as_subclass(OnGpu)).tolist() == [1, 1]
+    usual = "kernel" if outcome == "the same" else "plain"
+    assert calls == ["plain", "kernel", usual, usual]
+    assert capsys.readouterr().err.count("warning: plain takes many small kernels") == (outcome != "the same")
+    kernels.by_kernel(plain, torch.zeros(2))
+    assert calls[-1] == "plain"
