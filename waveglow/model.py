@@ -260,9 +260,8 @@ def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
     """Samples of spectrum (B, n_mels, T) up to ``last`` -> (B, n_mels * n_group, G), a group's within their mel."""
     if not prefers_channels_last(spectrum):
         return spectrum[:, :, first:last].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
-    groups = spectrum.transpose(1, 2)[:, first:last].unflatten(
-        1, (-1, n_group)
-    )  # channels last, as convolutions read and write it
+    # Channels last, as convolutions write and read it.
+    groups = spectrum.transpose(1, 2)[:, first:last].unflatten(1, (-1, n_group))
     return groups.transpose(2, 3).flatten(2).transpose(1, 2)
 
 
