@@ -10,7 +10,7 @@ from common.config import AudioConfig
 from common.errors import OptionError
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
-from common.text.languages import check_language
+from common.text.languages import refuse_rewritten_letters
 from common.text.options import options_of_text, text_config, written_options
 from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
@@ -43,7 +43,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     known = () if voice is None else voice.speaker_names
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
     if voice is not None and request.resumed is None:  # whose unknown symbols are dropped, but not a language
-        check_language({one.where: one.fields["text"] for one in entries}, text.of_transcripts, refuse=True)
+        refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []
     if voice is None and "durations" in entries[0].fields:
         durations = (run.dataset_path / entries[0].fields["durations"]).parent

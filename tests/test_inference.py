@@ -225,7 +225,7 @@ def test_published_checkpoints_speak_as_the_original_does(goldens, tmp_path, mon
     folder = goldens / "fastpitch_1_0"
     expected = load_file(folder / f"{name}_expected.safetensors")
     # Its symbols mix phones and letters within a word, which no text encodes to.
-    symbols = EncodedText(tuple(expected["in.text"][0].tolist()), ())
+    symbols = EncodedText(tuple(expected["in.text"][0].tolist()), tuple)
     monkeypatch.setattr(TextFrontEnd, "encode_words", lambda self, spans, **_: symbols)
     (tmp_path / "phrases.txt").write_text("a.wav|These symbols.\n")
     argv = ["-i", str(tmp_path / "phrases.txt"), "-o", str(tmp_path), "--save-mels", "--no-audio"]

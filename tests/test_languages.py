@@ -17,7 +17,7 @@ from common.errors import InputError
 from common.synthesis import load_voice
 from common.text import Speaker
 from common.text.config import TextConfig
-from common.text.languages import guess_language
+from common.text.languages import guess_language, refuse_rewritten_letters
 from common.text.options import TextOptions, options_of_text, text_config
 from scripts.datasets.make_corpus import write_clip
 
@@ -87,6 +87,13 @@ def test_a_list_that_looks_like_another_language_is_warned_of(capsys: pytest.Cap
     ):
         read(texts, text)
         assert capsys.readouterr().err == wanted
+
+
+def test_what_is_checked_again_when_its_dataset_is_built_is_warned_of_once(capsys: pytest.CaptureFixture) -> None:
+    texts = {f"list.txt:{line}": text for line, text in enumerate(TEXTS["de"], 1)}
+    refuse_rewritten_letters(texts, ENGLISH)  # as fine-tuning does first
+    read(TEXTS["de"], ENGLISH)
+    assert capsys.readouterr().err.count("looks like language de") == 1
 
 
 def test_english_is_cleaned_also_by_a_voice_that_began_with_another_language() -> None:

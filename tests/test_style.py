@@ -303,11 +303,11 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 SIZES = {
     "flat files of common/": 2005,
     "audio, nn": 1507,
-    "text": 4790,
-    "data": 995,
+    "text": 4833,
+    "data": 996,
     "checkpoints": 1416,
     "training": 2482,
-    "synthesis": 3185,
+    "synthesis": 3194,
     "recognition": 450,
     "serving": 2013,
     "extraction": 1300,
@@ -317,7 +317,7 @@ SIZES = {
     "scripts": 4914,
     "platform": 312,
     "files at the root": 600,
-    "tests": 34205,
+    "tests": 34236,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -16,7 +16,7 @@ from common.data.filelist import FilelistEntry, ListedDataset
 from common.data.joining import JoinedClips, Longest
 from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 from common.text.config import TextConfig
-from common.text.languages import check_language
+from common.text.languages import refuse_rewritten_letters, warn_of_language
 
 T = TypeVar("T", bound="TextMelBatch")
 
@@ -84,7 +84,9 @@ class Transcripts:
         self._cleaned: list[str] = []
         self._ids: list[list[int]] = []
         texts = {entry.where: entry.fields["text"] for entry in entries}
-        check_language(texts, text.of_transcripts, refuse=unknown_symbols == "error")
+        if unknown_symbols == "error":
+            refuse_rewritten_letters(texts, text.of_transcripts)
+        warn_of_language(texts, text.of_transcripts)
         for entry in entries:
             self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
             self._ids.append(self._encode(len(self._ids)))

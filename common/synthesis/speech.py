@@ -370,7 +370,7 @@ def _input(utterance: UtteranceProsody, voice: Voice, *, style: Style, phrase: P
         volume=None if bool((volume == 1).all()) else volume,
         speaker=voice.speaker_id(style.speaker or utterance.speaker, phrase.where),
         text=utterance.text,
-        words=tuple(words),
+        find_words=lambda: tuple(words),
         lead=utterance.lead,
         pause=utterance.pause,
     )

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -104,12 +105,17 @@ class SynthesisInput:
     volume: Tensor | None = None  # (L,) factors of the amplitude
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
-    words: tuple[Word, ...] = ()  # by their symbols
+    find_words: Callable[[], tuple[Word, ...]] = tuple  # by their symbols; may take longer than all else
     marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
     part: int = 0  # its place in the phrase
     n_parts: int = 1  # utterances of the phrase
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words of its symbols, in order."""
+        return self.find_words()
 
     @property
     def length(self) -> int:

@@ -27,6 +27,7 @@ from common.text import (
     TextFrontEnd,
     TextUtterance,
     combined,
+    cut_early,
     read_markup,
     split_utterances,
     utterance_draws,
@@ -214,9 +215,10 @@ class Voice(Synthesizer):
         if most is None or items[0].length <= most or not may_split:
             return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
+        *early, rest = cut_early(utterance)
         for share in _SHARES:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
-            parts = split_utterances(utterance.spans, longest=n_characters, most=n_characters)
+            parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
             items = _with_silence(parts, lambda part: [make(part)])
             if max(item.length for item in items) <= most:
@@ -231,11 +233,12 @@ class Voice(Synthesizer):
         encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         of_spans = [combined(style, span.style) for span in utterance.spans]
         of_symbols = [of_spans[0]] * len(encoded.ids)
-        for word in encoded.words:  # spaces and punctuation have the style of the word before them
+        words = encoded.words if len(of_spans) > 1 or utterance.marks else ()
+        for word in words:  # spaces and punctuation have the style of the word before them
             of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
         is_changed = any(map(changes_prosody, of_symbols)) and not self._leaves_out_styles
         volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
-        starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
+        starts = {word.span: word.start for word in reversed(words)}  # of each span's first word
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
             later = [start for span, start in starts.items() if span >= index]
@@ -248,7 +251,7 @@ class Voice(Synthesizer):
             volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
-            words=encoded.words,
+            find_words=lambda: encoded.words,
             marks=tuple(marks),
             pause=utterance.pause,
         )

@@ -7,7 +7,7 @@ from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFro
 from .input_checks import quote as quote
 from .lexicon import read_lexicon as read_lexicon
 from .prosody import LIMITS as LIMITS, NEUTRAL as NEUTRAL, Style as Style, combined as combined
-from .sentences import TextUtterance as TextUtterance, split_utterances as split_utterances
+from .sentences import TextUtterance as TextUtterance, cut_early as cut_early, split_utterances as split_utterances
 from .ssml import (
     Boundary as Boundary,
     Mark as Mark,

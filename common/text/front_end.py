@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 import torch
@@ -34,6 +35,7 @@ from common.text.words import (
     EncodedText,
     Owner,
     Spoken,
+    Word,
     Written,
     composed,
     owners_of_sounds,
@@ -232,10 +234,15 @@ class TextFrontEnd:
         lost = self._check(text, where=where)
         spoken = self._spoken(self._written_out(text.translate(lost)), draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
-        alone = [self._tokens(self._written_out(word.reading.translate(lost))) for word in written]
-        owners = composed(spoken.owners, owners_of_tokens(alone, spoken.tokens))
-        known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
-        return EncodedText(tuple(ids), words_of_symbols(written, [None] * self.config.prepend_space + known))
+
+        def find_words() -> tuple[Word, ...]:
+            alone = [self._tokens(self._written_out(word.reading.translate(lost))) for word in written]
+            tokens, owners = spoken.find_owners()
+            owners = composed(owners, owners_of_tokens(alone, tokens))
+            known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
+            return words_of_symbols(written, [None] * self.config.prepend_space + known)
+
+        return EncodedText(tuple(ids), find_words)
 
     def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
         """The words of the spans as they are written, and the spaces after the last one."""
@@ -261,28 +268,30 @@ class TextFrontEnd:
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
         """The symbols of a text in words."""
-        pieces: list[tuple[str, Owner | None]]
         reading, tokens = text, self._tokens(text)
-        if self.config.g2p is not None:
-            sounds = self._say(text)
-            tokens, owners = owners_of_sounds(sounds, text, self._say_alone)
-            pieces = [(sound.symbol, owner) for sound, owner in zip(sounds, owners)]
-            reading = " ".join(sound.symbol for sound in sounds)
+        owners: list[Owner | None] = [(index, index) for index in range(len(tokens))]  # of each piece
+        sounds = self._say(text) if self.config.g2p is not None else None
+        if sounds is not None:
+            pieces = [sound.symbol for sound in sounds]
+            reading = " ".join(pieces)
         elif self._phones:
-            pieces = [(token, (index, index)) for index, token in enumerate(tokens)]
+            pieces = tokens
         else:
             if self.config.p_arpabet > 0:
                 reading = self._pronouncer.pronounce(text, draw=draw)
             starts = [match.start() for match in TOKEN.finditer(reading)]
             places = self._split_characters(reading)
+            pieces = [symbol for symbol, _ in places]
             indices = [min(bisect_right(starts, place), len(tokens)) - 1 for _, place in places]
-            pieces = [(symbol, (index, index)) for (symbol, _), index in zip(places, indices)]
-        symbols = [
-            (symbol, None if piece in self._between else owner)
-            for piece, owner in pieces
-            for symbol in (self._split_phones(piece) if self._phones else [piece])
-        ]
-        return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
+            owners = [(index, index) for index in indices]
+        symbols = [self._split_phones(piece) if self._phones else [piece] for piece in pieces]
+
+        def find_owners() -> tuple[list[str], list[Owner | None]]:
+            of_text = (tokens, owners) if sounds is None else owners_of_sounds(sounds, text, self._say_alone)
+            of_pieces = [None if piece in self._between else owner for piece, owner in zip(pieces, of_text[1])]
+            return of_text[0], [owner for owner, parts in zip(of_pieces, symbols) for _ in parts]
+
+        return Spoken(reading, list(chain.from_iterable(symbols)), find_owners)
 
     def _say(self, text: str) -> list[SpokenSymbol]:
         if ENGLISH_V3 in self.config.cleaners:

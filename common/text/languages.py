@@ -50,29 +50,41 @@ def language_of(config: TextConfig) -> str:
     return "en" if any(name.startswith("english") for name in config.cleaners) else ""
 
 
-def check_language(texts: Mapping[str, str], config: TextConfig, *, refuse: bool) -> None:
-    """Warn on stderr of texts, by the lines of a list that hold them, in another language than the front end reads.
+def refuse_rewritten_letters(texts: Mapping[str, str], config: TextConfig) -> None:
+    """Check that English cleaners rewrite no letters of texts, by the lines of a list that hold them.
 
     Raises:
-        InputError: ``refuse``, and English cleaners would rewrite letters of texts that are not known to be English.
+        InputError: they would, and the texts are not known to be English.
     """
+    if line := _describe_rewritten(texts, config, found=guess_language(texts.values(), expected=language_of(config))):
+        raise InputError(line)
+
+
+def warn_of_language(texts: Mapping[str, str], config: TextConfig) -> None:
+    """Warn on stderr of texts, by the lines of a list that hold them, in another language than the front end reads."""
     language = language_of(config)
     found = guess_language(texts.values(), expected=language)
-    if found == language:
-        return
-    tag = TextConfig.g2p_language if found == "en" else found or "<tag of eSpeak NG>"
-    wanted = f"set LANGUAGE={tag} (train.py: --g2p-language)"
-    is_cleaned = any(name.startswith("english") for name in config.cleaners)
-    if is_cleaned and (rewritten := _rewritten(texts)) is not None:
-        where, word, letter = rewritten
-        what = f"{where}: {shown(word)} has {letter!r}, which {' '.join(config.cleaners)} would rewrite"
-        line = f"{what}; {f'for language {found} ' * bool(found)}{wanted}, or other TEXT_CLEANERS"
-        if refuse:
-            raise InputError(line)
+    if line := _describe_rewritten(texts, config, found=found):
         print(f"warning: {line}", file=sys.stderr)
-    elif found and language in _WORDS:
+    elif found and found != language and language in _WORDS:
         path = next(iter(texts)).rpartition(":")[0]
-        print(f"warning: {path}: looks like language {found}, but is read as {language}; {wanted}", file=sys.stderr)
+        what = f"looks like language {found}, but is read as {language}"
+        print(f"warning: {path}: {what}; {_how_to_set(found)}", file=sys.stderr)
+
+
+def _how_to_set(found: str) -> str:
+    tag = TextConfig.g2p_language if found == "en" else found or "<tag of eSpeak NG>"
+    return f"set LANGUAGE={tag} (train.py: --g2p-language)"
+
+
+def _describe_rewritten(texts: Mapping[str, str], config: TextConfig, *, found: str) -> str:
+    """The first word of texts in the language ``found`` that English cleaners would rewrite, and what to do; or ""."""
+    is_cleaned = any(name.startswith("english") for name in config.cleaners)
+    if found == language_of(config) or not is_cleaned or (rewritten := _rewritten(texts)) is None:
+        return ""
+    where, word, letter = rewritten
+    what = f"{where}: {shown(word)} has {letter!r}, which {' '.join(config.cleaners)} would rewrite"
+    return f"{what}; {f'for language {found} ' * bool(found)}{_how_to_set(found)}, or other TEXT_CLEANERS"
 
 
 def _rewritten(texts: Mapping[str, str]) -> tuple[str, str, str] | None:

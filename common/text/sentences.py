@@ -23,6 +23,8 @@ SEMICOLON = 0.25  # and colons and dashes, where a long sentence is cut
 COMMA = 0.15  # the same
 SPACE = 0.05  # where a long sentence without punctuation is cut
 _PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, from 1
+_AT_CONJUNCTION = 2  # strength
+EARLY = (25, 60)  # characters of a first clause, of which 60 are spoken in 3 s
 _BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
 
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -81,6 +83,21 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
     for item in items:
         splitter.add(item)
     return splitter.finish()
+
+
+def cut_early(utterance: TextUtterance) -> list[TextUtterance]:
+    """A plain utterance as its first clause of ``EARLY`` characters, so that its sound begins soon, and the rest; whole
+    where it has none.
+    """
+    (span,) = utterance.spans
+    text = span.text
+    cuts = [(_strength(text, place), -place) for place in range(EARLY[0], min(EARLY[1], len(text) - 1) + 1)]
+    strength, place = max(cuts, default=(0, 0))
+    first, rest = text[:-place], text[-place:].strip()
+    if strength < _AT_CONJUNCTION or "{" in first or not (_SPOKEN.search(first) and _SPOKEN.search(rest)):
+        return [utterance]
+    head = TextUtterance((replace(span, text=first),), pause=_PAUSES[strength - 1])
+    return [head, replace(utterance, spans=(replace(span, text=rest),))]
 
 
 @dataclass

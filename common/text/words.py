@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 
@@ -42,10 +43,15 @@ class Word:
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Symbol ids (L,) and words in order, without overlap; symbols of no word are spaces, punctuation and pauses."""
+    """Symbol ids (L,) of a text, and its words, which are found when they are first asked for: that takes longer."""
 
     ids: tuple[int, ...]
-    words: tuple[Word, ...]
+    find_words: Callable[[], tuple[Word, ...]]
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words in order, without overlap; symbols of no word are spaces, punctuation and pauses."""
+        return self.find_words()
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,11 @@ class Written:
 
 @dataclass(frozen=True)
 class Spoken:
-    """What is read of a text, its tokens (between spaces), its symbols, and of each symbol its tokens, or None."""
+    """What is read of a text, its symbols, and how to find its tokens (between spaces) and those of each symbol."""
 
     reading: str
-    tokens: list[str]
     symbols: list[str]
-    owners: list[Owner | None]
+    find_owners: Callable[[], tuple[list[str], list[Owner | None]]]  # tokens; of each symbol its tokens, or None
 
 
 def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
