@@ -100,6 +100,16 @@ def test_training_with_buckets_is_training_without_them_in_few_shapes(model: Tin
     assert "batches are padded to 2 lengths (" in (tmp_path / "buckets/stdout.txt").read_text()
 
 
+def test_training_with_pieces_is_training_without_them(corpora: Path, tmp_path: Path):
+    model = next(model for model in VARYING if model.name == "FastPitch")
+    plain = trained(model, corpora, tmp_path / "plain", "--batch-size", "4")
+    seen = trained(model, corpora, tmp_path / "pieces", "--batch-size", "4", "--length-pieces", "2")
+    assert len(seen.shapes) == 2 * len(plain.shapes)
+    for name in (*(f"train_{one}" for one in model.logged), *(f"val_{one}" for one in model.validated)):
+        expected = logged(tmp_path / "plain", name)
+        assert logged(tmp_path / "pieces", name) == pytest.approx(expected, rel=1e-4, abs=1e-5), name
+
+
 def test_a_learned_alignment_is_the_same_with_padding():
     network, batch = small(**WITHOUT_DROPOUT), recordings((5, 9, 7), (12, 9, 30))
     assert batch.sizes == {"frames": 30, "tokens": 9}
