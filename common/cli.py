@@ -44,7 +44,11 @@ class ComputingOptions:
         choices=("auto", "bfloat16", "float16"),
     )
     tf32: bool = option(True, "compute in TF32 on GPUs that have it")
-    cudnn_benchmark: bool = option(False, "let cuDNN try its algorithms for each shape", variable="CUDNN_BENCHMARK")
+    cudnn_benchmark: bool = option(
+        False,
+        "let cuDNN try its algorithms for each shape; a training whose batches have one shape always does",
+        variable="CUDNN_BENCHMARK",
+    )
 
 
 # Options of all published toolkits that no longer exist, and why.

@@ -83,6 +83,17 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     return Precision(computing.cuda, torch.float16 if computing.cuda else None)
 
 
+@contextmanager
+def cudnn_search(*, enabled: bool) -> Iterator[None]:
+    """Let cuDNN try its algorithms for each shape within the block; ``enabled`` False leaves that as options say."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = before or enabled
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
 def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():

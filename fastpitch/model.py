@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from common.config import AudioConfig
 from common.data import TextMelBatch
 from common.errors import InputError
-from common.nn import mask_from_lengths
+from common.nn import TimeConv, mask_from_lengths
 from common.nn.alignment import interpolated_prior
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
@@ -82,7 +82,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         self.pitch_predictor = TemporalPredictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
         self.energy_predictor: TemporalPredictor | None = None
-        self.energy_emb: nn.Conv1d | None = None
+        self.energy_emb: TimeConv | None = None
         if config.energy_conditioning:
             self.energy_predictor = TemporalPredictor(config, "energy")
             self.energy_emb = _embedding(width, config.energy_embedding_kernel_size)
@@ -283,6 +283,6 @@ def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
     )
 
 
-def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
+def _embedding(n_channels: int, kernel_size: int) -> TimeConv:
     """Channels for one value a token."""
-    return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)
+    return TimeConv(1, n_channels, kernel_size, padding=kernel_size // 2)

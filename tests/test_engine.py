@@ -170,3 +170,14 @@ def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
         *(("discriminator", name) for name in names),
         *(("generator", name) for name in reversed(names)),
     ]
+
+
+@pytest.mark.parametrize("same_shapes", [False, True])
+def test_cudnn_tries_its_algorithms_in_updates_whose_batches_have_one_shape(
+    same_shapes: bool, monkeypatch: pytest.MonkeyPatch
+):
+    engine, seen = toy_engine(toy_networks(), same_shapes=same_shapes), []
+    update = engine._update
+    monkeypatch.setattr(engine, "_update", lambda *given: seen.append(torch.backends.cudnn.benchmark) or update(*given))
+    engine.step([toy_collate(toy_utterances(4))], epoch=1)
+    assert (seen, torch.backends.cudnn.benchmark) == ([same_shapes], False)

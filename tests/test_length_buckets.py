@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 import inference
 from common.audio import BIAS_FRAMES, load_wav
 from common.checkpoints import load_for_inference, open_checkpoint
-from common.data import Batch
+from common.data import Batch, GlobalBatchSampler
 from common.data.buckets import choose_shapes, shape_of
 from common.distributed import Ranks
 from common.errors import OptionError
@@ -30,7 +31,10 @@ from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
 from common.training import Engine, Optimization
 from common.training.options import RunOptions
+from common.training.start import lay_out_batches
+from common.training.step_graphs import MAX_GRAPHS, WARMUP_UPDATES
 from fastpitch.loss_function import FastPitchObjective
+from scripts.benchmarks.random_models import LETTERS_A_SECOND, draw_lengths
 
 VARYING = [model for model in MODELS if model.name in ("FastPitch", "Tacotron2", "Jasper")]
 of_varying_models = pytest.mark.parametrize("model", VARYING, ids=lambda model: model.name)
@@ -96,6 +100,16 @@ def test_training_with_buckets_is_training_without_them_in_few_shapes(model: Tin
     assert "batches are padded to 2 lengths (" in (tmp_path / "buckets/stdout.txt").read_text()
 
 
+def test_training_with_pieces_is_training_without_them(corpora: Path, tmp_path: Path):
+    model = next(model for model in VARYING if model.name == "FastPitch")
+    plain = trained(model, corpora, tmp_path / "plain", "--batch-size", "4")
+    seen = trained(model, corpora, tmp_path / "pieces", "--batch-size", "4", "--length-pieces", "2")
+    assert len(seen.shapes) == 2 * len(plain.shapes)
+    for name in (*(f"train_{one}" for one in model.logged), *(f"val_{one}" for one in model.validated)):
+        expected = logged(tmp_path / "plain", name)
+        assert logged(tmp_path / "pieces", name) == pytest.approx(expected, rel=1e-4, abs=1e-5), name
+
+
 def test_a_learned_alignment_is_the_same_with_padding():
     network, batch = small(**WITHOUT_DROPOUT), recordings((5, 9, 7), (12, 9, 30))
     assert batch.sizes == {"frames": 30, "tokens": 9}
@@ -155,6 +169,89 @@ def test_buckets_that_would_do_nothing_or_harm_are_refused(
     model = next(model for model in MODELS if model.name == name)
     with pytest.raises(OptionError, match=message):
         model.train(corpora, tmp_path, "--length-buckets", "4", *words.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "for_gpu", "norm", "expected"),
+    [
+        ({"batch_size": 64}, True, False, (8, 4)),
+        ({"batch_size": 64, "gradient_accumulation_steps": 2}, True, False, (8, 2)),
+        ({"batch_size": 64, "gradient_accumulation_steps": 4}, True, False, (8, 1)),
+        ({"batch_size": 16}, True, False, (8, 2)),
+        ({"batch_size": 27}, True, False, (8, 3)),
+        ({"batch_size": 64}, True, True, (8, 1)),
+        ({"batch_size": 64, "compile": True}, True, False, (0, 4)),
+        ({"batch_size": 64, "length_buckets": 0, "length_pieces": 1}, True, False, (0, 1)),
+        ({"batch_size": 64}, False, False, (0, 1)),
+    ],
+)
+def test_a_gpu_gets_few_shapes_with_little_padding(given: dict, for_gpu: bool, norm: bool, expected: tuple[int, int]):
+    network = nn.BatchNorm1d(1) if norm else nn.Linear(1, 1)
+    run = lay_out_batches(RunOptions(**given), [network], for_gpu=for_gpu, sees_padding=False)
+    assert (run.length_buckets, run.length_pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_pieces", "network", "message"),
+    [(2, nn.BatchNorm1d(1), "learned with batch norm"), (3, nn.Linear(1, 1), "expected a divisor of --batch-size, 64")],
+)
+def test_pieces_that_change_what_is_learned_are_refused(n_pieces: int, network: nn.Module, message: str):
+    with pytest.raises(OptionError, match=message):
+        run = RunOptions(batch_size=64, length_pieces=n_pieces)
+        lay_out_batches(run, [network], for_gpu=True, sees_padding=False)
+
+
+@dataclass
+class Share:
+    """How much of an epoch of LJSpeech-like utterances is no padding, and how many updates are replays of a graph."""
+
+    valid: float
+    replayed: float
+
+
+def simulated_epoch(*, epoch: int = 1, model: str = "FastPitch", size: int = 64, **given: int) -> Share:
+    """The last of so many epochs, with batches cut as a GPU's are unless options are ``given``."""
+    frames = [n_samples // 256 for n_samples in draw_lengths(model, 12_500, 22050)]
+    sizes = {"frames": frames, "tokens": [max(round(LETTERS_A_SECOND * n * 256 / 22050), 1) for n in frames]}
+    network = nn.BatchNorm1d(1) if model == "Jasper" else nn.Linear(1, 1)
+    run = RunOptions(batch_size=size, **given)
+    run = lay_out_batches(run, [network], for_gpu=True, sees_padding=False)
+    shapes = choose_shapes([sizes], run.length_buckets) if run.length_buckets else []
+    count = run.gradient_accumulation_steps * run.length_pieces
+    cut = {"batch_size": size // run.length_pieces, "accumulation": count, "seed": 1, "ranks": Ranks()}
+    sampler = GlobalBatchSampler(frames, **cut, sorted_updates=run.sorted_updates)
+    seen: Counter[tuple] = Counter()
+    recorded: set[tuple] = set()
+    for number in range(1, epoch + 1):
+        valid = padded = replayed = 0
+        sampler.set_position(epoch=number)
+        batches = iter(sampler)
+        while group := [[draw.index for draw in batch] for batch in itertools.islice(batches, count)]:
+            key: tuple = ()
+            for batch in group:
+                own = {axis: max(values[index] for index in batch) for axis, values in sizes.items()}
+                shape = shape_of(own, shapes) if shapes else own
+                valid += sum(frames[index] for index in batch)
+                padded += len(batch) * shape["frames"]
+                key += (*shape.values(),)
+            seen[key] += 1
+            if seen[key] > WARMUP_UPDATES and len(recorded) < MAX_GRAPHS:
+                recorded.add(key)
+            replayed += key in recorded
+    return Share(valid / padded, replayed / sampler.steps_per_epoch)
+
+
+def test_most_of_a_batch_is_valid_and_most_updates_are_replayed():
+    plain = simulated_epoch(length_buckets=0, length_pieces=1)
+    cut, later = simulated_epoch(), simulated_epoch(epoch=3)
+    jasper = {"model": "Jasper", "size": 32, "gradient_accumulation_steps": 2}
+    sorted_together = simulated_epoch(**jasper, sorted_updates=4)
+    shares = {"plain": plain, "cut": cut, "third epoch": later, "Jasper": simulated_epoch(**jasper)}
+    print(shares | {"4 x 64": simulated_epoch(gradient_accumulation_steps=4), "Jasper, sorted": sorted_together})
+    assert plain.valid < 0.6
+    assert cut.valid > 0.8
+    assert cut.replayed > 0.75 and later.replayed > 0.95
+    assert shares["Jasper"].replayed > 0.9 and sorted_together.valid > 0.87
 
 
 @pytest.fixture

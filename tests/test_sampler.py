@@ -13,7 +13,9 @@ from common.errors import InputError
 LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
 
 
-def updates(batch_size: int, accumulation: int, world_size: int, *, epoch: int = 1, step: int = 0) -> list[list]:
+def updates(
+    batch_size: int, accumulation: int, world_size: int, *, epoch: int = 1, step: int = 0, sorted_updates: int = 1
+) -> list[list]:
     """For each update the micro-batches of every process, [update][accumulation step][process] -> indices."""
     ranks = []
     for rank in range(world_size):
@@ -23,6 +25,7 @@ def updates(batch_size: int, accumulation: int, world_size: int, *, epoch: int =
             accumulation=accumulation,
             seed=7,
             ranks=Ranks(rank=rank, world_size=world_size),
+            sorted_updates=sorted_updates,
         )
         sampler.set_position(epoch=epoch, step=step)
         ranks.append([[draw.index for draw in batch] for batch in sampler])
@@ -59,6 +62,20 @@ def test_processes_get_neighboring_lengths_in_each_accumulation_step():
 def test_global_batches_stay_random_in_length():
     means = [sum(LENGTHS[index] for index in drawn(update)) / 16 for update in updates(16, 1, 1)]
     assert max(means) - min(means) < 250  # sorted batches would span about 700
+
+
+def test_updates_that_are_sorted_together_pad_less_and_come_in_random_order():
+    def padded(found: list) -> int:
+        batches = [[LENGTHS[index] for index in batch] for update in found for step in update for batch in step]
+        return sum(len(lengths) * max(lengths) for lengths in batches)
+
+    plain, found = updates(16, 1, 1), updates(16, 1, 1, sorted_updates=3)
+    assert padded(found) < 0.8 * padded(plain)
+    for several in (plain, found):
+        assert len({index for update in several for index in drawn(update)}) == 96
+    means = [sum(LENGTHS[index] for index in drawn(update)) for update in found]
+    assert means[:3] != sorted(means[:3])
+    assert [drawn(update) for update in updates(4, 2, 2, sorted_updates=3, step=2)] == [drawn(one) for one in found[2:]]
 
 
 def test_draws_say_their_epoch():

@@ -301,10 +301,10 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 2005,
-    "audio, nn": 1507,
+    "flat files of common/": 2020,
+    "audio, nn": 1556,
     "text": 4833,
-    "data": 996,
+    "data": 1007,
     "checkpoints": 1416,
     "training": 2556,
     "synthesis": 3194,

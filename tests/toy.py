@@ -147,9 +147,11 @@ def toy_engine(
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-9,
     amp_dtype: torch.dtype | None = None,
+    same_shapes: bool = False,
     **options,
 ) -> Engine:
     """An engine with one optimizer a phase at a constant rate, and further options of the run."""
     run = RunOptions(optimizer=optimizer, learning_rate=learning_rate, **options)
     optimization = Optimization(lambda iteration, *_: learning_rate, betas=betas, eps=eps)
-    return Engine(networks, objective or ToyObjective(), optimization, run, ranks=ranks or Ranks(), amp_dtype=amp_dtype)
+    given = {"ranks": ranks or Ranks(), "amp_dtype": amp_dtype, "same_shapes": same_shapes}
+    return Engine(networks, objective or ToyObjective(), optimization, run, **given)

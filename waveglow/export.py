@@ -44,7 +44,7 @@ class ExportableWaveGlow(nn.Module):
     def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), noise (B, n_group, F * hop / n_group), lengths (B,) frames -> wave (B, F * hop)."""
         padding = ~mask_from_lengths(lengths * (self.hop_length // self.n_group), noise.size(2)).unsqueeze(1)
-        cond = grouped(self.upsample(mel)[:, :, : mel.size(2) * self.hop_length], self.n_group)
+        cond = grouped(self.upsample(mel), self.n_group, 0, mel.size(2) * self.hop_length)
         z = noise
         for flow in self.flows:
             z = flow(z, cond, padding)

@@ -5,11 +5,23 @@ from pathlib import Path
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
+from common.nn import (
+    SeededNoise,
+    TimeConv,
+    WeightNormConv1d,
+    channels_last,
+    fold_weight_norm,
+    mask_from_lengths,
+    never_compiled,
+    prefers_channels_last,
+    split_channels,
+    zero_where,
+)
 from common.synthesis import VocoderSettings
 from common.text.config import TextConfig
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
@@ -47,7 +59,7 @@ class WN(nn.Module):
             self.cond_layers.append(WeightNormConv1d(n_cond, 2 * width, 1))
             self.res_skip_layers.append(WeightNormConv1d(width, width if is_last else 2 * width, 1))
         self.start = WeightNormConv1d(n_in, width, 1)
-        self.end = nn.Conv1d(width, 2 * n_in, 1)
+        self.end = TimeConv(width, 2 * n_in, 1)
         # A flow starts as the identity, but for its 1x1 convolution.
         for parameter in self.end.parameters():
             nn.init.zeros_(parameter)
@@ -61,12 +73,12 @@ class WN(nn.Module):
         total: Tensor | None = None
         for in_layer, cond_layer, res_skip_layer in zip(self.in_layers, self.cond_layers, self.res_skip_layers):
             if padding is not None:
-                x = x.masked_fill(padding, 0.0)
-            filtered, gate = (in_layer(x) + cond_layer(cond)).split(self.n_channels, dim=1)
-            out = res_skip_layer(torch.tanh(filtered) * torch.sigmoid(gate))
-            skip = out[:, -self.n_channels :]
-            if out.size(1) > self.n_channels:
-                x = x + out[:, : self.n_channels]
+                x = zero_where(padding, x)
+            filtered, gate = split_channels(in_layer(x) + cond_layer(cond), [self.n_channels] * 2)
+            skip = res_skip_layer(torch.tanh(filtered) * torch.sigmoid(gate))
+            if skip.size(1) > self.n_channels:
+                residual, skip = split_channels(skip, [self.n_channels] * 2)
+                x = x + residual
             total = skip if total is None else total + skip
         assert total is not None  # there is at least one layer
         shift, log_scale = self.end(total).float().chunk(2, dim=1)
@@ -107,6 +119,17 @@ class Invertible1x1Conv(nn.Module):
         return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
+class Upsampling(nn.ConvTranspose1d):
+    """The transposed convolution from mel frames to samples; on a GPU channels last, as `TimeConv` is."""
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        """x (B, n_mels, F) -> (B, n_mels, (F - 1) * stride + kernel size)."""
+        if not prefers_channels_last(x):
+            return F.conv_transpose1d(x, self.weight, self.bias, self.stride)
+        rows = channels_last(x.unsqueeze(2))
+        return F.conv_transpose2d(rows, self.weight.unsqueeze(2), self.bias, (1, self.stride[0])).squeeze(2)
+
+
 class WaveGlow(nn.Module):
     """Sound and mel-spectrogram to noise, for training, and noise and mel-spectrogram to sound.
 
@@ -118,7 +141,7 @@ class WaveGlow(nn.Module):
         super().__init__()
         self.config = config
         self.hop_length = hop_length
-        self.upsample = nn.ConvTranspose1d(
+        self.upsample = Upsampling(
             config.n_mel_channels, config.n_mel_channels, UPSAMPLING_FRAMES * hop_length, stride=hop_length
         )
         widths = [config.n_channels(flow) for flow in range(config.n_flows)]
@@ -147,7 +170,7 @@ class WaveGlow(nn.Module):
         log_dets = self.log_determinants()
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
-        cond = grouped(self.upsample(mel)[:, :, :n_samples], config.n_group)
+        cond = grouped(self.upsample(mel), config.n_group, 0, n_samples)
         z = audio[:, :n_samples].float().unflatten(1, (n_positions, config.n_group)).transpose(1, 2)
         early, log_s = [], []
         for flow, (convinv, wn) in enumerate(zip(self.convinv, self.WN)):
@@ -232,12 +255,16 @@ class WaveGlow(nn.Module):
         first = max(frames.start - UPSAMPLING_FRAMES + 1, 0)
         upsampled = self.upsample(mel[:, :, first : frames.stop])
         start = (frames.start - first) * self.hop_length
-        return grouped(upsampled[:, :, start : start + len(frames) * self.hop_length], self.config.n_group)
+        return grouped(upsampled, self.config.n_group, start, start + len(frames) * self.hop_length)
 
 
-def grouped(spectrum: Tensor, n_group: int) -> Tensor:
-    """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
-    return spectrum.unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
+def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
+    """Samples of spectrum (B, n_mels, T) up to ``last`` -> (B, n_mels * n_group, G), a group's within their mel."""
+    if not prefers_channels_last(spectrum):
+        return spectrum[:, :, first:last].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
+    # Channels last, as convolutions write and read it.
+    groups = spectrum.transpose(1, 2)[:, first:last].unflatten(1, (-1, n_group))
+    return groups.transpose(2, 3).flatten(2).transpose(1, 2)
 
 
 def context_frames(config: ModelConfig, audio: AudioConfig) -> int:

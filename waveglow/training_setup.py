@@ -18,7 +18,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         raise OptionError(f"--segment-length {options.segment_length}: a mel needs at least {shortest} samples")
     schedule = exponential_schedule(request.run.learning_rate, decay=1.0)  # constant
     optimization = Optimization(schedule, betas=(0.9, 0.999), eps=1e-8)
-    return TrainingSetup(options, audio, text=None, optimization=optimization)
+    return TrainingSetup(options, audio, text=None, optimization=optimization, same_shapes=True)
 
 
 def model_config(

@@ -15,7 +15,8 @@ class GlobalBatchSampler:
     The global batch (processes x accumulation steps x batch size) is drawn first; then it is sorted by length and
     cut into length-bucketed micro-batches. In each accumulation step all processes get neighboring pieces, so that
     none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
-    ``lengths_in`` gives the lengths of an epoch where they are not always ``lengths``.
+    ``lengths_in`` gives the lengths of an epoch where they are not always ``lengths``. With ``sorted_updates`` the
+    utterances of so many updates are sorted before they are cut into global batches, which come in random order.
 
     Iterating gives this process's micro-batches, ``accumulation`` of them an update.
     """
@@ -28,6 +29,7 @@ class GlobalBatchSampler:
         accumulation: int,
         seed: int,
         ranks: Ranks,
+        sorted_updates: int = 1,
         lengths_in: Callable[[int], Sequence[int]] | None = None,
     ) -> None:
         self.global_batch = batch_size * accumulation * ranks.world_size
@@ -41,6 +43,7 @@ class GlobalBatchSampler:
         self._n_utterances = len(lengths)
         self._lengths_in = lengths_in or (lambda epoch: lengths)
         self._batch_size = batch_size
+        self._sorted_updates = sorted_updates
         self._seed = seed
         self._ranks = ranks
         self._epoch = 1
@@ -61,10 +64,18 @@ class GlobalBatchSampler:
         order = torch.randperm(self._n_utterances, generator=generator).tolist()
         lengths = self._lengths_in(epoch)
         size, world = self._batch_size, self._ranks.world_size
-        for step in range(self._first_step, self.steps_per_epoch):
-            drawn = order[step * self.global_batch : (step + 1) * self.global_batch]
-            # Ties fall by index, so that the order never depends on the draw.
-            drawn.sort(key=lambda index: (lengths[index], index))
+        steps = list(range(self.steps_per_epoch))
+
+        def by_length(index: int) -> tuple[int, int]:
+            return lengths[index], index  # ties fall by index, so that the order never depends on the draw
+
+        if self._sorted_updates > 1:
+            drawn, window = order[: len(steps) * self.global_batch], self._sorted_updates * self.global_batch
+            windows = (drawn[start : start + window] for start in range(0, len(drawn), window))
+            order = [index for one in windows for index in sorted(one, key=by_length)]
+            steps = torch.randperm(len(steps), generator=generator).tolist()
+        for step in steps[self._first_step :]:
+            drawn = sorted(order[step * self.global_batch : (step + 1) * self.global_batch], key=by_length)
             pieces = [drawn[start : start + size] for start in range(0, self.global_batch, size)]
             for piece in pieces[self._ranks.rank :: world]:
                 yield [Draw(index, epoch) for index in piece]

@@ -17,9 +17,14 @@ from .kernels import by_kernel as by_kernel
 from .layers import (
     Dropout as Dropout,
     SeededNoise as SeededNoise,
+    TimeConv as TimeConv,
+    channels_last as channels_last,
     mask_from_lengths as mask_from_lengths,
     never_compiled as never_compiled,
     normalize_masked as normalize_masked,
+    prefers_channels_last as prefers_channels_last,
+    split_channels as split_channels,
+    zero_where as zero_where,
 )
 from .weight_norm import (
     WeightNorm as WeightNorm,

@@ -25,6 +25,18 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 
 
+def zero_where(padding: Tensor, x: Tensor) -> Tensor:
+    """x, zero where ``padding`` is True; on a GPU in its memory layout, which `Tensor.masked_fill` does not keep."""
+    return torch.where(padding, 0.0, x) if prefers_channels_last(x) else x.masked_fill(padding, 0.0)
+
+
+def split_channels(x: Tensor, sizes: list[int]) -> list[Tensor]:
+    """x (B, C, T) in parts of so many channels; on a GPU their gradients are put together channels last, as x is."""
+    if prefers_channels_last(x):
+        return [part.transpose(1, 2) for part in x.transpose(1, 2).split(sizes, 2)]
+    return list(x.split(sizes, 1))
+
+
 def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
     """Batch norm of the positions of x (B, C, L) in mask (B, L), zero elsewhere, by sums over all positions.
 
@@ -32,11 +44,11 @@ def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
     """
     padding = ~mask.unsqueeze(1)
     if not norm.training:
-        return norm(x).masked_fill(padding, 0.0)
+        return zero_where(padding, norm(x))
     assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
     count, values = mask.sum(), x.float()
-    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
-    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
+    mean = zero_where(padding, values).sum((0, 2)) / count
+    variance = zero_where(padding, values - mean.unsqueeze(1)).square().sum((0, 2)) / count
     several = count > 1  # on the device, as the count is
     used_mean = torch.where(several, mean, norm.running_mean)
     scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
@@ -46,7 +58,7 @@ def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
         norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
         norm.num_batches_tracked.add_(several)
     normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
-    return normed.masked_fill(padding, 0.0).to(x.dtype)
+    return zero_where(padding, normed).to(x.dtype)
 
 
 def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -58,6 +70,39 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
         return chosen(*args, **kwargs)
 
     return call
+
+
+def prefers_channels_last(x: Tensor) -> bool:
+    """Whether convolutions over time of x are to have their channels last in memory: on a GPU.
+
+    Its kernels for 16 bits and TF32 read that layout, and copy what PyTorch has for (B, C, T).
+    """
+    return x.device.type != "cpu"
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """x (B, C, H, W) with a position's channels side by side in memory; copied only where they are not."""
+    if x.size(1) == 1:  # whose strides PyTorch takes for its own layout, and would go on in it
+        return x.squeeze(1).unsqueeze(3).permute(0, 3, 1, 2)
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+class TimeConv(nn.Conv1d):
+    """nn.Conv1d; on a GPU a two-dimensional convolution, or a matrix product, of channels that are last in memory.
+
+    A transposed (B, T, C) is in that layout already, and so is what comes out.
+    """
+
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if not prefers_channels_last(x):
+            return F.conv1d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        rows, padding = channels_last(x.unsqueeze(2)), int(self.padding[0])
+        if self.kernel_size[0] == self.stride[0] == self.groups == 1 and padding == 0:
+            return F.linear(rows.squeeze(2).transpose(1, 2), weight.squeeze(2), bias).transpose(1, 2)
+        stride, dilation = (1, self.stride[0]), (1, self.dilation[0])
+        y = F.conv2d(rows, weight.unsqueeze(2), bias, stride, (0, padding), dilation, self.groups)
+        # As squeeze(2), but not a view: its gradient would be copied where the result is changed in place.
+        return torch.ops.aten._unsafe_view(y, [y.size(0), y.size(1), y.size(3)])
 
 
 class Dropout(nn.Dropout):

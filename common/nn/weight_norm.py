@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.nn.layers import TimeConv
+
 _EPSILON = 1e-12  # the smallest norm that power iterations divide by
 
 
@@ -41,8 +43,8 @@ class WeightNorm(nn.Module):
         return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
 
 
-class WeightNormConv1d(WeightNorm, nn.Conv1d):
-    """nn.Conv1d under weight norm."""
+class WeightNormConv1d(WeightNorm, TimeConv):
+    """A convolution over time under weight norm."""
 
 
 class WeightNormConv2d(WeightNorm, nn.Conv2d):
@@ -82,8 +84,8 @@ def fold_weight_norm(network: nn.Module) -> None:
             module.weight = weight
 
 
-class SpectralNormConv1d(nn.Conv1d):
-    """nn.Conv1d with its weight divided by its largest singular value (arXiv:1802.05957).
+class SpectralNormConv1d(TimeConv):
+    """A convolution over time with its weight divided by its largest singular value (arXiv:1802.05957).
 
     The value is estimated by power iterations, whose vectors ``weight_u`` and ``weight_v`` are buffers. ``forward``
     leaves them alone, so that an update does not depend on how many forward passes it is made of; `advance` makes

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from common.data import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, Precision, allow_compiled_shapes
+from common.precision import Autocast, Precision, allow_compiled_shapes, cudnn_search
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import (
     OPTIMIZERS,
@@ -127,7 +127,7 @@ class Engine:
         """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
 
         Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
-        compiled code is made for no other.
+        compiled code is made for no other, and cuDNN tries its algorithms for it.
         """
         device = ranks.device
         self.networks = networks
@@ -137,6 +137,7 @@ class Engine:
         self._steps_per_epoch = steps_per_epoch
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
+        self._same_shapes = same_shapes
         self._skipped_in_a_row = 0
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
         # What this process asks of all, float64 scalars that graphs read.
@@ -189,7 +190,8 @@ class Engine:
         self._requests["stops"].fill_(stop)
         self._requests["saves"].fill_(save)
         weights = {phase.name: self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases}
-        figures = (self._recorded or self._update)(micro_batches, weights)
+        with cudnn_search(enabled=self._same_shapes):
+            figures = (self._recorded or self._update)(micro_batches, weights)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
 

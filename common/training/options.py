@@ -93,13 +93,28 @@ class RunOptions:
         "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
         "elsewhere the same code runs without being recorded",
     )
-    num_workers: int | None = _computing(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
-    length_buckets: int = _computing(
-        0,
+    num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
+    length_buckets: int | None = _computing(
+        None,
         "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
-        "CUDA graphs meet few shapes; 0: up to their longest utterance",
+        "CUDA graphs meet few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, "
+        "where that changes nothing that is learned; else 0)",
         least=0,
         most=4096,
+        metavar="N",
+    )
+    length_pieces: int | None = _computing(
+        None,
+        "cut each micro-batch by length into N, computed one after the other: the same update, less padding (default: "
+        "such that an update has 4, of 8 utterances or more, with --cuda and without batch norm; else 1)",
+        least=1,
+        metavar="N",
+    )
+    sorted_updates: int = _computing(
+        1,
+        "sort the utterances of N updates by length before they are cut into batches: least padding, but those of an "
+        "update are then of similar lengths",
+        least=1,
         metavar="N",
     )
     checkpoint_path: Path | None = _saving(

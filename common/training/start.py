@@ -3,12 +3,14 @@
 import argparse
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from common import distributed
 from common.audio.options import AudioOptions, line_of_mels
@@ -41,6 +43,11 @@ from common.training.trainer import Trainer
 
 Found = tuple[Path, Checkpoint]
 
+# Of batches of various lengths on a GPU, where options do not say it.
+_BUCKETS = 8  # lengths that they are padded to: 81 % of an LJSpeech batch is then valid, and 95 % of updates replayed
+_PIECES = 4  # in which an update is computed
+_SMALLEST_PIECE = 8  # utterances; smaller ones leave a GPU idle
+
 
 @dataclass(frozen=True)
 class Command:
@@ -69,7 +76,7 @@ def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], Non
         args = parser.parse_args(argv)
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
-        run = replace(run, num_workers=4 * computing.cuda)
+        run = replace(run, num_workers=6 * computing.cuda)
     audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
     request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
     kind = spec.training.options
@@ -147,6 +154,27 @@ def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> si
     return trainer.fit()
 
 
+def lay_out_batches(run: RunOptions, networks: Iterable[nn.Module], *, for_gpu: bool, sees_padding: bool) -> RunOptions:
+    """``run`` with the numbers of length buckets and pieces that were not given, for batches of various lengths.
+
+    A GPU gets few shapes with little padding, as far as that changes nothing that is learned. OptionError for pieces
+    that would, or that do not divide a batch.
+    """
+    buckets, pieces, size = run.length_buckets, run.length_pieces, run.batch_size
+    normed = any(isinstance(module, _BatchNorm) for network in networks for module in network.modules())
+    if buckets is None:
+        buckets = _BUCKETS if for_gpu and not (run.compile or sees_padding) else 0
+    if pieces is None:
+        most = max(1, _PIECES // run.gradient_accumulation_steps) if for_gpu and not normed else 1
+        fitting = (n for n in range(most, 1, -1) if size % n == 0 and size // n >= _SMALLEST_PIECE)
+        pieces = next(fitting, 1)
+    elif pieces > 1 and normed:
+        raise OptionError("--length-pieces cuts batches, which changes what is learned with batch norm; leave it out")
+    elif size % pieces:
+        raise OptionError(f"--length-pieces {pieces}: expected a divisor of --batch-size, {size}")
+    return replace(run, length_buckets=buckets, length_pieces=pieces)
+
+
 def build_trainer(
     command: Command, setup: TrainingSetup, ranks: Ranks, *, amp_dtype: torch.dtype | None
 ) -> tuple[Trainer, Logger]:
@@ -158,12 +186,16 @@ def build_trainer(
     _print_once(ranks, *mels, *setup.notes)
     found = command.found
     config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
-    if run.length_buckets and (name := training.sees_padding(config)) is not None:
-        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {name}; leave one out")
+    sees_padding = training.sees_padding(config)
+    if run.length_buckets and sees_padding is not None:
+        problem = f"changes what is learned with {sees_padding}"
+        raise OptionError(f"--length-buckets pads batches, which {problem}; leave one out")
     if run.cuda_graphs and not (setup.recordable and ranks.world_size == 1):
         raise OptionError("--cuda-graphs: updates of this model or of several processes are not recorded; leave it out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
+    for_gpu = request.computing.cuda and not setup.same_shapes
+    run = lay_out_batches(run, networks.values(), for_gpu=for_gpu, sees_padding=sees_padding is not None)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
@@ -189,7 +221,7 @@ def build_trainer(
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets)
+    shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets or 0)
     _print_once(ranks, *lines)
     logger = Logger(log_file, enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)

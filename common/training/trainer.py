@@ -73,12 +73,15 @@ class Trainer:
         self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
         self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
         self._training_set = training_set
+        pieces = options.length_pieces or 1
+        self._micro_batches = options.gradient_accumulation_steps * pieces
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
-            batch_size=options.batch_size,
-            accumulation=options.gradient_accumulation_steps,
+            batch_size=options.batch_size // pieces,
+            accumulation=self._micro_batches,
             seed=options.seed,
             ranks=ranks,
+            sorted_updates=options.sorted_updates,
             lengths_in=getattr(training_set, "lengths_in", None),  # of a dataset that joins clips
         )
         validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
@@ -209,7 +212,7 @@ class Trainer:
 
     def updates(self) -> Iterator[list[Batch]]:
         """This process's micro-batches of one update after another, on the device."""
-        size, batches = self._options.gradient_accumulation_steps, raise_errors(self._training_loader)
+        size, batches = self._micro_batches, raise_errors(self._training_loader)
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
 
