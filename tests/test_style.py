@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 2005,
-    "audio, nn": 1507,
+    "flat files of common/": 2021,
+    "audio, nn": 1620,
     "text": 4833,
     "data": 996,
     "checkpoints": 1416,
     "training": 2482,
-    "synthesis": 3194,
+    "synthesis": 3196,
     "recognition": 450,
     "serving": 2013,
     "extraction": 1300,
     "importing": 1852,
     "evaluation, data_report, pages": 2503,
-    "the six models": 8744,
+    "the six models": 8833,
     "scripts": 4914,
     "platform": 312,
     "files at the root": 600,
-    "tests": 34236,
+    "tests": 34691,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
