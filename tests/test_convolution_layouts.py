@@ -1,6 +1,7 @@
 """Convolutions on a GPU read channels-last tensors, in full-size updates: kernels for 16 bits and TF32 copy others.
 
-The networks are on the meta device, which computes shapes and memory layouts alone, also of backward passes.
+The networks are on the meta device, which computes shapes and memory layouts alone, also of backward passes; on fake
+CUDA tensors autocast's copies are there too, and only forward passes can run.
 """
 
 from collections import Counter
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 import torch
+from fake_cuda import FakeGpu, gpu
 from test_fake_cuda import CASES as TINY_CASES, Case
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hifigan.model
@@ -40,6 +42,7 @@ from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import build_networks as build_waveglow
 from waveglow.options import TrainingOptions as WaveGlowOptions
 
+__all__ = ["gpu"]
 aten = torch.ops.aten
 META = torch.device("meta")
 BATCH = 5  # no weight has as many rows
@@ -147,6 +150,20 @@ def test_no_convolution_reads_what_its_kernel_must_copy(name: str, monkeypatch: 
     )
     assert not layouts.copied
     assert layouts.relaid < 0.04 * layouts.read, "inputs of the network alone, and gradients of attention"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_so_it_is_on_a_gpu_in_bfloat16(gpu: FakeGpu, name: str):
+    with META:
+        networks, objective, batch = CASES[name]()
+    for part in (*networks.values(), *vars(objective).values()):
+        if isinstance(part, nn.Module):
+            gpu.on_device(part)
+    batch = gpu.on_device(batch)
+    with gpu.watch(), Layouts() as layouts, torch.autocast("cuda", dtype=torch.bfloat16):
+        for phase in objective.phases:
+            objective.numerators(phase.name, networks, batch)
+    assert layouts.read and not layouts.copied
 
 
 @pytest.mark.parametrize("case", TINY_CASES, ids=lambda case: case.name)
