@@ -402,6 +402,7 @@ def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Pa
     table = studio.table()
     sound = studio.download("Download wav")
     studio.page.reload()
+    expect(studio.page.locator("#takes li")).to_have_count(1)  # the next one is another
     path = tmp_path / "hello.json"
     path.write_text(json.dumps(table))
     answer = studio.answer_of(lambda: studio.page.set_input_files("#file", path))
