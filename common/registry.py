@@ -139,6 +139,7 @@ class GeneratorSpec:
     to_torchscript: Callable[[Any], Any] | None = None  # makes a network of the network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # of a ModelConfig; None: one speaker
+    recordable: tuple[str, ...] = ()  # methods of its network that --cuda-graphs records where padding changes nothing
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     teacher: RunTeacher | None = None
     teacher_forced_dataset: OpenTeacherForcedDataset | None = None

@@ -25,6 +25,7 @@ MODEL = ModelSpec(
         controls=deferred("fastpitch.prosody_transforms.controls"),
         to_torchscript=deferred("fastpitch.model.to_torchscript"),
         n_speakers=lambda config: config.n_speakers,
+        recordable=("encode", "add_pitch", "decode_frames"),
         phrase_columns=("pitch", "duration"),
         teacher_forced_dataset=deferred("fastpitch.data_function.teacher_forced_dataset"),
         has_aligner=lambda config: config.learned_alignment,

@@ -2,21 +2,40 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+import pytest
+import tiny_voice
 import torch
 from test_vocoder import AUDIO, Counting, alone, close, on_gpu_terms, ready
 from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
+from common.checkpoints import open_checkpoint
 from common.nn import never_compiled
-from common.synthesis import acceleration
+from common.precision import Precision
+from common.synthesis import acceleration, loading, make_voice
 from common.synthesis.acceleration import compiled
+from common.synthesis.options import AccelerationOptions, VoiceOptions
+
+
+class OnCpu(Precision):
+    """As on a GPU, but for the device."""
+
+    device = torch.device("cpu")
+
+
+def parts(output: Any) -> list[Tensor]:
+    """What work makes: a tensor, or some."""
+    made = output if isinstance(output, tuple) else (output,)
+    return [part for part in made if part is not None]
 
 
 class FakeGraph:
     """Work that is done again on the same tensors, as a GPU does it: its output stays where it is."""
 
-    def __init__(self, work: Callable[[], Tensor]) -> None:
+    def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
         self.output = work()
         self.replays = 0
@@ -24,7 +43,8 @@ class FakeGraph:
     def replay(self) -> None:
         """Do the work again."""
         self.replays += 1
-        self.output.copy_(self.work())
+        for kept, made in zip(parts(self.output), parts(self.work())):
+            kept.copy_(made)
 
 
 class Recorder:
@@ -33,7 +53,7 @@ class Recorder:
     def __init__(self) -> None:
         self.graphs: list[FakeGraph] = []
 
-    def __call__(self, work: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+    def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
         """As `common.synthesis.acceleration.Recorder`."""
         self.graphs.append(FakeGraph(work))
         return self.graphs[-1].replay, self.graphs[-1].output
@@ -68,6 +88,37 @@ def test_recorded_batches_of_several_lengths_equal_each_utterance_alone():
         for part, wave in zip(parts, vocoder.speak(*batched(parts))):
             close(wave, alone(ready(0), part), 1e-6)
     assert [graph.replays for graph in recorder.graphs] == [3]
+
+
+@pytest.mark.parametrize("energy", [True, False])
+def test_a_recorded_voice_speaks_as_it_does_without_graphs(energy: bool, tmp_path, monkeypatch):
+    model = replace(tiny_voice.MODEL, energy_conditioning=energy)
+    opened = open_checkpoint(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
+    recorders: list[Recorder] = []
+    monkeypatch.setattr(loading, "WarmGraphRecorder", lambda: recorders.append(Recorder()) or recorders[-1])
+    voices = [
+        make_voice(
+            opened, None, VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=graphs)), precision=OnCpu(True)
+        )
+        for graphs in (False, True)
+    ]
+    texts = ["Two words.", "One more.", "These are a few words more than those before.", "Two words."]
+    spoken = [[[one.mel for one in voice.generate(voice.plan(text))] for text in texts] for voice in voices]
+    for plain, recorded in zip(*spoken):  # only now: no replay may change an earlier mel
+        for one, other in zip(plain, recorded, strict=True):
+            close(other, one, 1e-5)
+    (recorder,) = recorders
+    replays = [graph.replays for graph in recorder.graphs]
+    assert len(replays) < sum(replays) == 3 * len(texts)  # encode, add_pitch, decode_frames
+
+
+def test_a_voice_whose_sound_depends_on_padding_is_not_recorded(tmp_path, monkeypatch):
+    model = replace(tiny_voice.MODEL, mask_convolutions=False)
+    opened = open_checkpoint(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
+    monkeypatch.setattr(loading, "WarmGraphRecorder", None)
+    options = VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=True))
+    voice = make_voice(opened, None, options, precision=OnCpu(True))
+    assert voice.shapes is None
 
 
 def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(monkeypatch, capsys):

@@ -122,7 +122,7 @@ def test_compiled_training_equals_eager_training(corpus: Path, tmp_path: Path):
     assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "eager"), rel=1e-3)
 
 
-@pytest.mark.parametrize("extra", [(), ("--amp",), ("--torchscript",)])
+@pytest.mark.parametrize("extra", [(), ("--amp",), ("--torchscript",), ("--cuda-graphs",)])
 def test_speech_made_on_the_gpu_is_that_of_the_cpu(extra: tuple[str, ...], corpus: Path, tmp_path: Path):
     train.main(train_options(corpus, tmp_path, "--epochs", "2", "--validation-interval", "9"))
     checkpoint = tmp_path / "FastPitch_checkpoint_2.pt"

@@ -2,8 +2,9 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -77,8 +78,8 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
     return padded
 
 
-# (work, without arguments) -> what queues the recorded work again, and the tensor that it writes
-Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
+# (work, without arguments) -> what queues the recorded work again, and the tensor or tuple that it writes
+Recorder = Callable[[Callable[[], Any]], tuple[Callable[[], object], Any]]
 
 
 class WarmGraphRecorder:
@@ -92,53 +93,81 @@ class WarmGraphRecorder:
 
         RuntimeError where it cannot be recorded.
         """
-        for _ in range(WARMUP_RUNS):
-            self._recorder.run(work)
-        return self._recorder.record(work)
+        caches = torch.is_autocast_cache_enabled()
+        torch.set_autocast_cache_enabled(False)  # cast weights would go with the context, not with the graph
+        try:
+            for _ in range(WARMUP_RUNS):
+                self._recorder.run(work)
+            return self._recorder.record(work)
+        finally:
+            torch.set_autocast_cache_enabled(caches)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """Recorded work: what queues it again, and the tensors that it reads and writes."""
+
+    replay: Callable[[], object]
+    made: Any
+    given: list[Tensor | None]
 
 
 class RecordedInference:
-    """Runs ``infer`` as recorded work for each shape of its mels, which are padded to few shapes (`padded_inference`).
+    """Runs steps of a network as recorded work, for each combination of shapes of the tensors that a step is given.
 
-    What is longer than ``LONGEST_FRAMES``, in a larger batch than ``LARGEST_BATCH``, or of a shape beyond the first
+    What is longer than ``LONGEST_FRAMES``, in a larger batch than ``LARGEST_BATCH``, or of shapes beyond a step's first
     ``MAX_GRAPHS``, runs as it is; if recording fails, everything does from then on. Each is said in one warning.
     """
 
-    def __init__(self, infer: Infer, *, record: Recorder) -> None:
-        self._infer = infer
+    def __init__(self, record: Recorder) -> None:
         self._record: Recorder | None = record  # None: recording has failed
-        # By shapes, what queues recorded work, with the mel and lengths that it reads and the wave that it writes
-        self._works: dict[torch.Size, tuple[Callable[[], object], Tensor, Tensor, Tensor]] = {}
+        self._works: dict[Callable[..., Any], dict[tuple, _Recorded]] = {}
         self._warned = False
 
-    def __call__(self, mel: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), which the next call leaves alone."""
-        if mel.shape not in self._works and not self._record_work(mel, lengths):
-            return self._infer(mel, lengths)
-        replay, own_mel, own_lengths, wave = self._works[mel.shape]
-        own_mel.copy_(mel)
-        own_lengths.copy_(lengths)
-        replay()
-        return wave.clone()
+    def of(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """``step``, of tensors or None to a tensor or a tuple of them, which the next call leaves alone, as it runs."""
+        return partial(self._run, step)
 
-    def _record_work(self, mel: Tensor, lengths: Tensor) -> bool:
-        """Record the work for the shape of ``mel`` where that is possible; whether it was."""
-        if mel.size(2) > LONGEST_FRAMES or mel.size(0) > LARGEST_BATCH or len(self._works) == MAX_GRAPHS:
+    def _run(self, step: Callable[..., Any], *given: Tensor | None) -> Any:
+        # Tensors of inference mode cannot be written outside it.
+        shapes = [None if one is None else (one.shape, one.dtype) for one in given]
+        key = torch.is_inference_mode_enabled(), *shapes
+        works = self._works.setdefault(step, {})
+        if key not in works:
+            work = self._record_work(step, given, n_recorded=len(works))
+            if work is None:
+                return step(*given)
+            works[key] = work
+        work = works[key]
+        for own, one in zip(work.given, given):
+            if own is not None and one is not None:
+                own.copy_(one)
+        work.replay()
+        return tuple(map(_copied, work.made)) if isinstance(work.made, tuple) else _copied(work.made)
+
+    def _record_work(
+        self, step: Callable[..., Any], given: Sequence[Tensor | None], *, n_recorded: int
+    ) -> _Recorded | None:
+        """What is recorded for tensors of such shapes, where that is possible."""
+        own = [_copied(one) for one in given]
+        batch = own[0]
+        assert batch is not None, "the first is of all utterances"
+        if max(batch.shape) > LONGEST_FRAMES or len(batch) > LARGEST_BATCH or n_recorded == MAX_GRAPHS:
             if not self._warned:
                 limits = f"{LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames, or of more than {MAX_GRAPHS} sizes"
                 print(f"warning: --cuda-graphs: batches of more than {limits}, run without graphs", file=sys.stderr)
             self._warned = True
         elif self._record is not None:
-            mel, lengths = mel.clone(), lengths.clone()
             try:
-                replay, wave = self._record(lambda: self._infer(mel, lengths))
+                return _Recorded(*self._record(lambda: step(*own)), own)
             except RuntimeError as error:
                 self._record = None
                 warn_of_failure("--cuda-graphs: the work", error)
-            else:
-                self._works[mel.shape] = replay, mel, lengths, wave
-                return True
-        return False
+        return None
+
+
+def _copied(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.clone()
 
 
 def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | None = None) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.acceleration import PaddedShapes, WarmGraphRecorder, accelerated
+from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, RecordedInference, WarmGraphRecorder, accelerated
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
@@ -124,9 +124,14 @@ def _load(
     precision.cast_weights(network)
     own, front_end = options.models.get("generator") or inference.options(), options.front_end
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
+    network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
+    if steps := _recorded_steps(generator, config, options, precision):
+        shapes, graphs = shapes or GRAPH_SHAPES, RecordedInference(WarmGraphRecorder())
+        for step in steps:
+            setattr(network, step, graphs.of(getattr(network, step)))
     return Voice(
         spec=generator.spec,
-        network=accelerated(network, generator, options),
+        network=network,
         audio=stored.audio,
         front_end=TextFrontEnd(
             stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
@@ -141,8 +146,19 @@ def _load(
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
         path=generator.path,
-        shapes=PaddedShapes.of(options),
+        shapes=shapes,
     )
+
+
+def _recorded_steps(
+    generator: LoadedCheckpoint, config: Any, options: VoiceOptions, precision: Precision
+) -> tuple[str, ...]:
+    """The methods of a generator's network that run as CUDA graphs."""
+    wanted, inference = options.acceleration, generator.spec.inference
+    assert isinstance(inference, GeneratorSpec)
+    if not (wanted.cuda_graphs and precision.cuda) or wanted.compile or wanted.torchscript or generator.exported:
+        return ()
+    return inference.recordable if generator.spec.training.sees_padding(config) is None else ()
 
 
 def load_vocoder(

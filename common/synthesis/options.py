@@ -202,7 +202,9 @@ class AccelerationOptions:
     )
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = option(False, "record the vocoder's work for each length, rounded up, on a GPU")
+    cuda_graphs: bool = option(
+        False, "record the work of FastPitch and of the vocoder for each length, rounded up, on a GPU"
+    )
     length_buckets: int = option(
         0,
         f"pad batches up to the next of N lengths, evenly spaced up to {LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} "
@@ -270,7 +272,8 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
-    found |= dict.fromkeys(("accept_audio_differences", "cuda_graphs"), vocoders)
+    found["accept_audio_differences"] = vocoders
+    found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
     found["split_sentences"] = generators
     found["griffin_lim_iters"] = not vocoders
     found["speaker"] = any(one.n_speakers for one in generators)

@@ -112,7 +112,7 @@ class NetworkVocoder:
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = RecordedInference(self._infer, record=self.graph_recorder)
+            self._run = RecordedInference(self.graph_recorder).of(self._infer)
             shapes = shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)

@@ -83,6 +83,7 @@ def make_corpus(
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
         letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
         letters[5:-1:6] = ord(" ")  # words of five
+        letters[n_letters // 6 * 6 :] = ord("o")  # a shorter one may be an abbreviation, which is read out
         fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
         n_pitches = n_letters if "durations" in columns else n_frames
         tensors = {
