@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 2036,
+    "flat files of common/": 2037,
     "audio, nn": 1669,
     "text": 4833,
     "data": 1007,
     "checkpoints": 1416,
     "training": 2608,
-    "synthesis": 3194,
+    "synthesis": 3242,
     "recognition": 450,
     "serving": 2013,
     "extraction": 1300,
     "importing": 1852,
     "evaluation, data_report, pages": 2503,
-    "the six models": 8937,
-    "scripts": 5148,
+    "the six models": 8945,
+    "scripts": 5150,
     "platform": 312,
     "files at the root": 600,
-    "tests": 35372,
+    "tests": 35470,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -90,7 +90,7 @@ class RunOptions:
     compile: bool = _computing(False, "compile the networks with torch.compile")
     cuda_graphs: bool = _computing(
         False,
-        "record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
+        "record a whole update on the GPU for each shape of its batches (FastPitch, Tacotron 2, HiFi-GAN); "
         "elsewhere the same code runs without being recorded",
     )
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)

@@ -27,7 +27,7 @@ TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batc
     "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16 --ways plain recorded --length-buckets 8",
     "FastPitch -bs 64 --accumulation 4 --ways plain recorded --length-buckets 8 --learned-alignment",
     "HiFi-GAN -bs 32 --accumulation 4 --ways plain recorded",
-    "Tacotron2 -bs 128 --steps 2",
+    "Tacotron2 -bs 128 --steps 2 --ways plain recorded --length-buckets 8",
     "WaveGlow -bs 10",
     "Jasper -bs 64 --accumulation 4 --steps 1",
     "Harmonic -bs 8",
