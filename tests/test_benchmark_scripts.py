@@ -1,6 +1,7 @@
 """The benchmark scripts run what their settings say, and their tables are computed rightly."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
@@ -9,8 +10,11 @@ import inference
 from common.errors import InputError
 from common.logger import Logger
 from common.registry import get_model
+from common.text import TextFrontEnd
+from common.text.config import TextConfig
 from scripts import benchmarking, launch
 from scripts.benchmarks import random_models, table, vocoder
+from scripts.benchmarks.published import published_latency
 
 
 def cells(*logs: str | Path) -> list[list[str]]:
@@ -245,11 +249,11 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path,
     assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
 
 
-def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> Path:
+def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True, **options: Any) -> Path:
     """A log as inference.py leaves it after an earlier, slower run of the same name."""
     for factor in (9, 1):
         logger = Logger(path, stdout=False)
-        logger.parameter(batch_size=4, amp=amp, precision="BF16" if amp else "FP32")
+        logger.parameter(batch_size=4, amp=amp, precision="BF16" if amp else "FP32", **options)
         figures = {"avg_generator_frames/s": 5000.0, "avg_samples/s": 1280000.4}
         figures |= {"avg_hifigan_frames/s": 1200.0 / latency, "avg_hifigan_samples/s": 999.0}
         for stage in ("", "generator_", "hifigan_"):
@@ -273,6 +277,25 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
     assert "|".join(rows[0]) == f"4|FP32|0.600000|0.700000|0.700000|0.700000|{samples}|-|2.50|2,000|0.600000|2.50"
     assert "|".join(rows[1]) == f"4|BF16|0.200000|0.300000|0.300000|0.300000|{samples}|3.00|2.50|6,000|0.200000|2.50"
     assert rows[2][7] == "-" and rows[2][10:] == ["-"] * 3
+
+
+def test_published_latencies_stand_beside_those_of_a_gpu_alone(tmp_path: Path):
+    networks = {"fastpitch": "v.pt", "hifigan": "w.pt"}
+    expected = published_latency(networks | {"batch_size": 4, "amp": True})
+    assert expected
+    (row,) = table.rows([str(write_log(tmp_path / "gpu.json", amp=True, latency=0.012, cuda=True, **networks))])
+    assert row["Published, 1 x A100 (s)"] == f"{expected:g}"
+    assert float(row["Published / measured"]) == pytest.approx(expected / 0.012, abs=0.01)
+    (row,) = table.rows([str(write_log(tmp_path / "cpu.json", amp=True, latency=0.012, cuda=False, **networks))])
+    assert "Published, 1 x A100 (s)" not in row
+
+
+def test_texts_of_noise_are_spoken_as_they_are_written(tmp_path: Path):
+    lengths = random_models.draw_lengths("FastPitch", 200, 22050)
+    random_models.make_corpus(tmp_path, lengths, ["text"], sampling_rate=22050)
+    front_end = TextFrontEnd(TextConfig())
+    for text in (tmp_path / "list.txt").read_text().splitlines():
+        assert len(front_end.encode(text)) == len(text)
 
 
 @pytest.mark.parametrize("processes", ["", "1="])

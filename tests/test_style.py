@@ -302,7 +302,7 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
     "flat files of common/": 2037,
-    "audio, nn": 1669,
+    "audio, nn": 1670,
     "text": 4833,
     "data": 1007,
     "checkpoints": 1416,
@@ -317,7 +317,7 @@ SIZES = {
     "scripts": 5150,
     "platform": 312,
     "files at the root": 600,
-    "tests": 35470,
+    "tests": 35480,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -8,7 +8,7 @@ other its first update, which holds the allocations and choices that are made on
 the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
 mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
 from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision. Published
-latencies are those of docs/PUBLISHED_FIGURES.md.
+latencies, beside those of a GPU, are those of docs/PUBLISHED_FIGURES.md.
 """
 
 import platform
@@ -106,7 +106,7 @@ def read_inference(path: Path) -> Run:
         figures = {name.replace(stage, ""): value for name, value in figures.items()} | figures
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    published = published_latency(options)
+    published = published_latency(options) if options.get("cuda") else None
     compared = {"published": published, "ratio": published and published / figures["avg_latency"]}
     return options | figures | {"speed": 1 / figures["avg_latency"]} | compared
 
