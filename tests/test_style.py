@@ -309,7 +309,7 @@ SIZES = {
     "training": 2608,
     "synthesis": 3242,
     "recognition": 450,
-    "serving": 2013,
+    "serving": 2023,
     "extraction": 1300,
     "importing": 1852,
     "evaluation, data_report, pages": 2503,

@@ -190,7 +190,7 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
         other = SimpleNamespace(uri=f"tcp://127.0.0.1:{bound.getsockname()[1]}")
         with tiny_served.serving(Service(models, limits=LIMITS, wyoming=bound)):
             assert Info.from_event(ask(other, Describe(), until=["info"])[0]).asr == []
-            (event,) = ask(other, START, chunk(seconds=0.1), AudioStop())
+            (event,) = ask(other, START, *[chunk(seconds=1.0)] * 300, AudioStop())  # all of which it sends first
     assert Error.from_event(event).code == "no_recognizer"
 
 

@@ -5,7 +5,7 @@ import logging
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("serve")
 _CHUNK = 4096  # samples of an audio-chunk
+_LINGER = 5.0  # s, for a client to end too
 _WHOLE_WORD = re.compile(r"\w\W")
 Work = Callable[[RequestRecord, ExitStack], Awaitable[None]]
 
@@ -105,6 +106,7 @@ class _Connection(AsyncEventHandler):
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: WyomingServer) -> None:
         super().__init__(_BoundedReader(reader, most=server.service.limits.max_body), writer)  # type: ignore[arg-type]
+        self._received = reader
         self.is_busy = False
         self._server, self._service = server, server.service
         self._stream: SynthesizeStart | None = None  # whose text comes in pieces
@@ -147,6 +149,14 @@ class _Connection(AsyncEventHandler):
             goes_on = await self._do("transcribe", self._transcribe)
             self._recording = None
         return goes_on and not self._server.is_stopping
+
+    async def disconnect(self) -> None:
+        """End what is sent, and drop what the client still sends: to close before may lose it the error that it got."""
+        if not self._server.is_stopping:
+            with suppress(OSError), anyio.move_on_after(_LINGER):
+                self.writer.write_eof()
+                while await self._received.read(_CHUNK):
+                    pass
 
     async def _do(self, what: str, work: Work, *, quiet: bool = False) -> bool:
         """Do the work of a request within the limits, and log it; an error goes to the client. Returns whether all went
