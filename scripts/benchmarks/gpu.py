@@ -84,9 +84,11 @@ def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
     if not cuda:
         size = f"MAX_DURATION_SEQ=1 BATCH_SIZE_SEQ=1 ITERATIONS=1 AMP=false MODEL_CONFIG={DIGITS}"
     steps.append(("recognition", f"OUTPUT_DIR={work} {size} bash scripts/inference_benchmark_jasper.sh"))
-    corpus, rate = (f"{work}/noise_7s", "16000") if cuda else (f"{work}/noise_1s", "8000 --mel-fmax 4000")
-    words = f"-d {corpus} --wav-text-filelist {corpus}/list.txt --extract-mels{' --cuda' * cuda} --sampling-rate {rate}"
-    steps.append(("extraction", f"$PYTHON extract_mels.py {words}"))
+    corpus, size = f"{work}/recordings", "16" if cuda else f"1 --max-duration 1 --model-config {DIGITS}"
+    make = f"$PYTHON -m scripts.benchmarks.random_models {corpus} --model Jasper --no-checkpoint --count {size}"
+    words = f"-d {corpus} --wav-text-filelist {corpus}/list.txt --extract-mels"
+    rate = "16000 --cuda" if cuda else "8000 --mel-fmax 4000"
+    steps.append(("extraction", f"{make} && $PYTHON extract_mels.py {words} --sampling-rate {rate}"))
     files = " ".join(f"tests/{name}" for name in tests)
     steps.append(("tests", f"{pytest} --continue-on-collection-errors {files}"))
     steps += [("compiling", _updates(words, work, cuda=cuda)) for words in COMPILED]
