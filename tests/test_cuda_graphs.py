@@ -12,6 +12,7 @@ from test_vocoder import AUDIO, Counting, alone, close, on_gpu_terms, ready
 from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
+import inference
 from common.checkpoints import open_checkpoint
 from common.nn import never_compiled
 from common.precision import Precision
@@ -119,6 +120,15 @@ def test_a_voice_whose_sound_depends_on_padding_is_not_recorded(tmp_path, monkey
     options = VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=True))
     voice = make_voice(opened, None, options, precision=OnCpu(True))
     assert voice.shapes is None
+
+
+def test_on_a_cpu_one_line_says_that_nothing_is_recorded(tmp_path, capsys):
+    voice = tiny_voice.save_voice(tmp_path / "voice.pt")
+    words = ["--fastpitch", str(voice), "--text", "Two words.", "-o", str(tmp_path / "a.wav")]
+    assert inference.main([*words, "--cuda-graphs"]) == 0
+    assert capsys.readouterr().err.count("warning: --cuda-graphs does nothing on the CPU") == 1
+    assert inference.main(words) == 0
+    assert "--cuda-graphs" not in capsys.readouterr().err
 
 
 def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
 
 import argparse
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -262,7 +263,10 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
 
     own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
-    return options, prepare_computing(read_options(args, ComputingOptions))
+    precision = prepare_computing(read_options(args, ComputingOptions))
+    if options.acceleration.cuda_graphs and not precision.cuda:
+        print("warning: --cuda-graphs does nothing on the CPU; leave it out, or add --cuda", file=sys.stderr)
+    return options, precision
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
