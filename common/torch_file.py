@@ -121,7 +121,7 @@ class _TensorUnpickler(_NetworkUnpickler):
 def read_plain_tensor(path: Path) -> Tensor | None:
     """The tensor of a file as torch.save writes it today; None for any other file, which `read_torch_file` may read.
 
-    Takes a fifth of torch.load's time for a feature, as Python's unpickler is written in C.
+    A fifth of torch.load's time, as Python's unpickler is written in C. PyTorch 2.11, which lacks records' sizes: None.
     """
     try:
         archive = torch._C.PyTorchFileReader(str(path))

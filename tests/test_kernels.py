@@ -12,7 +12,7 @@ from common.nn import kernels
 from common.nn.ctc import entries
 from fastpitch.alignment_search import best_moves
 
-pytest.importorskip("triton")
+triton = pytest.importorskip("triton")
 SIZES = [(1, 3, 1), (12, 3, 5), (30, 2, 17), (5, 2, 8)]  # frames, utterances, tokens
 DIMENSIONS = ("n_frames", "n_items", "n_tokens", "frame_stride", "item_stride")
 
@@ -33,6 +33,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     reloaded()
 
 
+@pytest.mark.skipif(triton.__version__.startswith("3.6"), reason="its interpreter cannot loop with NumPy 2.5")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_kernels_give_what_plain_pytorch_gives(interpreted: ModuleType, sizes: tuple[int, int, int]):
     n_frames, n_items, n_tokens = sizes

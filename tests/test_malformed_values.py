@@ -145,9 +145,10 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_feature_is_read_as_torch_reads_it(tmp_path: Path, zipped: bool):
     path = tmp_path / "a.pt"
+    short = zipped and hasattr(torch._C.PyTorchFileReader, "get_record_size")  # which PyTorch 2.11 lacks
     for tensor in (MEL, *VIEWS, *(MEL.to(dtype) for dtype in DTYPES)):
         torch.save(tensor, path, _use_new_zipfile_serialization=zipped)
-        assert (read_plain_tensor(path) is None) == (not zipped), "today's files are read the short way"
+        assert (read_plain_tensor(path) is not None) == short, "today's files are read the short way"
         read = load_tensor(path)
         assert torch.equal(read, tensor) and (read.dtype, read.stride()) == (tensor.dtype, tensor.stride())
         assert not read.requires_grad and tensor_shape(path) == tuple(tensor.shape)

@@ -110,7 +110,7 @@ class _Pauses:
         """The best pause for a cut about [start, end]: a long one, and no farther than it is longer than others."""
         distance = np.maximum(np.maximum(self.starts - end, start - self.ends), 0)
         score = np.where(distance <= _NEAR, self.ends - self.starts - distance, -np.inf)
-        best = int(score.argmax())
+        best = int(np.argmax(score))
         if score[best] == -np.inf:
             return (start + end) / 2, (start + end) / 2
         return float(self.starts[best]), float(self.ends[best])

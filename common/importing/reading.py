@@ -197,7 +197,7 @@ def _find_path(costs: _Costs, text: _TextColumns, *, n_steps: int, jump: float) 
         _advance(totals, block, starts[steps], staying, is_gap, jump, codes[steps], sources[steps])
     path = np.zeros(n_steps, np.int64)
     gaps = np.flatnonzero(is_gap)
-    column = int(gaps[totals[gaps + 2].argmin()])
+    column = int(gaps[np.argmin(totals[gaps + 2])])
     for step in reversed(range(n_steps)):
         if codes[step, column - starts[step]] == _JUMP:
             column = int(sources[step])
