@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 import uuid
@@ -40,8 +41,7 @@ def check_output_file(path: Path) -> None:
     with writing(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
+        tempfile.TemporaryFile(dir=target.parent).close()
 
 
 def write_atomically(
@@ -50,10 +50,9 @@ def write_atomically(
     """Let ``write`` fill a temporary file, then rename it to ``path``, which is the old file or the new one.
 
     A kill can leave ``.<name>.tmp`` behind, which the next write of the same file replaces. One process writes a
-    given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
-    checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
-    lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
-    Raises OutputError if the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
+    given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files, checked
+    when read): a kill is still harmless, a power cut may lose the newest. ``shared`` lets several processes write the
+    same path at once, the last of them wins; each kill may then leave a file behind. Raises as `writing`.
     """
     with writing(path):
         target = _target(path)
@@ -76,8 +75,9 @@ def write_atomically(
 
 def _target(path: Path) -> Path:
     """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
-    if path.exists() and not path.is_file():
-        raise OSError("a folder or device is there, and no file")
+    with suppress(FileNotFoundError):  # path.exists() hides the other errors too, from Python 3.14 on
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError("a folder or device is there, and no file")
     return path.resolve() if path.is_symlink() else path
 
 

@@ -81,12 +81,14 @@ def test_places_where_nothing_can_be_written_are_refused_and_stay_as_they_are(tm
     (tmp_path / "file").write_text("old")
     (tmp_path / "folder").mkdir()
     (tmp_path / "pipe").symlink_to("/dev/null")
+    (tmp_path / "circle").symlink_to("circle")
     for place, reason in {
         tmp_path / "folder": "a folder or device is there",
         tmp_path / "file/a/b.txt": "Not a directory",
         tmp_path / "pipe": "a folder or device is there",
         Path("/proc/none/a.txt"): "No such file",
         tmp_path / ("a" * 260): "File name too long",
+        tmp_path / "circle": "Too many levels of symbolic links",
     }.items():
         for write in (lambda path: write_text(path, "new"), check_output_file):
             with pytest.raises(OutputError) as caught:
@@ -303,7 +305,7 @@ def extract_from(folder: Path, *words: str) -> int:
 def test_an_output_list_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
     make_corpus(tmp_path, 2)
     (tmp_path / "other.txt").touch()
-    for name, reason in {"wavs": "a folder or device is there, and no file", "other.txt/a": "File exists"}.items():
+    for name, reason in {"wavs": "a folder or device is there, and no file", "other.txt/a": "Not a directory"}.items():
         assert extract_from(tmp_path, "--output-meta-file", f"{tmp_path}/{name}") == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line == f"error: {tmp_path}/{name}: cannot be written ({reason})"

@@ -179,9 +179,9 @@ def test_filters_and_griffin_lim_are_librosas(config: AudioConfig):
     frames = {"hop_length": config.hop_length, "win_length": config.win_length, "n_fft": config.filter_length}
     generator = {"rng" if librosa.__version__ >= "1" else "random_state": np.random.RandomState(3)}
     magnitude = linear_magnitude(mel.exp().numpy(), extractor)
-    # Few rounds: rounding errors grow in each.
-    theirs = librosa.griffinlim(magnitude, n_iter=6, center=False, **frames, **generator)[extractor.pad_left :]
-    ours = griffin_lim(mel, config, n_iter=6, seed=3).numpy()
+    # Few rounds: rounding errors, which differ between processors, grow in each.
+    theirs = librosa.griffinlim(magnitude, n_iter=3, center=False, **frames, **generator)[extractor.pad_left :]
+    ours = griffin_lim(mel, config, n_iter=3, seed=3).numpy()
     n_samples = min(len(ours), len(theirs))
     np.testing.assert_allclose(ours[:n_samples], theirs[:n_samples], atol=1e-5)
 
