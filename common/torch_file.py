@@ -121,7 +121,7 @@ class _TensorUnpickler(_NetworkUnpickler):
 def read_plain_tensor(path: Path) -> Tensor | None:
     """The tensor of a file as torch.save writes it today; None for any other file, which `read_torch_file` may read.
 
-    A fifth of torch.load's time, as Python's unpickler is written in C. PyTorch 2.11, which lacks records' sizes: None.
+    Takes a fifth of torch.load's time, as Python's unpickler is in C. PyTorch 2.11 cannot: it lacks records' sizes.
     """
     try:
         archive = torch._C.PyTorchFileReader(str(path))
