@@ -59,6 +59,12 @@ class ModelConfig:
     p_energy_predictor_dropout: float = option(0.1, "dropout of the energy predictor", least=0, below=1)
     energy_predictor_n_layers: int = option(2, "convolutions of the energy predictor", least=1)
     energy_embedding_kernel_size: int = option(3, "kernel size of the energy embedding", least=1, odd=True)
+    adversarial: bool = option(
+        False,
+        "train against a discriminator of mels, too, which makes them sharper; also from a voice trained without it",
+        negatable=True,
+        variable="ADVERSARIAL",
+    )
     n_speakers: int = 1
     speaker_emb_weight: float = option(1.0, "scale of the speaker embedding", least=-1e6, most=1e6)
     pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation

@@ -46,8 +46,8 @@ class FastPitchDataset(TextMelDataset):
 
     Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
     recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
-    folder). ``priors`` is a folder of alignments' priors (None: they are computed); ``options`` are those of
-    `TextMelDataset`.
+    folder). ``priors`` is a folder of alignments' priors (None: they are computed); with ``windows``, `draw` also says
+    where a discriminator looks; ``options`` are those of `TextMelDataset`.
 
     Raises:
         InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
@@ -63,6 +63,7 @@ class FastPitchDataset(TextMelDataset):
         pitch_method: str = "praat",
         pitch_cache: Path | None = None,
         priors: Path | None = None,
+        windows: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(folder, entries, **options)
@@ -70,6 +71,7 @@ class FastPitchDataset(TextMelDataset):
         self.has_durations = "durations" in entries[0].fields
         self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
         self._priors = priors
+        self._window_seed = options.get("seed", 0) if windows else None
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
@@ -106,6 +108,13 @@ class FastPitchDataset(TextMelDataset):
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
         return batch(pitch_frames=normalized[None], prior=self._prior(index, size)[None])
+
+    def draw(self, index: int, *, epoch: int) -> FastPitchBatch:
+        drawn: FastPitchBatch = super().draw(index, epoch=epoch)
+        if self._window_seed is None:
+            return drawn
+        place = np.random.default_rng((self._window_seed, epoch, index, 2)).random(dtype=np.float32)
+        return replace(drawn, window=torch.tensor([float(place)]))
 
     def join(self, clips: Sequence[FastPitchBatch]) -> FastPitchBatch:
         """Clips as one utterance; a prior is that of all its frames and symbols."""
@@ -167,6 +176,7 @@ def build_dataset(
         pitch_method=options.pitch_method,
         pitch_cache=options.pitch_cache,
         priors=options.alignment_priors,
+        windows=training and options.architecture.adversarial,
     )
 
 

@@ -8,7 +8,9 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn import diagonality, mask_from_lengths, unattended_tokens
 from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from fastpitch.aligner import binarization_sum, forward_sum_losses
+from fastpitch.discriminator import cut_windows
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales, TrainingOptions
 
@@ -19,10 +21,14 @@ _LABELS = {  # on stdout
     "energy_loss": "energy loss",
     "attn_loss": "attn loss",
     "kl_loss": "kl loss",
+    "d_loss": "d loss",
+    "adversarial_loss": "adv loss",
+    "feature_loss": "feature loss",
     "attention_diagonality": "diagonality",
     "unattended_tokens": "unattended",
 }
 _TERMS_PER_TOKEN = ("duration_predictor_loss", "pitch_loss", "energy_loss", "duration_error", "pitch_error")
+_TERMS_OF_DISCRIMINATOR = {"d_loss", "adversarial_loss", "feature_loss"}
 _TERMS_OF_ALIGNMENT = {"attn_loss", "kl_loss", "attention_diagonality", "unattended_tokens"}
 # Measured (docs/TRAINING.md): voices that speak have 0.20 to 0.52 and at most 4 %, wrong transcripts 0.05 and 6 to 9 %,
 # eight clips alone 0.16 and 16 to 35 %.
@@ -37,19 +43,41 @@ class FastPitchObjective(Objective):
     over frames. Validation adds two figures (`common.nn.alignment`): ``unattended_tokens``, the share of
     tokens that no frame attends to most; and ``attention_diagonality``, a mean over utterances, of the attention
     without its prior, which is diagonal before anything is learned.
+
+    In adversarial training a discriminator learns in a phase before: ``d_loss``; and the mels of windows are also
+    trained by ``adversarial_loss`` and ``feature_loss``, means over utterances (section 2.4 of arXiv:2010.05646).
     """
 
-    phases = (Phase("fastpitch", trains=("fastpitch",)),)
-
-    def __init__(self, losses: LossScales | None = None, *, energy: bool = False, alignment: bool = False) -> None:
-        """``energy`` and ``alignment``: whether the model has energy conditioning and a learned alignment."""
+    def __init__(
+        self,
+        losses: LossScales | None = None,
+        *,
+        energy: bool = False,
+        alignment: bool = False,
+        adversarial: bool = False,
+    ) -> None:
+        """``energy``, ``alignment`` and ``adversarial``: whether the model has energy conditioning, a learned alignment
+        and a discriminator.
+        """
         self._losses = losses or LossScales()
+        own = Phase("fastpitch", trains=("fastpitch",))
+        first = Phase("discriminator", trains=("mel_discriminator",), keeps=("fastpitch",))
+        self.phases = (first, own) if adversarial else (own,)
+        self._adversarial = adversarial
+        # A micro-batch and its output with the graph, kept from the discriminator's phase for the own one.
+        self._kept: tuple[FastPitchBatch, FastPitchOutput] | None = None
         self._has_energy, self._has_alignment = energy, alignment
         self._absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
+        self._absent |= set() if adversarial else _TERMS_OF_DISCRIMINATOR
         self.aligned = ALIGNED if alignment else None
         self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in self._absent})
 
+    def begin_step(self, networks: Networks) -> None:
+        self._kept = None
+
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        if phase == "discriminator":
+            return {"d_loss": 1.0}
         weights = {
             "mel_loss": 1.0,
             "duration_predictor_loss": self._losses.dur_predictor_loss_scale,
@@ -58,20 +86,45 @@ class FastPitchObjective(Objective):
             "attn_loss": self._losses.attn_loss_scale,
             "kl_loss": self._losses.kl_loss_scale(epoch),
         }
+        if self._adversarial:
+            weights["adversarial_loss"] = self._losses.adversarial_loss_scale
+            weights["feature_loss"] = self._losses.feature_loss_scale
         return {term: weight for term, weight in weights.items() if term not in self._absent}
 
     def counts(self, phase: str, batch: FastPitchBatch) -> dict[str, Tensor]:
+        if phase == "discriminator":
+            return {"d_loss": _n_utterances(batch)}
         n_tokens, n_frames = batch.token_lengths.sum(), batch.mel_lengths.sum()
         counts = {"mel_loss": n_frames * batch.mels.size(1), "attn_loss": _n_utterances(batch), "kl_loss": n_frames}
         counts |= dict.fromkeys(_TERMS_PER_TOKEN, n_tokens)
+        if self._adversarial:
+            counts |= dict.fromkeys(("adversarial_loss", "feature_loss"), _n_utterances(batch))
         return {term: count for term, count in counts.items() if term not in self._absent}
 
     def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
-        return self._sums(networks["fastpitch"](batch), batch)
+        kept, self._kept = self._kept, None
+        out = kept[1] if kept is not None and kept[0] is batch else networks["fastpitch"](batch)
+        if not self._adversarial:
+            return self._sums(out, batch)
+        discriminator, n_utterances = networks["mel_discriminator"], len(batch.names)
+        assert batch.window is not None, "batches of training say where the discriminator looks"
+        recorded, made = (cut_windows(mel.float(), batch.mel_lengths, batch.window) for mel in (batch.mels, out.mel))
+        if phase == "discriminator":
+            self._kept = (batch, out)
+            scores = (discriminator(mel)[-1] for mel in (recorded, made.detach()))
+            return {"d_loss": discriminator_loss(*scores) * n_utterances}
+        with torch.no_grad():  # a target: nothing is kept for gradients
+            target = discriminator(recorded)
+        features = discriminator(made)
+        return self._sums(out, batch) | {
+            "adversarial_loss": generator_loss(features[-1]) * n_utterances,
+            "feature_loss": feature_loss(target[:-1], features[:-1]) * n_utterances,
+        }
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
         out = networks["fastpitch"](batch)
-        terms = self.terms(self._sums(out, batch), batch)
+        counts = self.counts("fastpitch", batch)
+        terms = {name: Term(total, counts[name]) for name, total in self._sums(out, batch).items()}
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
             attention = out.alignment.attention(batch.mel_lengths)
@@ -102,7 +155,8 @@ class FastPitchObjective(Objective):
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
     """The objective with the given loss scales, for the parts that the model has."""
     energy, alignment = options.architecture.energy_conditioning, options.architecture.learned_alignment
-    return FastPitchObjective(options.losses, energy=energy, alignment=alignment)
+    adversarial = options.architecture.adversarial
+    return FastPitchObjective(options.losses, energy=energy, alignment=alignment, adversarial=adversarial)
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:

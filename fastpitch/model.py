@@ -21,6 +21,7 @@ from common.text import check_model
 from common.text.config import TextConfig
 from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
+from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
     SpeakerPitch,
     TemporalPredictor,
@@ -50,6 +51,7 @@ class FastPitchBatch(TextMelBatch):
     pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
     prior: Tensor | None = None  # (B, F, L) float32, of the alignment; without durations
     speakers: Tensor | None = None  # (B,) int64
+    window: Tensor | None = None  # (B,) float32 from 0 to 1: where the frames lie that a discriminator scores
 
 
 @dataclass(frozen=True)
@@ -259,12 +261,15 @@ def to_torchscript(network: FastPitch) -> FastPitch:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights, the one network of both training and ``inference``.
+    """A new FastPitch with random weights, and in adversarial training, not for ``inference``, its discriminator.
 
     ``text`` None leaves the number of symbols unchecked.
     """
     check_model(config, audio, text)
-    return {"fastpitch": FastPitch(config)}
+    networks: dict[str, nn.Module] = {"fastpitch": FastPitch(config)}
+    if config.adversarial and not inference:
+        networks["mel_discriminator"] = MelDiscriminator()
+    return networks
 
 
 def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:

@@ -50,6 +50,8 @@ class LossScales:
     kl_loss_warmup_epochs: int = _weight(
         100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
     )
+    adversarial_loss_scale: float = _weight(0.05, "weight of what the discriminator of mels says")
+    feature_loss_scale: float = _weight(0.5, "weight of the distance of its features")
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
-from common.data import Batch, Filelists, RecordingDataset
+from common.data import SILENCE, Batch, Filelists, RecordingDataset
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -34,6 +34,7 @@ class HarmonicBatch(Batch):
     voicing: Tensor  # (B, F) float32, 0 or 1
     noise: Tensor | None = None  # (B, 2, segment) float32, two draws of the source of its unvoiced sound
     mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the mel in which pitch is found
+    mels: Tensor | None = None  # (B, n_mels, F) float32, to make the sound of; None: those of the audio
 
     @property
     def frame_lengths(self) -> Tensor:
@@ -44,11 +45,12 @@ class HarmonicDataset(RecordingDataset):
     """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
 
     ``draw`` gives a part from a place that seed, epoch and index decide, as are its speed, loudness and noise;
-    indexing gives the complete recording as it is.
+    indexing gives the complete recording as it is. With mels from files the part begins with a frame, and has the
+    recording's speed and loudness.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
-        super().__init__(options, filelists, **known)
+        super().__init__(options, filelists, mels=options.input_mels_dir, **known)
         self._segment = options.segment_frames + 2 * CONTEXT
         self._extractor = MelExtractor(self.audio)
         self._cache = PitchCache(options.pitch_cache or self.folder / PITCH_CACHE, self.audio, method=AT_FRAMES)
@@ -60,7 +62,8 @@ class HarmonicDataset(RecordingDataset):
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
         pitch, voicing = fill_unvoiced(pitch), (pitch > 0).float()
-        return HarmonicBatch((self.name(index),), wave[None], (len(wave),), pitch[None], voicing[None])
+        mel, rows = self.load_mel(index), (wave[None], (len(wave),), pitch[None], voicing[None])
+        return HarmonicBatch((self.name(index),), *rows, mels=None if mel is None else mel[None])
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
         """A part from a random place, such that its segment lies in the recording if that is not shorter; zeros follow
@@ -68,13 +71,26 @@ class HarmonicDataset(RecordingDataset):
         """
         audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
         random = np.random.default_rng((self._seed, epoch, index, 1))
-        speed = float(random.uniform(*_FASTER)) if random.random() < _SHARE_FASTER else 1.0
+        mel = self.load_mel(index)
+        varied = mel is None and random.random() < _SHARE_FASTER
+        speed = float(random.uniform(*_FASTER)) if varied else 1.0
         n_samples, n_segment = (
             (count - 1) * audio.hop_length + audio.filter_length for count in (n_frames, self._segment)
         )
-        start = self.random_start(index, last=self.lengths[index] - math.ceil(n_segment * speed), epoch=epoch)
+        last = self.lengths[index] - math.ceil(n_segment * speed)
+        if mel is None:
+            start = self.random_start(index, last=last, epoch=epoch)
+        else:  # at the first sample of a frame's window
+            hop, before = audio.hop_length, self._extractor.pad_left
+            first = -(-before // hop)
+            first += self.random_start(index, last=(last + before) // hop - first, epoch=epoch)
+            start = first * hop - before
+            mel = mel[:, first : first + n_frames]
+            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)[None]
         wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
-        wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0))) * math.exp(random.uniform(*_LOUDER))
+        wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0)))
+        if mel is None:
+            wave = wave * math.exp(random.uniform(*_LOUDER))
         # Centers of the frames in the recording's.
         middle = audio.filter_length // 2
         samples = start + speed * (audio.hop_length * torch.arange(n_frames) + middle)
@@ -84,7 +100,7 @@ class HarmonicDataset(RecordingDataset):
         mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
         rows = wave[None], (len(wave),), (pitch * speed)[None], voicing[None], noise[None], mel_noise[None]
-        return HarmonicBatch((self.name(index),), *rows)
+        return HarmonicBatch((self.name(index),), *rows, mels=mel)
 
     def _pitch(self, index: int) -> Tensor:
         """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""

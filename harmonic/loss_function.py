@@ -64,8 +64,11 @@ class HarmonicObjective(AdversarialObjective):
     def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
         assert batch.noise is not None, "those of validation alone have none"
-        mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
-        n_frames = mel.size(2)
+        n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
+        if batch.mels is None:
+            mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
+        else:
+            mel = batch.mels[:, :, :n_frames]
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
         noise = batch.noise.transpose(0, 1).flatten(0, 1)
         made = network(mel, track, noise, corrections=_CORRECTIONS)
@@ -75,7 +78,8 @@ class HarmonicObjective(AdversarialObjective):
 
     def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
         assert batch.mel_noise is not None, "those of validation alone have none"
-        found = networks["harmonic"].pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)
+        mel = self._mel_of_frames(batch.audio) if batch.mels is None else batch.mels
+        found = networks["harmonic"].pitch(mel + batch.mel_noise)
         return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
 
     def _mel_of_frames(self, wave: Tensor) -> Tensor:
@@ -127,7 +131,7 @@ class HarmonicObjective(AdversarialObjective):
         terms: dict[str, Term] = {}
         for index in range(len(batch.names)):
             one = _utterance(batch, index, self._mel)
-            mel = self._mel.to(one.audio.device)(one.audio)
+            mel = self._input_of(one)
             sums = self._pitch_sums(network.pitch(mel), one)
             size = 2 * self._audio.filter_length  # of the longest window
             pair = [one.audio, network.infer(mel)[:, : one.audio.size(1)]]
@@ -138,17 +142,24 @@ class HarmonicObjective(AdversarialObjective):
                 terms[name] = Term(before.total + total, before.count + counts[name])
         return terms
 
+    def _input_of(self, utterance: HarmonicBatch) -> Tensor:
+        """The mel (1, n_mels, F) that a complete recording is copied from."""
+        return self._mel.to(utterance.audio.device)(utterance.audio) if utterance.mels is None else utterance.mels
+
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
         network = networks["harmonic"]
         examples = []
         for index in shown(batch):
             one = _utterance(batch, index, self._mel)
             extractor = self._mel.to(one.audio.device)
-            mel = extractor(one.audio)
+            mel = self._input_of(one)
             track = network.track(mel)
             generated = network.infer(mel, track=track)[:, : one.audio.size(1)]
             n_samples, n_frames = one.audio.size(1), mel.size(2)
-            mels = {"recorded": cut(mel, 0, n_frames), "generated": cut(extractor(generated), 0, n_frames)}
+            mels = {
+                "recorded": cut(extractor(one.audio), 0, n_frames),
+                "generated": cut(extractor(generated), 0, n_frames),
+            }
             sounds = {"recorded": cut(one.audio, 0, n_samples), "generated": cut(generated, 0, n_samples)}
             pitch = {
                 "recorded": cut(one.pitch * one.voicing, 0, n_frames),
@@ -194,4 +205,5 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
         n_samples=(n_samples,),
         pitch=batch.pitch[index : index + 1, :n_frames],
         voicing=batch.voicing[index : index + 1, :n_frames],
+        mels=None if batch.mels is None else batch.mels[index : index + 1, :, :n_frames],
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import group, option
-from common.training.options import RunOptions
+from common.training.options import InputMelOptions, RunOptions
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
@@ -26,15 +26,12 @@ RECIPE = RunOptions(
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(InputMelOptions):
     """The harmonic vocoder's own options of training."""
 
     segment_frames: int = option(64, "mel frames of a training segment", least=1)
     pitch_cache: Path | None = option(
         None, f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
-    )
-    for_voice: Path | None = option(
-        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
     )
     adversarial: bool = option(
         False,

@@ -7,6 +7,7 @@ from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
+from common.training.settings import stored_mels
 from harmonic.config import ModelConfig
 from harmonic.options import TrainingOptions
 
@@ -15,7 +16,10 @@ _WARM_UP = 50  # updates
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
-    run, audio = request.run, request.mels(for_voice=options.for_voice)
+    options.check_fine_tuning(trained=(request.resumed or request.initial) is not None)
+    folder = options.input_mels_dir
+    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
+    run, audio = request.run, request.mels(source, for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")

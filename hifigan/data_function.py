@@ -1,20 +1,15 @@
 """HiFi-GAN's data: random segments of recordings for training, complete ones for validation; mels from files."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions
-from common.errors import InputError
+from common.audio import MelExtractor
+from common.data import SILENCE, Batch, Filelists, RecordingDataset
 from hifigan.options import TrainingOptions
-
-SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
 
 @dataclass(frozen=True)
@@ -49,24 +44,16 @@ class HifiganDataset(RecordingDataset):
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
-        super().__init__(options, filelists, **known)
+        super().__init__(options, filelists, mels=options.input_mels_dir, **known)
         self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
-        self._mels_folder = options.input_mels_dir
         self._extractor = MelExtractor(self.audio)
-        if (folder := options.input_mels_dir) is not None:
-            for entry in self.entries:
-                if not (path := _mel_path(folder, entry)).is_file():
-                    made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
-                    raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
-            # The peak included, which is that of the recordings. The original's tools leave no description.
-            check_made_with(folder, self.audio, name="mels")
 
     def __getitem__(self, index: int) -> HifiganBatch:
         """The complete recording."""
         hop = self.audio.hop_length
         self.check_length(index, -(-self._extractor.min_samples // hop) * hop)
         n_frames = self.lengths[index] // hop
-        mel = self._load_mel(index)
+        mel = self.load_mel(index)
         wave = self.load(index, start=0, n_samples=n_frames * hop)
         return self._batch(index, wave, None if mel is None else mel[:, :n_frames])
 
@@ -76,7 +63,7 @@ class HifiganDataset(RecordingDataset):
         With mels from files it begins with a frame.
         """
         n_samples, size, hop = self.lengths[index], self._segment_size, self.audio.hop_length
-        mel = self._load_mel(index)
+        mel = self.load_mel(index)
         if mel is None:
             start = self.random_start(index, last=n_samples - size, epoch=epoch)
         else:
@@ -91,28 +78,3 @@ class HifiganDataset(RecordingDataset):
         """wave (T,), mel (n_mels, T / hop) -> a batch of one."""
         lengths, mels = torch.tensor([len(wave)]), None if mel is None else mel[None]
         return HifiganBatch((self.name(index),), wave[None], lengths, self.audio.hop_length, mels)
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        yield from super().files()
-        if self._mels_folder is not None:
-            yield from ((entry.where, _mel_path(self._mels_folder, entry)) for entry in self.entries)
-
-    def _load_mel(self, index: int) -> Tensor | None:
-        """The recording's mel from its file, checked."""
-        if self._mels_folder is None:
-            return None
-        entry = self.entries[index]
-        path = _mel_path(self._mels_folder, entry)
-        mel = load_fractions(path, where=entry.where)
-        wanted = (self.audio.n_mels, self._extractor.n_frames(self.lengths[index]))
-        if mel.shape != wanted:
-            problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
-            raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
-        return mel
-
-
-def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
-    """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
-    first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
-    return folder.joinpath(*(rest or [first]))

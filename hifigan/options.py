@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from common.options import group, option
-from common.training.options import RunOptions
+from common.training.options import InputMelOptions, RunOptions
 from hifigan.config import PRESETS, ModelConfig
 
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
@@ -27,7 +27,7 @@ RECIPE = RunOptions(
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(InputMelOptions):
     """HiFi-GAN's own options of training."""
 
     lr_decay: float = option(
@@ -49,18 +49,6 @@ class TrainingOptions:
     mel_loss_only: bool = option(
         False,
         "train the generator by the mel loss alone, several times faster; --resume without it continues as published",
-    )
-    fine_tuning: bool = option(
-        False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
-    )
-    input_mels_dir: Path | None = option(
-        None,
-        "folder with the mel of each recording; they are computed if not given",
-        variable="INPUT_MELS_DIR",
-        published=("FINE_TUNE_DIR",),
-    )
-    for_voice: Path | None = option(
-        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
     )
     mel: str = option(
         "corpus",

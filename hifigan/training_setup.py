@@ -53,11 +53,8 @@ def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """The training run that the options describe."""
-    run, begins_anew = request.run, request.resumed is None and request.initial is None
-    if options.fine_tuning and options.input_mels_dir is None:
-        raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
-    if options.fine_tuning and begins_anew:
-        raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
+    run = request.run
+    options.check_fine_tuning(trained=(request.resumed or request.initial) is not None)
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     audio = _mels(options, request)

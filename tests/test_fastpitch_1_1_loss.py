@@ -13,6 +13,7 @@ from test_fastpitch_loss import golden_batch
 from toy import split, toy_engine
 
 from common.nn import diagonality, mask_from_lengths
+from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
@@ -88,28 +89,61 @@ def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
         pitch_frames=padded("pitch_frames", n_frames),
         prior=padded("prior", n_frames, n_tokens),
         speakers=torch.cat([one.speakers for one in batches]),
+        window=torch.cat([one.window for one in batches]),
     )
 
 
-def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
+def discriminator() -> MelDiscriminator:
+    torch.manual_seed(1)
+    return MelDiscriminator()
+
+
+def train(
+    cut: tuple[int, ...], *, adversarial: bool, steps: int = 2
+) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
     """Weights and terms after some updates on 8 utterances, cut into micro-batches of these sizes."""
-    network = small(**WITHOUT_DROPOUT)
+    networks = {"fastpitch": small(**WITHOUT_DROPOUT)} | ({"mel_discriminator": discriminator()} if adversarial else {})
     whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
-    utterances = [part(whole, item) for item in range(8)]
+    utterances = [replace(part(whole, item), window=torch.tensor([item / 8])) for item in range(8)]
     batches = [join(rows) for rows in split(utterances, cut)]
-    engine = toy_engine({"fastpitch": network}, objective=objective(), learning_rate=1e-3, eps=1e-3)
+    engine = toy_engine(networks, objective=objective(adversarial=adversarial), learning_rate=1e-3, eps=1e-3)
     terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
-    return network.state_dict(), terms
+    return {f"{n}.{k}": v for n, network in networks.items() for k, v in network.state_dict().items()}, terms
 
 
+@pytest.mark.parametrize("adversarial", [False, True])
 @pytest.mark.parametrize("cut", [(2, 2, 2, 2), (1,) * 8, (3, 5)])
-def test_one_global_batch_is_one_update_however_it_is_cut(cut: tuple[int, ...]):
-    (weights, terms), (cut_weights, cut_terms) = train((8,)), train(cut)
+def test_one_global_batch_is_one_update_however_it_is_cut(cut: tuple[int, ...], adversarial: bool):
+    (weights, terms), (cut_weights, cut_terms) = (train(one, adversarial=adversarial) for one in ((8,), cut))
+    assert adversarial == ({"d_loss", "adversarial_loss", "feature_loss"} <= terms[0].keys())
     assert terms[0]["attn_loss"] != terms[1]["attn_loss"]
     for ours, theirs in zip(terms, cut_terms):
         assert theirs == pytest.approx(ours, rel=2e-5)
     for key, value in weights.items():
         torch.testing.assert_close(cut_weights[key], value, rtol=1e-4, atol=2e-6, msg=key)
+
+
+def test_a_discriminator_sees_windows_of_what_is_valid_and_sharpens_the_mels_alone():
+    mel, lengths = torch.arange(1.0, 201).expand(3, 2, 200), torch.tensor([200, 100, 30])
+    windows = cut_windows(mel, lengths, torch.tensor([0.999, 0.5, 0.7]))
+    assert windows.shape == (3, 2, WINDOW)
+    assert windows[0, 0].tolist() == list(range(137, 201)) and windows[1, 1, 0] == 1 + 37 // 2
+    assert windows[2, 0].tolist() == [*range(1, 31), *[0] * 34]
+    network, judge = small(**WITHOUT_DROPOUT), discriminator()
+    batch = replace(recordings((9, 23), (70, 90)), window=torch.tensor([0.0, 1 - 1e-6]))
+    networks, ours = {"fastpitch": network, "mel_discriminator": judge}, objective(adversarial=True)
+    sums = ours.numerators("fastpitch", networks, batch)
+    (sums["adversarial_loss"] + sums["feature_loss"]).backward()
+    taught = {key for key, parameter in network.named_parameters() if parameter.grad is not None}
+    assert "proj.weight" in taught and not any(key.startswith(("duration", "pitch_predictor")) for key in taught)
+    with torch.no_grad():
+        out = network(batch)
+        real, made = (judge(torch.stack([x[0, :, :64], x[1, :, 26:90]])) for x in (batch.mels, out.mel))
+    distances = [(a - b).abs().mean() for a, b in zip(real[:-1], made[:-1])]
+    torch.testing.assert_close(sums["feature_loss"] / 2, torch.stack(distances).sum())
+    torch.testing.assert_close(sums["adversarial_loss"] / 2, (1 - made[-1]).square().mean())
+    d_loss = ours.numerators("discriminator", networks, batch)["d_loss"] / 2
+    torch.testing.assert_close(d_loss, (1 - real[-1]).square().mean() + made[-1].square().mean())
 
 
 def test_validation_tells_how_good_the_alignment_is():

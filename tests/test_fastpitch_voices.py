@@ -78,6 +78,23 @@ def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
     assert not shared.pitch_statistics_per_speaker
 
 
+def test_adversarial_training_begins_with_a_plain_voice_and_resumes_exactly(corpus: Path, voice: Path, tmp_path: Path):
+    given = ["--from-checkpoint", str(voice), "--adversarial"]
+    assert run_train(corpus, tmp_path / "whole", *given, "--epochs", "2") == 0
+    assert run_train(corpus, tmp_path / "parts", *given, "--epochs", "2", "--epochs-this-job", "1") == 0
+    assert run_train(corpus, tmp_path / "parts", *given, "--epochs", "2", "--resume") == 0
+    whole, parts = (load_checkpoint(tmp_path / one / "FastPitch_checkpoint_2.pt") for one in ("whole", "parts"))
+    assert set(whole.networks) == {"fastpitch", "mel_discriminator"}
+    for name, weights in whole.networks.items():
+        for key, value in weights.items():
+            assert torch.equal(value, parts.networks[name][key]), f"{name}.{key}"
+    assert speak(tmp_path / "whole" / "FastPitch_checkpoint_2.pt", tmp_path).abs().max() > 0
+    # and a plain training continues from such a voice
+    assert (
+        run_train(corpus, tmp_path / "plain", "--from-checkpoint", given[1], "--no-adversarial", "--epochs", "1") == 0
+    )
+
+
 def speak(voice: Path, folder: Path, *extra: str, phrases: str = "a.wav|The rain came twice.\n") -> torch.Tensor:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "phrases.txt").write_text(phrases)

@@ -1,6 +1,8 @@
 """What the harmonic vocoder learns from: segments, their pitch, its losses, its schedule, and lists it refuses."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from tiny_vocoder import make_recordings
 from torch import Tensor
 
 import train
-from common.audio import AT_FRAMES, load_wav
+from common.audio import AT_FRAMES, MelExtractor, load_wav
 from common.audio.pitch import estimate_pitch
+from common.config import to_plain
+from common.data import SILENCE
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
@@ -73,6 +77,58 @@ def test_validation_reads_complete_recordings_with_their_pitch(dataset: Harmonic
     for name, term in terms.items():
         torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
         assert float(term.count) == float(alone[name].count + both[name].count)
+
+
+@pytest.fixture
+def stored_mels(dataset: HarmonicDataset, tmp_path: Path) -> Path:
+    """A folder with the mel of each of the recordings, as extraction stores them."""
+    folder = tmp_path / "mels"
+    folder.mkdir()
+    for index, name in enumerate(("glide", "short")):
+        torch.save(MelExtractor(AUDIO)(dataset[index].audio)[0], folder / f"{name}.pt")
+    (folder / "audio.json").write_text(json.dumps(to_plain(AUDIO)))
+    return folder
+
+
+def test_a_stored_mel_takes_the_place_of_the_parts_own(stored_mels: Path, tmp_path: Path):
+    """Stored mels of the recordings themselves: parts are as recorded, and their losses as without stored mels."""
+    known = {"audio": AUDIO, "training": True}
+    data = HarmonicDataset(options(tmp_path, input_mels_dir=stored_mels), tmp_path / "list.txt", **known)
+    objective, networks, starts = harmonic_objective(), {"harmonic": small_network()}, set()
+    for epoch in range(1, 8):
+        item = data.draw(0, epoch=epoch)
+        inside = MelExtractor(AUDIO).of_frames(item.audio)[0]
+        n_inside = int((item.audio[0] != 0).nonzero().max()) // AUDIO.hop_length - 4  # before the recording's end
+        torch.testing.assert_close(item.mels[0, :, :n_inside], inside[:, :n_inside], rtol=1e-4, atol=1e-4)
+        starts.add(float(item.audio[0, 0]))
+        sums = [objective.numerators("harmonic", networks, one) for one in (item, replace(item, mels=None))]
+        for name in SOUND_WEIGHTS:
+            torch.testing.assert_close(sums[0][name], sums[1][name], rtol=1e-3, atol=1e-3)
+    assert len(starts) > 4
+    changed = objective.numerators("harmonic", networks, replace(item, mels=item.mels - 1))
+    assert (changed["mel_loss"] - sums[0]["mel_loss"]).abs() > 0.1
+    short = data.draw(1, epoch=1)
+    assert (short.mels[0, :, 30:] == SILENCE).all() and not short.voicing[0, 30:].any()
+    both = data.collate([data[0], data[1]])
+    changed, terms = (objective.evaluate(networks, one) for one in (replace(both, mels=both.mels - 1), both))
+    assert (
+        abs(float(terms["mel_loss"].total - objective.evaluate(networks, replace(both, mels=None))["mel_loss"].total))
+        < 0.01
+    )
+    assert float(changed["mel_loss"].total) > float(terms["mel_loss"].total) + 0.1
+
+
+def test_fine_tuning_needs_mels_and_a_trained_vocoder_and_continues_one(stored_mels: Path, tmp_path: Path):
+    lists = ["--training-files", str(tmp_path / "list.txt"), "--validation-files", str(tmp_path / "list.txt")]
+    command = [*TINY, "-bs", "2", "-d", str(tmp_path), *lists, "--epochs", "1", "-o"]
+    for given in ([], ["--input-mels-dir", str(stored_mels)]):
+        with pytest.raises(OptionError, match="--fine-tuning needs"):
+            train.main([*command, str(tmp_path / "none"), "--fine-tuning", *given])
+    train.main([*command, str(tmp_path / "first")])
+    first = tmp_path / "first" / "Harmonic_checkpoint_1.pt"
+    tuned = ["--fine-tuning", "--input-mels-dir", str(stored_mels), "--from-checkpoint", str(first)]
+    train.main([*command, str(tmp_path / "tuned"), *tuned])
+    assert (tmp_path / "tuned" / "Harmonic_checkpoint_1.pt").is_file()
 
 
 def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_else():

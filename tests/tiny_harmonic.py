@@ -41,7 +41,7 @@ def save_harmonic(path: Path, audio: AudioConfig = AUDIO, *, voiced: bool = Fals
 def options(folder: Path, **changes: Any) -> TrainingOptions:
     """Options of training with recordings in a folder."""
     defaults = {"segment_frames": 16, "seed": 1, "pitch_cache": None, "architecture": {}}
-    defaults |= {"adversarial": False, "discriminators": {}}
+    defaults |= {"adversarial": False, "discriminators": {}, "input_mels_dir": None}
     return TrainingOptions(dataset_path=folder, **defaults | changes)
 
 

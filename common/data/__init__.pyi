@@ -32,6 +32,10 @@ from .loader import (
     loader_processes as loader_processes,
     raise_errors as raise_errors,
 )
-from .recordings import RecordingDataset as RecordingDataset, input_mel_extractor as input_mel_extractor
+from .recordings import (
+    SILENCE as SILENCE,
+    RecordingDataset as RecordingDataset,
+    input_mel_extractor as input_mel_extractor,
+)
 from .sampler import GlobalBatchSampler as GlobalBatchSampler, validation_batches as validation_batches
 from .text_mel import TextMelBatch as TextMelBatch, TextMelDataset as TextMelDataset

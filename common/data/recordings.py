@@ -1,31 +1,47 @@
-"""What vocoders train on: recordings of a list, read completely or in part, and where their random segments begin."""
+"""What vocoders train on: recordings of a list and their mels, in full or in part, and where random segments begin."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import MelExtractor, check_wav, load_wav
+from common.audio import MAGNITUDE_FLOOR, MelExtractor, check_wav, compress, load_wav
 from common.config import AudioConfig
 from common.data.batch import join_batches
+from common.data.features import check_made_with, load_fractions
 from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
+
+SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
 
 class RecordingDataset(ListedDataset):
     """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
     ``options`` are a package's, of which ``dataset_path`` and ``seed`` are read; training and validation read alike.
-    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name. Raises
-    InputError where the list or a recording is missing, or a recording is not as ``audio`` says.
+    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name. The mel
+    of ``wavs/a.wav`` is ``a.pt`` in the folder ``mels``, if that is given.
+
+    Raises:
+        InputError: the list, a recording or a mel is missing, a recording is not as ``audio`` says, or the mels were
+            made with other audio settings.
     """
 
     def __init__(
-        self, options: Any, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
+        self,
+        options: Any,
+        filelists: Filelists,
+        *,
+        audio: AudioConfig,
+        text: None = None,
+        training: bool = True,
+        mels: Path | None = None,
     ) -> None:
         self.folder: Path = options.dataset_path
         self.options, self._seed = options, options.seed
@@ -35,6 +51,14 @@ class RecordingDataset(ListedDataset):
         check = partial(check_wav, sampling_rate=audio.sampling_rate)
         found = [check(self.folder / entry.fields["wav"], where=entry.where) for entry in self.entries]
         self.lengths = [one.n_samples for one in found]
+        self._mels_folder = mels
+        if mels is not None:
+            for entry in self.entries:
+                if not (path := _mel_path(mels, entry)).is_file():
+                    made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
+                    raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
+            # The peak included, which is that of the recordings. The original's tools leave no description.
+            check_made_with(mels, audio, name="mels")
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
         """A part of a recording (n_samples,), scaled as all of it; zeros follow the recording's end."""
@@ -52,6 +76,28 @@ class RecordingDataset(ListedDataset):
             part = part / self._peaks[index] * peak
         return F.pad(part, (0, n_samples - size))
 
+    def load_mel(self, index: int) -> Tensor | None:
+        """The mel (n_mels, F) of a complete recording from its file; None where mels are computed.
+
+        Raises InputError for one of another shape than the recording's.
+        """
+        if self._mels_folder is None:
+            return None
+        entry = self.entries[index]
+        path = _mel_path(self._mels_folder, entry)
+        mel = load_fractions(path, where=entry.where)
+        wanted = (self.audio.n_mels, MelExtractor(self.audio).n_frames(self.lengths[index]))
+        if mel.shape != wanted:
+            problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
+            raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
+        return mel
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """All files that are read, each with the line of the list that names it."""
+        yield from super().files()
+        if self._mels_folder is not None:
+            yield from ((entry.where, _mel_path(self._mels_folder, entry)) for entry in self.entries)
+
     collate = staticmethod(join_batches)
 
     def check_length(self, index: int, least: int) -> None:
@@ -68,6 +114,12 @@ class RecordingDataset(ListedDataset):
         """
         generator = np.random.default_rng((self._seed, epoch, index))
         return int(generator.integers(0, max(last, 0), endpoint=True))
+
+
+def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
+    """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
+    first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
+    return folder.joinpath(*(rest or [first]))
 
 
 def _read_list(path: Path) -> list[FilelistEntry]:

@@ -199,6 +199,33 @@ class RunOptions:
     )
 
 
+@dataclass(frozen=True)
+class InputMelOptions:
+    """The mels that a vocoder trains on, where they are not those of its recordings."""
+
+    fine_tuning: bool = option(
+        False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
+    )
+    input_mels_dir: Path | None = option(
+        None,
+        "folder with the mel of each recording; they are computed if not given",
+        variable="INPUT_MELS_DIR",
+        published=("FINE_TUNE_DIR",),
+    )
+    for_voice: Path | None = option(
+        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
+    )
+
+    def check_fine_tuning(self, *, trained: bool) -> None:
+        """Refuse by OptionError fine-tuning without mels, or one of a vocoder that is not ``trained``."""
+        if self.fine_tuning and self.input_mels_dir is None:
+            raise OptionError(
+                "--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes"
+            )
+        if self.fine_tuning and not trained:
+            raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
+
+
 _LEFT_OUT = {
     "--load-mel-from-disk": "the lists' columns say what is read, and --input-mels-dir names mels to fine-tune on",
     "--max-wav-value": "recordings are scaled by their own bit depth",
