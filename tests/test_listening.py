@@ -359,7 +359,7 @@ def test_the_command_speaks_each_checkpoint_and_writes_the_test(evaluate, tmp_pa
 
 def test_mistakes_in_a_listening_test_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
     mistakes = {
-        ("--against", tiny.vocoder): "add --listening mushra or ab",
+        ("--against", tmp_path): r"no evaluation\.json",
         ("--listening", "ab", "--against", tiny.vocoder): "a system is given twice",
         ("--listening", "ab", "--against", tiny.recognizer): "of Jasper, expected a generator or vocoder",
         ("--listening", "ab", "--against", tmp_path / "none"): "no such checkpoint or folder",

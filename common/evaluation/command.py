@@ -1,7 +1,7 @@
 """Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,7 +66,7 @@ def evaluate(
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
         OptionError: a recording is in the folder that is written.
     """
-    items, evaluator = _open(path, options, voice, models, precision)
+    items, evaluator = open_evaluation(path, options, voice, models, precision)
     inside = (one for one in items if one.recording and one.recording.is_relative_to(options.output.absolute()))
     if one := next(inside, None):
         raise OptionError(f"{one.phrase.where}: {one.recording} is in --output {options.output}; give another folder")
@@ -77,7 +77,10 @@ def evaluate(
         raise OptionError(f"--listening {test.listening}: nothing to compare {path} with, expected {needs}")
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     recognizer = load_recognizer(models["recognizer"], precision=precision) if recognizers else None
-    judges = _open_judges(items, evaluator, options, recognizer)
+    speaking = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
+    language = language_of(speaking.front_end.config) if speaking else ""
+    wanted = _wanted_packages(items, speaking, recognizer)
+    judges = open_judges(wanted, options, language=language or "en", recognizer=recognizer)
     evaluator = replace(evaluator, judges=judges)
     whisper = judges.recognizer if isinstance(judges.recognizer, Whisper) else None
     paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
@@ -92,45 +95,48 @@ def evaluate(
     return _run(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
 
 
-def _open_judges(
-    items: Sequence[EvaluationItem], evaluator: Evaluator, options: EvaluationOptions, recognizer: Recognizer | None
-) -> Judges:
-    """What hears the sounds: a ``recognizer``, else Whisper, and the other models whose packages are installed.
-
-    A line says which columns are missing.
-    """
-    voice = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
+def _wanted_packages(items: Sequence[EvaluationItem], voice: Voice | None, recognizer: Recognizer | None) -> set[str]:
+    """The packages that measure something of such utterances; ``voice`` is None for copies."""
     has_words = any(item.words is not None for item in items)
+    if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
+        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     wanted = {"distillmos"} | ({"pesq", "pystoi"} if voice is None else set())
     wanted |= {"faster_whisper"} if recognizer is None and has_words else set()
-    wanted |= {"resemblyzer"} if any(item.recording for item in items) else set()
-    found = installed()
-    missing = {name: PACKAGES[name] for name in PACKAGES if name in wanted - found}
+    return wanted | ({"resemblyzer"} if any(item.recording for item in items) else set())
+
+
+def open_judges(
+    wanted: Collection[str], options: EvaluationOptions, *, language: str, recognizer: Recognizer | None = None
+) -> Judges:
+    """What hears sounds: a ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are here.
+
+    A line says which columns are missing.
+
+    Raises:
+        OptionError: the Whisper or the language that the options name cannot be used.
+    """
+    usable = installed() & set(wanted)
+    missing = {name: PACKAGES[name] for name in PACKAGES if name in set(wanted) - usable}
 
     def load(name: str, make: Callable[[], T]) -> T | None:
         try:
-            return make() if name in wanted & found else None
+            return make() if name in usable else None
         except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
             missing[name] = f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})"
             return None
 
-    if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in found):
-        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
-    language = options.language or (language_of(voice.front_end.config) if voice else "") or "en"
-    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, language))
+    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
     if whisper is not None:
         print(f"note: words are recognized by Whisper {whisper.source}, language {whisper.language}")
-    judges = Judges(
-        recognizer or whisper, load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
-    )
+    score, embed = load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
     if missing:
         print(f"note: without columns {', '.join(missing.values())}; for them see requirements-evaluate.txt")
-    return judges
+    return Judges(recognizer or whisper, score, embed)
 
 
-def _open(
+def open_evaluation(
     path: Path,
     options: EvaluationOptions,
     voice_options: VoiceOptions,
@@ -210,29 +216,25 @@ def _run(
     return 1 if failed else 0
 
 
-def _known(row: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of an utterance in the JSON that are not null."""
-    return {key: row[key] for key in row if isinstance(row[key], (int, float))}
-
-
 def print_differences(folders: Mapping[str, Path]) -> None:
     """Print how far the first of several evaluations is from each of the others, by the systems' names.
 
-    Raises InputError where there is none in a folder, or it has no utterance of the first.
+    Raises InputError where a folder has none, or one of other utterances.
     """
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
-    figures = {
-        name: {
-            row["name"]: {key: value for key, value in row.items() if value is not None} for row in one["utterances"]
-        }
-        for name, one in found.items()
-    }
     first, *others = found
     measures = list(MEASURES.values())
-    if {found[name]["settings"].get("whisper") for name in others} != {found[first]["settings"].get("whisper")}:
-        print("note: words were not recognized by the same Whisper, so WER and CER are not compared")
+    if (
+        len({(one["settings"].get("whisper"), one["settings"]["sha256"].get("recognizer")) for one in found.values()})
+        > 1
+    ):
+        print("note: words were not recognized by the same model, so WER and CER are not compared")
         measures = [one for one in measures if one.key not in ("wer", "cer")]
+    figures = {
+        name: {row["name"]: {key: row[key] for key in row if row[key] is not None} for row in one["utterances"]}
+        for name, one in found.items()
+    }
     apart = find_differences(measures, figures[first], {name: figures[name] for name in others})
     if missing := [name for name in others if name not in apart]:
         raise InputError(f"{missing[0]}: fewer than two utterances of {first} to compare")
-    print(*text_table([(first, *others), *difference_rows(measures, apart)]), sep="\n")
+    print(first, *text_table(difference_rows(measures, apart)), sep="\n")
