@@ -241,6 +241,10 @@ def read_systems(words: Sequence[str]) -> dict[str, str]:
             raise OptionError(f"{word}: expected NAME=COMMAND or NAME=URL")
         if name in {*systems, *_COPIES, RECORDING}:
             raise OptionError(f"{name}: two systems of this name; choose another one")
+        try:
+            shlex.split(system)
+        except ValueError as error:
+            raise OptionError(f"{word}: {error}") from error
         systems[name] = system
     return systems
 
