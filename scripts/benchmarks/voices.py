@@ -8,8 +8,8 @@ A system is NAME=COMMAND or NAME=URL. A command gets each sentence in the place 
 and writes {output}, or a WAV to its standard output. Or it gets all at once: {list}, with lines of name.wav|text, to
 write to {folder}. A server has OpenAI's API for speech; fields of its requests follow the URL, and after a space the
 command that starts it may follow. Work is in processor seconds without those of loading: what a command takes for one
-word is subtracted, and of a server, which the benchmark must have started, only sentences count. The recordings, if
-each line has one, and copies of them are measured too. What was measured of the same texts before is kept.
+word is subtracted, as is what a server that is started takes for it. The recordings, if each line has one, and copies
+of them are measured too. What was measured of the same texts before is kept.
 """
 
 import hashlib
@@ -67,32 +67,24 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     """Run a command with ``text`` on its standard input, and what belongs in ``places``; returns its output."""
     pattern = re.compile("|".join(map(re.escape, places)))
     filled = [pattern.sub(lambda found: str(places[found[0]]), word) for word in words]
-    try:
-        done = subprocess.run(filled, input=text.encode(), capture_output=True, env=_environment(), check=False)
-    except OSError as error:
-        raise OptionError(f"{words[0]}: cannot be started ({error.strerror})") from error
+    done = subprocess.run(filled, input=text.encode(), capture_output=True, env=_environment(), check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
         raise InputError(f"{shlex.join(filled)}: exit status {done.returncode}: {said[-1]}")
     return done.stdout
 
 
-def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> tuple[float, int]:
-    """Let a command speak into a folder; its processor seconds, and how often it was started."""
-    before = os.times()
-    whole = any("{list}" in word for word in words)
-    if whole:
+def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> None:
+    """Let a command speak into a folder, at once or one text after the other."""
+    if _is_started_once(words):
         path = folder / "list.txt"
         write_text(path, "".join(f"{name}|{text}\n" for name, text in texts.items()))
         run_command(words, {"{list}": path, "{folder}": folder})
-    else:
-        for name, text in texts.items():
-            output = run_command(words, {"{text}": text, "{output}": folder / name}, text=text)
-            if not any("{output}" in word for word in words):
-                (folder / name).write_bytes(output)
-    after = os.times()
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    return spent, 1 if whole else len(texts)
+        return
+    for name, text in texts.items():
+        output = run_command(words, {"{text}": text, "{output}": folder / name}, text=text)
+        if not any("{output}" in word for word in words):
+            (folder / name).write_bytes(output)
 
 
 def ask_server(url: str, texts: Texts, folder: Path) -> None:
@@ -110,57 +102,51 @@ def ask_server(url: str, texts: Texts, folder: Path) -> None:
             raise InputError(f"{address}: {name}: {reason(error)} {said}") from error
 
 
-@contextmanager
-def started(url: str, command: Sequence[str]) -> Iterator[int]:
-    """Start a server that is to answer at ``url``; gives the id of its process group."""
+def speak_by_server(words: Sequence[str], texts: Texts, folder: Path) -> None:
+    """Start a server by the words after its URL, let it speak into a folder, and end it."""
+    url, *command = words
     place = (urlsplit(url).hostname or "", urlsplit(url).port or 80)
-    try:
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=_environment(), start_new_session=True)
-    except OSError as error:
-        raise OptionError(f"{command[0]}: cannot be started ({error.strerror})") from error
-    try:
-        end = time.monotonic() + _PATIENCE
-        while server.poll() is None and time.monotonic() < end:
-            with suppress(OSError), socket.create_connection(place, timeout=1):
-                break
-            time.sleep(0.2)
-        else:
-            raise InputError(f"{shlex.join(command)}: does not answer at {url}")
-        yield server.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
-
-
-def group_seconds(group: int) -> float:
-    """Processor seconds of all processes of a group so far, as Linux counts them; see proc(5)."""
-    ticks = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            fields = path.read_text(errors="replace").rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15])) if int(fields[2]) == group else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=_environment(), start_new_session=True) as server:
+        try:
+            end = time.monotonic() + _PATIENCE
+            while server.poll() is None and time.monotonic() < end:
+                with suppress(OSError), socket.create_connection(place, timeout=1):
+                    break
+                time.sleep(0.2)
+            else:
+                raise InputError(f"{shlex.join(command)}: does not answer at {url}")
+            ask_server(url, texts, folder)
+            if server.poll() is not None:
+                raise InputError(f"{shlex.join(command)}: has ended, so another server answers at {url}")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGTERM)
 
 
 def speak(system: str, texts: Texts, folder: Path) -> float | None:
     """Let a system, a command or URL, speak into a folder; the processor seconds for a second of sound, if known."""
-    url, *command = shlex.split(system)
-    word, loading = folder / "loading", {"word.wav": _WORD}
-    word.mkdir(parents=True, exist_ok=True)
-    if not url.startswith(("http://", "https://")):
-        load, _ = speak_by_command([url, *command], loading, word)
-        work, starts = speak_by_command([url, *command], texts, folder)
-        seconds = sum(_seconds(folder / name) for name in texts) - starts * _seconds(word / "word.wav")
-        return max(0.0, work - starts * load) / seconds if seconds > 0 else None
-    if not command:
-        ask_server(url, texts, folder)
+    words, spent, seconds = shlex.split(system), [], []
+    is_server = words[0].startswith(("http://", "https://"))
+    if is_server and len(words) == 1:
+        ask_server(words[0], texts, folder)
         return None
-    with started(url, command) as group:
-        ask_server(url, loading, word)  # it may load at the first request
-        before = group_seconds(group)
-        ask_server(url, texts, folder)
-        return (group_seconds(group) - before) / sum(_seconds(folder / name) for name in texts)
+    (folder / "loading").mkdir(exist_ok=True)
+    for some, place in (({"word.wav": _WORD}, folder / "loading"), (texts, folder)):
+        before = os.times()
+        try:
+            (speak_by_server if is_server else speak_by_command)(words, some, place)
+        except OSError as error:
+            raise OptionError(f"{system}: cannot be started ({error.strerror})") from error
+        after = os.times()
+        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        seconds.append(sum(_seconds(place / name) for name in some))
+    starts = 1 if is_server or _is_started_once(words) else len(texts)
+    sound = seconds[1] - starts * seconds[0]
+    return max(0.0, spent[1] - starts * spent[0]) / sound if sound > 0 else None
+
+
+def _is_started_once(words: Sequence[str]) -> bool:
+    return any("{list}" in word for word in words)
 
 
 def copy(items: Sequence[EvaluationItem], synthesizer: Synthesizer, folder: Path) -> float:
