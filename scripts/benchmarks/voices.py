@@ -269,18 +269,17 @@ def main(argv: Sequence[str] | None = None) -> None:
             print("note: without rows of recordings and copies, as some sentences have no recording")
         found = {}
         for name, (system, speaker) in speakers.items():
-            key = hashlib.sha256(repr([system, texts, heard_by, args.language]).encode()).hexdigest()
+            key = hashlib.sha256(
+                repr([system, texts, heard_by, args.language, judges.score is None]).encode()
+            ).hexdigest()
             found[name] = measure(speaker, key, texts, args.output / name, judges)
         print(f"{len(texts)} sentences; {machine(cuda=False)}; Whisper {heard_by or '-'}")
     print(*markdown([row_of(name, one) for name, one in found.items()]), sep="\n")
     figures = {name: one["figures"] for name, one in found.items()}
     if first := next(iter(systems), None):
         measures = [MEASURES[key] for key in _SHOWN.values()]
-        print(
-            f"{first}:",
-            *text_table(difference_rows(measures, find_differences(measures, figures.pop(first), figures))),
-            sep="\n",
-        )
+        apart = find_differences(measures, figures.pop(first), figures)
+        print(*text_table([(f"{first}: {row[0]}", *row[1:]) for row in difference_rows(measures, apart)]), sep="\n")
 
 
 def row_of(name: str, found: Voice) -> Row:
