@@ -256,7 +256,7 @@ def search(fits: Callable[[int], bool], *, smallest: int, largest: int) -> int:
 @script({f"{GPU} bs accumulation": ()}, defaults="BS=16 GRAD_ACCUMULATION=4")
 def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Measure the part of the toolkit that the first word names."""
-    subjects = ("train", "updates", "inference", "serving", "feed", "vocoder", "gpu")
+    subjects = ("train", "updates", "inference", "serving", "feed", "vocoder", "voices", "gpu")
     what, *words = words or [""]
     if what not in subjects:
         raise OptionError(f"{what}{': ' * bool(what)}expected {', '.join(subjects[:-1])} or {subjects[-1]}")
@@ -271,5 +271,5 @@ def benchmark(own: Variables, environ: dict[str, str], words: list[str]) -> None
     elif what == "inference":
         inference_benchmark.start(dict(os.environ), words)
     else:
-        gpu = cuda(own) if what != "gpu" else []
+        gpu = cuda(own) if what not in ("gpu", "voices") else []
         launch.exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *gpu, *words])

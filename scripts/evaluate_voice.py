@@ -2,6 +2,7 @@
 
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt phrases/devset10.tsv --jasper Jasper.pt
     python -m scripts.evaluate_voice HiFi-GAN.pt copy.tsv
+    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --against other.pt output/third
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --listening mushra --against other.pt
     python -m scripts.evaluate_voice --results results
 
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
 from common.cli import ArgumentParser, ComputingOptions, names_given, run
 from common.errors import OptionError
-from common.evaluation.options import AB, GRIFFIN_LIM, MUSHRA, EvaluationOptions, ListeningOptions
+from common.evaluation.options import AB, GRIFFIN_LIM, EvaluationOptions, ListeningOptions
 from common.options import add_options, read_options
 from common.registry import ModelSpec, available_models
 from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
@@ -49,7 +50,7 @@ def build_parser(
     parser.add_argument("list", type=Path, nargs=nargs, help=text)
     add_options(parser, EvaluationOptions)
     for spec in models_with("recognizer"):
-        text = "recognizer for WER and CER; pocketsphinx if not given"
+        text = "recognizer for WER and CER, in place of Whisper"
         parser.add_argument(f"--{spec.option}", type=Path, help=text)
     add_voice_options(parser, models, without={"acceleration", "fade_out", *without})
     add_options(parser.add_argument_group("computing"), ComputingOptions)
@@ -67,8 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         from common.evaluation.listening_results import report_results
 
         return report_results(args.output, test.results)
-    if test.against and test.listening is None:
-        raise OptionError(f"--against {test.against[0]}: belongs to a listening test; add --listening {MUSHRA} or {AB}")
     from common.checkpoints import open_checkpoint  # --help needs no PyTorch
 
     speaking = {}
@@ -76,9 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         speaking["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
-    if test.listening is None:
+    if test.listening is None and not test.against:
         return _evaluate(argv, speaking)
-    return _evaluate_for_listeners(argv, speaking, args, test)
+    return _evaluate_several(argv, speaking, args, test)
 
 
 def _evaluate(
@@ -100,15 +99,17 @@ def _evaluate(
     return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
 
 
-def _evaluate_for_listeners(
+def _evaluate_several(
     argv: Sequence[str] | None,
     speaking: "Mapping[str, LoadedCheckpoint]",
     args: argparse.Namespace,
     test: ListeningOptions,
 ) -> int:
-    """Evaluate the checkpoints, and each one that replaces one of them, then write the listening test; exit status."""
+    """Evaluate the checkpoints, and each one that replaces one of them, and compare them, by people if asked to."""
     from common.checkpoints import open_checkpoint
+    from common.evaluation.command import print_differences
     from common.evaluation.listening import write_listening_test
+    from common.evaluation.results import RESULTS
 
     voices, folders = [(args.output, dict(speaking))], [path for path in test.against if not path.is_file()]
     for path in test.against:
@@ -123,13 +124,20 @@ def _evaluate_for_listeners(
         raise OptionError(f"--against {' '.join(map(str, test.against))}: a system is given twice; give each one once")
     if missing := [path for path in folders if not path.is_dir()]:
         raise OptionError(f"--against {missing[0]}: no such checkpoint or folder")
+    if test.listening is None and (missing := [path for path in folders if not (path / RESULTS).is_file()]):
+        raise OptionError(
+            f"--against {missing[0]}: no evaluation, expected {RESULTS} in it; add --listening {AB} to listen"
+        )
     status = 0
     for output, models in voices:
         print(_name_of(models))
         status = max(status, _evaluate(argv, models, output))
         if status > 1:  # stopped by a signal
             return status
-    write_listening_test(args.output, str(test.listening), systems)
+    if test.listening is None:
+        print_differences(systems)
+    else:
+        write_listening_test(args.output, test.listening, systems)
     return status
 
 

@@ -1,19 +1,23 @@
 """The benchmark scripts run what their settings say, and their tables are computed rightly."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ranks import free_port
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
 import inference
-from common.errors import InputError
+from common.errors import InputError, OptionError
+from common.evaluation import packages
 from common.logger import Logger
 from common.registry import get_model
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
 from scripts import benchmarking, launch
-from scripts.benchmarks import random_models, table, vocoder
+from scripts.benchmarks import random_models, table, vocoder, voices
 from scripts.benchmarks.published import published_latency
 
 
@@ -320,3 +324,89 @@ def test_hifigan_is_compared_with_the_layers_of_its_paper(
     assert lines[0][3:] == ["1.00", "0e+00"]
     assert all(float(line[1]) >= 0 and float(line[3]) > 0 for line in lines)
     assert 0 <= float(lines[1][4]) < 1e-4 < float(lines[2][4])
+
+
+# Voices
+
+SPEAKER = """
+import http.server, io, json, pathlib, sys, wave
+def sound(text):
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1), written.setsampwidth(2), written.setframerate(8000)
+        written.writeframes(bytes([0, 16, 0, 240]) * 400 * len(text))
+    return file.getvalue()
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        ok = self.path == "/v1/audio/speech" and fields["voice"] == "a b" and fields["response_format"] == "wav"
+        self.send_response(200 if ok else 400)
+        self.end_headers()
+        self.wfile.write(sound(fields["input"]))
+how, *places = sys.argv[1:]
+with pathlib.Path(__file__).with_name("log").open("a") as log:
+    log.write(how + "\\n")
+if how == "list":
+    for line in pathlib.Path(places[0]).read_text().splitlines():
+        name, text = line.split("|")
+        pathlib.Path(places[1], name).write_bytes(sound(text))
+elif how == "output":
+    pathlib.Path(places[0]).write_bytes(sound(places[1]))
+elif how == "pipe":
+    sys.stdout.buffer.write(sound(sys.stdin.read()))
+elif how == "fail":
+    sys.exit("no voice at all")
+elif how == "serve":
+    http.server.HTTPServer(("127.0.0.1", int(places[0])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Compare systems that the script above speaks for, and return the table's rows."""
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    (tmp_path / "speaker.py").write_text(SPEAKER)
+    (tmp_path / "list.txt").write_text('a.wav|Go {text} on.\nsub/b.wav|It\'s "so"; yes?\n')
+
+    def compare(*systems: str) -> list[list[str]]:
+        words = [one.replace("SPEAKER", f"{sys.executable} {tmp_path}/speaker.py") for one in systems]
+        voices.main([f"{tmp_path}/list.txt", "-o", f"{tmp_path}/out", *words])
+        return [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+
+    return compare
+
+
+def test_systems_of_each_kind_speak_once_and_their_work_is_known_where_it_can_be(tmp_path: Path, compare):
+    port = free_port()
+    server = f"http://127.0.0.1:{port}?voice=a+b SPEAKER serve {port}"
+    systems = ["whole=SPEAKER list {list} {folder}", "one=SPEAKER output {output} {text}", "pipe=SPEAKER pipe"]
+    heading, _, *rows = compare(*systems, f"served={server}")
+    assert len(heading) == 4 and [row[0] for row in rows] == ["whole", "one", "pipe", "served"]
+    assert all(float(row[3]) >= 0 for row in rows) and {row[1] for row in rows} == {"-"}
+    sounds = [(tmp_path / "out" / row[0] / "sub/b.wav").read_bytes() for row in rows]
+    assert len(set(sounds)) == 1
+    spoken = (tmp_path / "log").read_text()
+    assert compare(*systems, f"served={server}")[2:] == rows and (tmp_path / "log").read_text() == spoken
+    (tmp_path / "list.txt").write_text("a.wav|Go on.\n")
+    compare(systems[0])
+    assert (tmp_path / "log").read_text() == spoken + "list\n" * 2
+    assert set(json.loads((tmp_path / "out/whole.json").read_text())["figures"]) == {"a.wav"}
+
+
+@pytest.mark.parametrize(
+    ("system", "error", "words"),
+    [
+        ("a=SPEAKER fail", InputError, "exit status 1: no voice at all"),
+        ("a=SPEAKER nothing {output}", InputError, r"word\.wav"),
+        ("a=/nowhere/speak", OptionError, "/nowhere/speak: cannot be started"),
+        ("a=http://127.0.0.1:9/", InputError, "127.0.0.1:9/v1/audio/speech: a.wav"),
+        ("a=http://127.0.0.1:9 SPEAKER fail", InputError, "does not answer at http://127.0.0.1:9"),
+        ("SPEAKER", OptionError, "expected NAME=COMMAND or NAME=URL"),
+        ("../a=SPEAKER pipe", OptionError, "expected NAME=COMMAND or NAME=URL"),
+        ("recording=SPEAKER pipe", OptionError, "two systems of this name"),
+        ("a='SPEAKER pipe", OptionError, "No closing quotation"),
+    ],
+)
+def test_a_system_that_cannot_speak_is_named(system: str, error: type[Exception], words: str, compare):
+    with pytest.raises(error, match=words):
+        compare(system)

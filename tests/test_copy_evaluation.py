@@ -1,8 +1,11 @@
 """A vocoder alone is measured by copies of recordings, beside these and Griffin-Lim, by measures that hold."""
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,9 +14,9 @@ import torch
 from page_reader import PageReader
 from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordings
 
-from common.audio import MelExtractor
-from common.errors import CheckpointError, InputError
-from common.evaluation import packages
+from common.audio import MelExtractor, load_wav, resample
+from common.errors import CheckpointError, InputError, OptionError
+from common.evaluation import packages, whisper
 from common.evaluation.metrics import Clip, Figures, measure, pulse_strength
 from scripts import evaluate_voice
 
@@ -84,41 +87,105 @@ def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
 
 
 class Echo:
-    """A decoder of pocketsphinx that hears the same words in everything, and keeps how many samples it got."""
+    """A Whisper that hears the same words in everything, and keeps how many samples it got and in which language."""
 
-    def __init__(self, **_: object) -> None:
-        self.samples: list[int] = []
+    supported_languages = ("en", "de", "zh")
 
-    def start_utt(self) -> None: ...
+    def __init__(self, name: str, **_: object) -> None:
+        if name not in ("base", "small"):
+            raise ValueError("no such size")
+        self.calls: list[tuple[int, str]] = []
 
-    def end_utt(self) -> None: ...
-
-    def process_raw(self, data: bytes, *, full_utt: bool) -> None:
-        self.samples.append(len(data) // 2)
-
-    def hyp(self) -> SimpleNamespace:
-        return SimpleNamespace(hypstr="go the(2) <sil> boat")
+    def transcribe(self, samples: np.ndarray, *, language: str, **_: object):
+        self.calls.append((len(samples), language))
+        return iter([SimpleNamespace(text=" Go, the"), SimpleNamespace(text="boat.")]), None
 
 
-def test_pocketsphinx_gets_16_khz_and_gives_plain_words():
-    recognizer = packages.Pocketsphinx(Echo())
-    (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
-    assert found.text == "go the sil boat" and recognizer.decoder.samples == [16000]
-    assert recognizer.normalize("Well-made, Dr. O'Neil: 2!") == "well made doctor o'neil two"
+class Opinion(torch.nn.Module):
+    """A DistillMOS whose score is the first sample of a crop, and that keeps the crops' lengths."""
+
+    lengths: ClassVar[list[int]] = []
+
+    def forward(self, wave: torch.Tensor) -> torch.Tensor:
+        self.lengths.append(wave.size(1))
+        return wave[:, 0]
+
+
+def letters(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum() or c == " ")
+
+
+FAKES = {
+    "pesq": SimpleNamespace(pesq=lambda rate, a, b, kind: 3.5, PesqError=RuntimeError),
+    "pystoi": SimpleNamespace(stoi=lambda a, b, rate: 0.75),
+    "faster_whisper": SimpleNamespace(WhisperModel=Echo),
+    "whisper_normalizer": SimpleNamespace(),
+    "whisper_normalizer.english": SimpleNamespace(EnglishTextNormalizer=lambda: letters),
+    "whisper_normalizer.basic": SimpleNamespace(
+        BasicTextNormalizer=lambda split_letters, preserve_marks: " ".join if split_letters else letters
+    ),
+    "distillmos.sqa": SimpleNamespace(SEQ_LEN=1000, MAX_HOP_LEN=400, ConvTransformerSQAModel=Opinion),
+    "resemblyzer": SimpleNamespace(
+        preprocess_wav=lambda wave: wave,
+        VoiceEncoder=lambda device, verbose: SimpleNamespace(embed_utterance=lambda wave: np.array([0.6, 0.8])),
+    ),
+}
 
 
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch):
-    """Let there be no other packages than these, of which pocketsphinx is `Echo`."""
+    """Let there be no other packages than these, which are `FAKES`."""
 
     def only(*names: str) -> None:
-        found = {"pocketsphinx": SimpleNamespace(Decoder=Echo)}
-        found |= {"pesq": SimpleNamespace(pesq=lambda rate, a, b, kind: 3.5, PesqError=RuntimeError)}
-        found |= {"pystoi": SimpleNamespace(stoi=lambda a, b, rate: 0.75)}
+        for name, fake in FAKES.items():
+            monkeypatch.setitem(sys.modules, name, fake)
         monkeypatch.setattr(packages, "find_spec", lambda name: name if name in names else None)
-        monkeypatch.setattr(packages, "import_module", found.__getitem__)
+        monkeypatch.setattr(whisper, "find_spec", lambda name: None)
 
     return only
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "text"),
+    [("en", "en", "go the boat"), ("de-at", "de", "go the boat"), ("cmn", "zh", " ".join("Go,theboat."))],
+)
+def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, language, code, text):
+    only()
+    recognizer = whisper.Whisper.load(None, language)
+    (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
+    assert found.text == text and recognizer.model.calls == [(16000, code)]
+
+
+def test_long_sounds_are_scored_crop_by_crop(only):
+    only()
+    score = packages.load_distillmos()
+    Opinion.lengths.clear()
+    assert score(torch.arange(1900.0)) == pytest.approx((0 + 300 + 600 + 900) / 4)
+    assert Opinion.lengths == [1000] * 4 and score(torch.arange(5.0)) == 0
+    assert "torchaudio" not in sys.modules or hasattr(sys.modules["torchaudio"], "load")
+
+
+def test_the_parts_of_a_packaged_whisper_are_joined_once(tmp_path, monkeypatch):
+    for number, name in enumerate(whisper.PACKAGED, start=1):
+        (tmp_path / name / "data").mkdir(parents=True)
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / f"data/model.bin.part{number}").write_bytes(bytes([number] * 3))
+    for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
+        (tmp_path / whisper.PACKAGED[0] / "data" / name).write_text(name)
+    for name in whisper.PACKAGED:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        model = whisper.join_packaged(tmp_path / "joined") / "model.bin"
+        assert model.read_bytes() == bytes([1, 1, 1, 2, 2, 2]) and (model.parent / "config.json").is_file()
+        before = model.stat().st_ino
+        whisper.join_packaged(model.parent)
+        assert model.stat().st_ino == before
+        model.write_bytes(b"cut")
+        assert whisper.join_packaged(model.parent) and model.stat().st_size == 6
+    finally:
+        for name in whisper.PACKAGED:
+            sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -141,9 +208,9 @@ def results(folder: Path) -> dict:
 
 
 def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, tmp_path, capsys):
-    only("pesq", "pystoi", "pocketsphinx")
+    only(*packages.PACKAGES)
     assert evaluate() == 0
-    header, *rows = capsys.readouterr().out.splitlines()[:10]
+    header, *rows = capsys.readouterr().out.splitlines()[1:11]
     names = [f"{one}{beside}" for one in ("a.wav", "b.wav", "all 2") for beside in ("", ", recording", ", griffin-lim")]
     assert [row[2:].split("  ")[0] for row in rows] == names and "MCD" not in header
     found = results(tmp_path)
@@ -153,8 +220,14 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert own["real_time_factor"] is None and all(one["stoi"] == 0.75 for one in means.values())
     assert 0 < means["griffin-lim"]["mel_distance"] < means["vocoder"]["mel_distance"]
     assert means["griffin-lim"]["real_time_factor"] > 0 and means["vocoder"]["wer"] > 0
+    assert all(one["likeness"] == pytest.approx(1) and one["mos"] is not None for one in means.values())
+    away = found["differences"]["griffin-lim"]
+    assert away["stoi"] == {"value": 0, "low": 0, "high": 0} and "pulses_low" not in away
+    lowest = found["differences"]["recording"]["mel_distance"]
+    assert 0 < lowest["low"] <= lowest["value"] <= lowest["high"]
+    assert lowest["value"] == pytest.approx(means["vocoder"]["mel_distance"])
     first = found["utterances"][0]
-    assert first["beside"]["griffin-lim"]["heard"] == "go the sil boat" and first["reference"] == "go on"
+    assert first["beside"]["griffin-lim"]["heard"] == "go the boat" and first["reference"] == "go on"
     page = PageReader((tmp_path / "out/index.html").read_text())
     assert len(page.sources["audio"]) == 6 and len(page.sources["img"]) == 2
     assert [row[0][0] for row in page.tables[0].rows][-3:] == ["all 2", "all 2, recording", "all 2, griffin-lim"]
@@ -165,16 +238,17 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert results(tmp_path)["utterances"] == found["utterances"]
 
 
-def test_pocketsphinx_hears_a_voice_too_whose_options_stand_between_its_words(evaluate, only, tmp_path, capsys):
-    only("pocketsphinx")
+def test_whisper_hears_a_voice_too_whose_options_stand_between_its_words(evaluate, only, tmp_path, capsys):
+    only("faster_whisper", "distillmos", "resemblyzer")
     voice = make_checkpoints(tmp_path).voice
     options = ("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2")
     assert evaluate(*options, vocoder=voice, lines=("a|G. on|Go on.", "b|2|Two.")) == 0
-    assert "without columns" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "without columns" not in said and "Whisper base, language en" in said
     assert results(tmp_path)["settings"]["generator"] == str(voice)
     first, second = results(tmp_path)["utterances"]
     assert (first["reference"], second["reference"]) == ("go on", "two")  # of LJSpeech's metadata
-    assert first["wer"] == first["beside"]["recording"]["wer"] == 1.5 and first["mcd_db"] > 0
+    assert first["wer"] == first["beside"]["recording"]["wer"] == 1 and first["mcd_db"] > 0
 
 
 def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
@@ -182,21 +256,23 @@ def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path,
     note, header = capsys.readouterr().out.splitlines()[:2]
     (found, _) = results(tmp_path)["utterances"]
     assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
-    assert note == (
-        "note: without columns PESQ, STOI, WER and CER; for them: .venv/bin/pip install pesq pystoi pocketsphinx"
-    )
+    assert all(name in note for name in packages.PACKAGES.values()) and "requirements-evaluate.txt" in note
     assert not any(name in header for name in ("PESQ", "STOI", "WER")) and "F0 mean" in header
-    only("pesq", "pystoi", "pocketsphinx")
+    only(*packages.PACKAGES)
+    capsys.readouterr()
     assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
     out = capsys.readouterr().out
-    assert "note:" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
+    assert "without columns" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
 
 
-def test_mistakes_of_copies_are_one_line(evaluate, tmp_path):
+def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):
+    only("faster_whisper")
     for lines, words, error, message in (
         (("output\twav", "a.wav\tno.wav"), (), InputError, r"no\.wav: no such file .*list\.tsv:2"),
         (("x.wav|Go on.",), (), InputError, r"list\.tsv:1: no recording to copy; give a column wav, or --recordings"),
         (("output\tmel", "x.wav\ta.pt"), (), InputError, r"list\.tsv:2: no recording to copy"),
+        (LINES, ("--whisper", "nonsense"), OptionError, "--whisper nonsense: .*no such size"),
+        (LINES, ("--language", "xx"), OptionError, "--language 'xx': .*one of en, de, zh"),
     ):
         with pytest.raises(error, match=message):
             evaluate(*words, lines=lines)
@@ -222,3 +298,19 @@ def test_real_clips_through_griffin_lim_keep_their_pitch_and_lose_their_pulses(s
     assert 3 < copies["pesq"] < 4.2 and 0.95 < copies["stoi"] < 1
     assert copies["f0_median_cents"] < 10 and copies["voicing_error"] < 0.06
     assert own["pulses_high"] > 0.6 and copies["pulses_high"] < 0.45
+
+
+def test_the_real_models_find_recordings_right_good_and_alike(shared_data):
+    for name in ("faster_whisper", "whisper_normalizer", *whisper.PACKAGED, "distillmos", "resemblyzer"):
+        if find_spec(name) is None:
+            pytest.skip(f"no {name}")
+    lines = (shared_data / "LJSpeech-sample/metadata.csv").read_text(encoding="utf-8").splitlines()
+    path, text = shared_data / "LJSpeech-sample/wavs/LJ001-0008.wav", lines[7].split("|")[2]
+    wave = load_wav(path, sampling_rate=RATE)
+    recognizer = whisper.Whisper.load(None, "en")
+    (found,) = recognizer.transcribe(wave, sampling_rate=RATE)
+    assert found.text == recognizer.normalize(text) == "has never been surpassed"
+    low = resample(wave, ratio=packages.RATE / RATE)
+    assert packages.load_distillmos()(low) > 4 > 2.5 > packages.load_distillmos()(0.05 * torch.from_numpy(noise(16000)))
+    embed = packages.load_speaker_encoder()
+    assert np.linalg.norm(embed(low)) == pytest.approx(1, abs=1e-3) and embed(torch.zeros(16000)) == []

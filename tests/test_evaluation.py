@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from common.errors import AudioError
+from common.evaluation.differences import difference_rows, find_difference
 from common.evaluation.evaluator import plot_speech
 from common.evaluation.metrics import (
     N_COEFFICIENTS,
@@ -23,6 +24,7 @@ from common.evaluation.metrics import (
 from common.evaluation.results import (
     MEASURES,
     Result,
+    add_likeness,
     add_to_journal,
     averages,
     read_journal,
@@ -191,3 +193,44 @@ def test_a_journal_gives_back_the_latest_results_without_a_line_that_is_broken(t
     for result in three[1:] + three[:1]:
         add_to_journal(path, result)
     assert read_journal(path) == {result.name: result for result in three}
+
+
+@pytest.mark.parametrize(("key", "weight"), [("mos", None), ("wer", "n_words")])
+def test_an_interval_is_that_of_averages_of_utterances_drawn_in_pairs(key, weight):
+    rng = np.random.default_rng(1)
+    sides = rng.normal(3, 1, (2, 30)) + rng.normal(0, 2, 30)  # what both share is no difference
+    weights = rng.integers(1, 20, 30) if weight else np.ones(30)
+    rows = [[{key: value, "n_words": n} for value, n in zip(side, weights)] for side in sides]
+    found = find_difference(MEASURES[key], list(zip(*rows)))
+    drawn = [rng.integers(30, size=30) for _ in range(4000)]
+    slow = [np.average((sides[0] - sides[1])[one], weights=weights[one]) for one in drawn]
+    assert found.value == pytest.approx(np.average(sides[0] - sides[1], weights=weights))
+    assert (found.low, found.high) == pytest.approx(np.percentile(slow, [2.5, 97.5]), abs=0.1)
+    assert found == find_difference(MEASURES[key], list(zip(*rows)))
+    same = find_difference(MEASURES[key], [(one, one) for one in rows[0]])
+    assert (same.value, same.low, same.high, same.is_clear) == (0, 0, 0, False)
+
+
+def test_a_clear_difference_is_marked_and_one_utterance_has_none():
+    mos = MEASURES["mos"]
+    clear = find_difference(mos, [({"mos": 4.0 + i / 10}, {"mos": 3.0}) for i in range(5)] + [({}, {"mos": 1.0})])
+    assert difference_rows([mos], {"b": {"mos": clear}})[1][1].startswith("+1.20 (+1.") and clear.is_clear
+    assert find_difference(mos, [({"mos": 4.0}, {"mos": 3.0})]) is None
+
+
+def test_likeness_is_that_to_the_speakers_recordings_of_other_utterances():
+    def spoken(name: str, speaker: str, made: list[float], recorded: list[float]) -> Result:
+        beside = [Result("recording", "", embedding=recorded)] if recorded else []
+        return Result(name, "", speaker=speaker, embedding=made, beside=beside)
+
+    results = [
+        spoken("a", "ann", [1.0, 0.0], [1.0, 0.0]),
+        spoken("b", "ann", [1.0, 0.0], [0.0, 1.0]),
+        spoken("c", "ann", [0.6, 0.8], []),
+        spoken("d", "bob", [0.6, 0.8], [0.0, 1.0]),  # his only recording
+        spoken("e", "eve", [0.6, 0.8], []),
+    ]
+    add_likeness(results)
+    found = [one.figures.get("likeness") for one in results]
+    assert found == [0, 1, pytest.approx(1.4 / math.sqrt(2)), pytest.approx(0.8), None]
+    assert [one.figures.get("likeness") for result in results for one in result.beside] == [0, 0, None]

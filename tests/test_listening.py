@@ -357,9 +357,20 @@ def test_the_command_speaks_each_checkpoint_and_writes_the_test(evaluate, tmp_pa
     assert (pairs.count("a.wav"), pairs.count("b.wav")) == (6, 3)  # of four systems, and of three without a recording
 
 
+def test_without_listeners_systems_are_compared_by_their_figures(evaluate, tmp_path, tiny, capsys):
+    other = save_vocoder(tmp_path / "other.pt", AUDIO)
+    assert evaluate() == 0
+    (tmp_path / "out").rename(tmp_path / "earlier")
+    assert evaluate("--against", other, tmp_path / "earlier") == 0
+    heading, *rows = capsys.readouterr().out.partition(f"\n{tiny.voice} through {tiny.vocoder}\n  ")[2].splitlines()
+    assert str(tmp_path / "earlier") in heading and f"{tiny.voice} through {other}" in heading
+    speed = next(row for row in rows if "RTF" in row)
+    assert speed.count(" to ") == 2 and not (tmp_path / "out" / LISTENING_PAGE).exists()
+
+
 def test_mistakes_in_a_listening_test_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
     mistakes = {
-        ("--against", tiny.vocoder): "add --listening mushra or ab",
+        ("--against", tmp_path): r"expected evaluation\.json in it",
         ("--listening", "ab", "--against", tiny.vocoder): "a system is given twice",
         ("--listening", "ab", "--against", tiny.recognizer): "of Jasper, expected a generator or vocoder",
         ("--listening", "ab", "--against", tmp_path / "none"): "no such checkpoint or folder",

@@ -1,5 +1,6 @@
 """Synthesizes utterances by a voice, or by a vocoder of recordings' own mels, and measures what comes out."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
-from common.evaluation.packages import Pocketsphinx
+from common.evaluation.packages import RATE
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
+from common.evaluation.whisper import Whisper
 from common.plots import PITCH, plot_utterance, save_png
 from common.recognition import Recognizer, error_counts
 from common.synthesis import Synthesizer
@@ -33,6 +35,29 @@ def plot_speech(made: Clip, comparison: SpeechComparison | None) -> Figure:
 
 
 @dataclass(frozen=True)
+class Judges:
+    """What hears sound as people do; a part that is None adds no figures."""
+
+    recognizer: Recognizer | Whisper | None = None
+    score: Callable[[Tensor], float] | None = None  # of a wave (T,) at `RATE`: the opinion score
+    embed: Callable[[Tensor], list[float]] | None = None  # the speaker's embedding
+
+    def hear(self, result: Result, wave: Tensor, rate: int) -> None:
+        """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
+        if self.recognizer is not None:
+            result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
+            if result.reference is not None:
+                errors = error_counts([result.reference], [result.heard])
+                result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
+                result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
+        samples = resample(wave.float(), ratio=RATE / rate)
+        if self.score is not None and len(samples):
+            result.add({"mos": self.score(samples)})
+        if self.embed is not None:
+            result.embedding = self.embed(samples)
+
+
+@dataclass(frozen=True)
 class Evaluator:
     """Synthesizes and measures single utterances."""
 
@@ -40,7 +65,7 @@ class Evaluator:
     synthesizer: Synthesizer
     griffin_lim: Synthesizer | None  # beside it
     extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
-    recognizer: Recognizer | Pocketsphinx | None = None  # None: nothing is transcribed
+    judges: Judges = Judges()
 
     @property
     def sampling_rate(self) -> int:
@@ -65,8 +90,9 @@ class Evaluator:
         return result
 
     def _evaluate(self, result: Result, item: EvaluationItem) -> None:
-        if self.recognizer is not None and item.words is not None:
-            result.reference = self.recognizer.normalize(item.words)
+        if self.judges.recognizer is not None and item.words is not None:
+            result.reference = self.judges.recognizer.normalize(item.words)
+        result.speaker = item.phrase.speaker or ""
         files = files_of(self.folder, item.name)
         wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
         real = None
@@ -93,7 +119,7 @@ class Evaluator:
         # Copies are compared as the vocoder makes them, speech as its file has it.
         copied = speech.parts[0].wave if self.extractor is not None else None
         wave = load_wav(path, sampling_rate=rate) if copied is None else copied
-        self._transcribe(result, wave, rate)
+        self.judges.hear(result, wave, rate)
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:
@@ -105,7 +131,7 @@ class Evaluator:
         recorded = load_wav(item.recording, sampling_rate=rate, where=where)
         save_wav(path, recorded, sampling_rate=rate)
         own = Result(RECORDING, item.phrase.text or "", reference=result.reference)
-        self._transcribe(own, recorded, rate)
+        self.judges.hear(own, recorded, rate)
         result.beside.append(own)
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
@@ -114,16 +140,6 @@ class Evaluator:
         real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
         own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])
         return real
-
-    def _transcribe(self, result: Result, wave: Tensor, rate: int) -> None:
-        """Add the transcript of a wave (T,), and its errors if there is a reference."""
-        if self.recognizer is None:
-            return
-        result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
-        if result.reference is not None:
-            errors = error_counts([result.reference], [result.heard])
-            result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
-            result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
 
     def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
         """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""

@@ -23,8 +23,8 @@ class ListeningOptions:
     )
     against: tuple[Path, ...] = option(
         (),
-        "further systems: checkpoints, which speak in place of the one of their kind and are evaluated too, folders of "
-        "other evaluations, or folders of sounds under the utterances' names",
+        "further systems to compare with: checkpoints, which speak in place of the one of their kind and are evaluated "
+        "too, folders of other evaluations, or, to listen to, folders of sounds under the utterances' names",
     )
     results: Path | None = option(
         None, "folder of listeners' result files: print and write the table of the test in --output; nothing is spoken"
@@ -53,5 +53,14 @@ class EvaluationOptions:
         "what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the list "
         "as it is; auto: eSpeak unless the list holds phones",
         choices=("auto", "espeak", "none"),
+    )
+    whisper: str | None = option(
+        None,
+        "recognizer for WER and CER: a size of Whisper, such as base, small or large-v3, or a folder with a "
+        "CTranslate2 model; not given: base, unless Jasper is",
+        variable="WHISPER",
+    )
+    language: str | None = option(
+        None, "that Whisper hears, such as en or de; not given: the voice's, of copies English", metavar="TAG"
     )
     test: ListeningOptions = group(ListeningOptions, "listening test")

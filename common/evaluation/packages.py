@@ -1,23 +1,28 @@
-"""Measures by packages that are not required: PESQ, STOI, and the words that pocketsphinx hears."""
+"""Measures by packages that are not required, those of requirements-evaluate.txt: all but Whisper's."""
 
-import re
+import sys
 import warnings
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from types import SimpleNamespace
-from typing import Any
+from io import StringIO
+from types import ModuleType
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio import resample
-from common.text import get_cleaner
 
-PACKAGES = {"pesq": "PESQ", "pystoi": "STOI", "pocketsphinx": "WER and CER"}  # what each measures
-PESQ_RATE, STOI_RATE, SPHINX_RATE = 16000, 10000, 16000  # Hz
+PACKAGES = {  # what each measures
+    "pesq": "PESQ",
+    "pystoi": "STOI",
+    "faster_whisper": "WER and CER",
+    "distillmos": "DistillMOS",
+    "resemblyzer": "likeness",
+}
+PESQ_RATE, STOI_RATE, RATE = 16000, 10000, 16000  # Hz
 
 
 def installed() -> frozenset[str]:
@@ -46,29 +51,49 @@ def pesq_and_stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int
     return figures
 
 
-@dataclass(frozen=True)
-class Pocketsphinx:
-    """The recognizer of the package with its own model of American English; methods as `Recognizer` has them."""
+def load_distillmos() -> Callable[[Tensor], float]:
+    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5.
 
-    decoder: Any
+    Raises ImportError or OSError where the package, or what it needs, is missing.
+    """
+    with redirect_stdout(StringIO()):  # it prints the path of its weights
+        sqa = _import_without_torchaudio("distillmos.sqa")
+        model = sqa.ConvTransformerSQAModel().eval()
 
-    @classmethod
-    def load(cls) -> "Pocketsphinx":
-        """Load its model; the package must be installed."""
-        return cls(import_module("pocketsphinx").Decoder(samprate=SPHINX_RATE, loglevel="FATAL", cmn="batch"))
+    def score(wave: Tensor) -> float:
+        beyond = max(0, len(wave) - sqa.SEQ_LEN)
+        # The crops that the model would make, one at a time: all at once, those of two minutes fill the memory.
+        starts = np.linspace(0, beyond, int(np.ceil(beyond / sqa.MAX_HOP_LEN)) + 1).astype(int)
+        with torch.inference_mode():
+            return float(np.mean([model(wave[None, start : start + sqa.SEQ_LEN]).item() for start in starts]))
 
-    def normalize(self, text: str) -> str:
-        """A text as it writes one: numbers in words, small letters and apostrophes, single spaces."""
-        words = get_cleaner("english_cleaners_v3")(text).lower().replace("-", " ")
-        return " ".join(re.sub(r"[^a-z' ]", " ", words).split())
+    return score
 
-    def transcribe(self, wave: Tensor, *, sampling_rate: int) -> list[SimpleNamespace]:
-        """wave (T,) -> its transcript, the ``text`` of the one item."""
-        samples = resample(wave.float(), ratio=SPHINX_RATE / sampling_rate)
-        samples = 0.5 * samples / samples.abs().max().clamp(min=1e-4)
-        self.decoder.start_utt()
-        self.decoder.process_raw((samples * 32767).short().numpy().tobytes(), full_utt=True)
-        self.decoder.end_utt()
-        found = self.decoder.hyp()
-        text = "" if found is None else re.sub(r"\(\d+\)", "", found.hypstr)  # the number of a pronunciation
-        return [SimpleNamespace(text=" ".join(re.sub(r"[^a-z' ]", " ", text).split()))]
+
+def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
+    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> the embedding of its speaker, of norm 1.
+
+    It is empty where no speech is found. Raises ImportError where the package, or what it needs, is missing.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        package = import_module("resemblyzer")
+    encoder = package.VoiceEncoder("cpu", verbose=False)
+
+    def embed(wave: Tensor) -> list[float]:
+        speech = package.preprocess_wav(wave.numpy()) if wave.any() else np.zeros(0)
+        return [round(float(value), 5) for value in encoder.embed_utterance(speech)] if len(speech) else []
+
+    return embed
+
+
+def _import_without_torchaudio(name: str) -> ModuleType:
+    """Import a module that needs torchaudio only to read files, which may be missing or built for another PyTorch."""
+    with suppress(ImportError, OSError):
+        import_module("torchaudio")
+        return import_module(name)
+    sys.modules["torchaudio"] = ModuleType("torchaudio")
+    try:
+        return import_module(name)
+    finally:
+        del sys.modules["torchaudio"]

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from common.evaluation.differences import Difference, difference_rows, find_differences
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
 from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
@@ -43,6 +44,8 @@ class Result:
     recording: str | None = None  # path of the recorded clip
     figures: dict[str, float] = field(default_factory=dict)  # by keys of MEASURES and of their weights
     beside: "list[Result]" = field(default_factory=list)  # the recording, and its words by Griffin-Lim, by these names
+    speaker: str = ""  # as the list has it
+    embedding: list[float] = field(default_factory=list)  # of the speaker who is heard; empty: not known
     cut: bool = False  # the voice did not end it and was stopped
     silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
@@ -55,6 +58,28 @@ class Result:
         """The files that an evaluation in ``folder`` has of it."""
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
+
+
+def add_likeness(results: Sequence[Result]) -> None:
+    """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
+
+    Here, as it depends on all of the list. Where there is one recording alone, its words' sounds are compared with it.
+    """
+    recorded = {
+        result.name: (result.speaker, np.array(one.embedding))
+        for result in results
+        for one in result.beside
+        if one.name == RECORDING and one.embedding
+    }
+    for result in results:
+        own = {name: one for name, (speaker, one) in recorded.items() if speaker == result.speaker}
+        others = [one for name, one in own.items() if name != result.name]
+        for sound in (result, *result.beside):
+            known = others or [one for one in own.values() if sound.name != RECORDING]
+            if sound.embedding and known:
+                mean = np.mean(known, axis=0)
+                cosine = np.dot(mean, sound.embedding) / np.linalg.norm(mean) / np.linalg.norm(sound.embedding)
+                sound.figures["likeness"] = float(cosine)
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -94,19 +119,31 @@ def tables(results: Sequence[Result], *, n_listed: int) -> tuple[Row, list[Row],
     return ("utterance", *measures), rows, foot
 
 
+def differences_beside(results: Sequence[Result]) -> dict[str, dict[str, Difference]]:
+    """How far the averages are from those of each sound beside them, by its name and the measures' keys."""
+    beside: dict[str, dict[str, dict[str, float]]] = {}
+    for result in results:
+        for one in result.beside:
+            beside.setdefault(one.name, {})[result.name] = one.figures
+    return find_differences(list(MEASURES.values()), {one.name: one.figures for one in results}, beside)
+
+
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
     rows = []
     for result in results:
         row = asdict(result) | absent | result.figures
-        del row["figures"], row["key"]
+        del row["figures"], row["key"], row["embedding"]
         row["beside"] = {one.name: {"heard": one.heard} | absent | one.figures for one in result.beside}
         rows.append(row)
     beside = averages(results)
     means = {"averages": beside.pop(""), "averages_beside": beside}
+    apart = {
+        name: {key: asdict(one) for key, one in found.items()} for name, found in differences_beside(results).items()
+    }
     done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
-    write_json(path, {"settings": settings, "extent": done, **means, "utterances": rows})
+    write_json(path, {"settings": settings, "extent": done, **means, "differences": apart, "utterances": rows})
 
 
 def read_journal(path: Path) -> dict[str, Result]:
@@ -140,6 +177,7 @@ def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: 
         anchors={result.name: f"u{number}" for number, result in enumerate(results)},
         rows=rows,
         foot=foot,
+        differences=difference_rows(list(MEASURES.values()), differences_beside(results)),
         media=[{kind: quote(path.relative_to(folder).as_posix()) for kind, path in one.items()} for one in files],
         compared=compared,
         settings=setting_rows(facts),
