@@ -41,6 +41,7 @@ from common.synthesis import Speech
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")
+_UNREAD = 120_000  # ms that what was sent may stay unread
 
 
 async def _ending() -> AsyncIterator[ExitStack]:
@@ -171,8 +172,7 @@ class Service:
 
     def begin_transcript(self, wave: Tensor, record: RequestRecord, ending: ExitStack) -> TranscriptionJob:
         """Let the worker transcribe a wave (T,) at the recognizer's rate until ``ending``."""
-        assert self.models.recognizer is not None
-        record.sound = len(wave) / self.models.recognizer.sampling_rate
+        record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave)
         ending.callback(job.cancel)
         self._worker.add(job)
@@ -180,9 +180,7 @@ class Service:
 
     async def _transcribe(self, form: TranscriptionForm, request: Request, ending: Ending) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
-        recognizer = self.models.recognizer
-        if recognizer is None:
-            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
+        recognizer = self.models.transcriber
         check_model(form.model, self.models.recognizer_name, aliases=RECOGNIZERS)
         rate, longest = recognizer.sampling_rate, self.limits.max_audio_seconds
         data = await form.file.read()
@@ -293,6 +291,8 @@ def bind(host: str, port: int, *, options: str = "") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: closes connections whose clients read nothing
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD)
     try:
         bound.bind((host, port))
     except OSError as error:

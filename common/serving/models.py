@@ -39,6 +39,13 @@ class ServedModels:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
+    @property
+    def transcriber(self) -> Recognizer:
+        """The recognizer; raises ApiError where there is none."""
+        if self.recognizer is None:
+            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
+        return self.recognizer
+
     def warm_up(self) -> Speech:
         """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
