@@ -2,18 +2,15 @@
 
 import asyncio
 import logging
-import math
 import socket
-import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, Any, TypeVar
 
-import uvicorn
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -33,15 +30,14 @@ from common.serving.log import RequestRecord
 from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.schema import SpeechRequest, TranscriptionRequest
+from common.serving.sites import Sites
 from common.serving.sound import USUAL_FORMAT, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.signals import stops_handled_by
 from common.synthesis import Speech
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")
-_UNREAD = 120_000  # ms that what was sent may stay unread
 
 
 async def _ending() -> AsyncIterator[ExitStack]:
@@ -58,10 +54,17 @@ class Service:
     """Models behind an ASGI application: `gate`."""
 
     def __init__(
-        self, models: ServedModels, *, limits: Limits, api_key: str | None = None, wyoming: socket.socket | None = None
+        self,
+        models: ServedModels,
+        *,
+        limits: Limits,
+        api_key: str | None = None,
+        sites: Sites | None = None,
+        wyoming: socket.socket | None = None,
     ) -> None:
-        """``api_key`` None lets everybody in. The networks work from the application's start-up to its shutdown, and so
-        does Home Assistant's protocol at the address that the socket ``wyoming`` has.
+        """``api_key`` None lets everybody in but the pages that ``sites`` refuses. The networks work from the
+        application's start-up to its shutdown, and so does Home Assistant's protocol at the address that the socket
+        ``wyoming`` has.
         """
         self._wyoming = wyoming
         self.models = models
@@ -79,8 +82,8 @@ class Service:
         )
         self._add_paths()
         self._add_error_handlers()
-        paths = [route.path for route in self._app.routes if isinstance(route, Route)]
-        self.gate = Gate(self._app, limits=limits, paths=paths, api_key=api_key)
+        routes = [route for route in self._app.routes if isinstance(route, Route)]
+        self.gate = Gate(self._app, limits=limits, routes=routes, api_key=api_key, sites=sites or Sites())
         self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
 
     def warm_up(self) -> None:
@@ -279,65 +282,3 @@ def _row(name: str, field: dict[str, Any]) -> tuple[str, str, str]:
             kind += f" from {one['minimum']:g} to {one['maximum']:g}"
         kinds.append(kind)
     return name, " or ".join(kind for kind in kinds if kind != "null"), field.get("description", "")
-
-
-def bind(host: str, port: int, *, options: str = "") -> socket.socket:
-    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
-
-    Raises:
-        InputError: the address is taken, or not this machine's.
-    """
-    # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: closes connections whose clients read nothing
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD)
-    try:
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        named = options or f"--host {host} --port {port}"
-        raise InputError(f"{named}: {error.strerror}; choose another {'address' if options else '--port'}") from error
-    return bound
-
-
-def address_of(bound: socket.socket, *, scheme: str = "http") -> str:
-    """The URL of a socket, for a client on this machine where it has every address."""
-    host, port = bound.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def is_loopback(bound: socket.socket) -> bool:
-    """Whether only this machine can connect to it."""
-    host = bound.getsockname()[0]
-    return host == "::1" or host.startswith("127.")
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
-
-    def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
-        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
-        super().__init__(
-            uvicorn.Config(
-                service.gate,
-                log_config=None,
-                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
-                access_log=False,
-                http="h11",
-                timeout_graceful_shutdown=math.ceil(deadline),
-            )
-        )
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start uvicorn's server, then call ``on_start``."""
-        await super().startup(sockets)
-        self._on_start()
-
-    def capture_signals(self) -> Any:  # a context manager
-        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
-        is_main = threading.current_thread() is threading.main_thread()
-        return stops_handled_by(self.handle_exit) if is_main else nullcontext()
