@@ -245,7 +245,6 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
 
 def test_what_the_voice_has_no_symbol_for_is_left_out_and_said_in_the_log_and_the_answer(served, caplog):
     warning = "3 characters that this voice has no symbol for were left out: '😀' (2), '#' (1)"
-    refused(speak(served, input="😀#"), 400, "nothing to speak is left")
     answer = speak(served, input="go #on😀😀.", timings=True).json()
     assert answer["warning"] == warning
     assert [word["text"] for word in answer["words"]] == ["go", "#on😀😀"]
@@ -312,10 +311,42 @@ def test_pages_load_nothing_from_another_host(served):
     assert [name for name in fields if name not in docs.text] == []
 
 
+SILENT = ("...", "---", "🎉", "🎉🎉 👍", "…", "?!", "#", "<speak>🎉</speak>", "。", "***")
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
+    wave, rate = samples(speak(served, input=text).content)
+    assert 0.2 < len(wave) / rate < 0.6 and not wave.any()
+    assert_same(wave, offline(served, text))
+    body = speak(served, input=text, timings=True).json()
+    assert (body["words"], body["prosody"]) == ([], None) and body["duration"] == pytest.approx(len(wave) / rate)
+
+
+def test_breaks_alone_are_silence_of_their_length(served):
+    text = "<speak><break time='500ms'/><mark name='a'/><break time='500ms'/></speak>"
+    body = speak(served, input=text, timings=True).json()
+    assert body["duration"] == pytest.approx(1.0, abs=0.1) and [mark["name"] for mark in body["marks"]] == ["a"]
+
+
 BAD = {
     "no input": ({}, 400, "input: give a text"),
     "both": ({"input": "a", "prosody": {}}, 400, "not both"),
     "empty": ({"input": " \n"}, 400, "nothing to speak"),
+    "not a number": ({"input": "a", "speed": "fast"}, 400, "speed: input should be a valid number"),
+    "a number that is none": ({"input": "a", "speed": "nan"}, 400, "speed"),
+    "letters and emoji": ({"input": "日本🎉"}, 400, "日本"),
+    "a word that is long when it is written out": (
+        {"input": f"<speak><say-as interpret-as='digits'>{'7' * 220}</say-as></speak>"},
+        400,
+        "input: 1319 symbols or more when it is written out; the limit is 1200",
+    ),
+    "an utterance that would be long": (
+        {"input": f"<speak><prosody rate='0.11'>{'word ' * 50}</prosody></speak>"},
+        400,
+        "input: an utterance of about 13",
+        "limit is 120",
+    ),
     "unknown field": ({"input": "a", "sped": 2}, 400, "sped: unknown field"),
     "instructions": ({"input": "a", "instructions": "sing"}, 400, "instructions: unknown field"),
     "unknown voice": ({"input": "a", "voice": "eve"}, 400, "voice: 'eve', expected one of voice, ann, bob"),
@@ -358,7 +389,7 @@ def test_a_table_of_endless_sound_is_refused_before_it_is_made(served):
         "s of pauses and given durations",
     )
     table["utterances"][0]["words"][0]["symbols"] = symbols * 20
-    refused(speak(served, prosody=table), 400, "an utterance of", "limit is 120")
+    refused(speak(served, prosody=table), 400, "an utterance of about", "limit is 120")
     table["utterances"][0]["words"][0]["symbols"] = symbols * 300
     refused(speak(served, prosody=table), 400, "symbols, this server's limit is 300")
 

@@ -14,7 +14,7 @@ _MODEL = "a name from /v1/models; OpenAI's names stand for the model here"
 class SpeechRequest(BaseModel):
     """What to speak and how. A field that is null counts as not given."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     model: str | None = Field(None, description=_MODEL)
     input: str | None = Field(None, description="plain text, or SSML")
