@@ -21,20 +21,21 @@ from starlette.routing import Route
 from torch import Tensor
 
 from common.cli import toolkit_version
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.pages import render_page
 from common.serving import speaking
 from common.serving.errors import ApiError, describe_invalid, error_response, without_options
 from common.serving.gate import HUNG_UP, Gate, record_of
 from common.serving.log import RequestRecord
-from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
+from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sites import Sites
-from common.serving.sound import USUAL_FORMAT, Encoder, decode
+from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.synthesis import Speech
+from common.synthesis.speech import SpokenWord, subtitles, subtitles_of
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")
@@ -114,7 +115,9 @@ class Service:
         transcribe = _refuse_upload if find_spec("python_multipart") is None else self._transcribe
         add("/v1/audio/transcriptions", transcribe, methods=["POST"], tags=["speech"], response_class=Response)
         add("/v1/models", self._list_models, tags=["lists"])
+        add("/v1/models/{name}", self._describe_model, tags=["lists"])
         add("/v1/voices", self._list_voices, tags=["lists"])
+        add("/v1/audio/voices", self._name_voices, tags=["lists"])
         add("/healthz", self._health, tags=["operation"])
         add("/readyz", self._ready, tags=["operation"])
         add("/metrics", self._metrics, tags=["operation"], response_class=Response)
@@ -131,7 +134,7 @@ class Service:
 
     async def _speak(self, wanted: SpeechRequest, request: Request, ending: Ending) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
-        check_model(wanted.model, self.models.voice_name, aliases=VOICE_MODELS)
+        check_model(wanted.model, self.models.voice_name, models=self.models)
         record = record_of(request.scope)
         job, answer, warning = await self.begin_speech(wanted, record, ending)
         if wanted.timings and wanted.stream_format == "sse":
@@ -143,7 +146,11 @@ class Service:
             speech = await _unless_hung_up(request, speaking.whole_speech(job))
             record.sound = speech.duration
             return JSONResponse(await asyncio.to_thread(speaking.described, speech, warning=warning))
-        encoder = Encoder(wanted.response_format or USUAL_FORMAT, sampling_rate=job.voice.sampling_rate)
+        form = wanted.response_format or USUAL_FORMAT
+        if form in SUBTITLES:
+            text = subtitles(await _unless_hung_up(request, speaking.whole_speech(job)), form)
+            return PlainTextResponse(text, media_type=SUBTITLES[form])
+        encoder = Encoder(form, sampling_rate=job.voice.sampling_rate)
         await _unless_hung_up(request, answer.start())
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")
@@ -184,7 +191,7 @@ class Service:
     async def _transcribe(self, form: TranscriptionForm, request: Request, ending: Ending) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
         recognizer = self.models.transcriber
-        check_model(form.model, self.models.recognizer_name, aliases=RECOGNIZERS)
+        check_model(form.model, self.models.recognizer_name, models=self.models)
         rate, longest = recognizer.sampling_rate, self.limits.max_audio_seconds
         data = await form.file.read()
         wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
@@ -193,6 +200,9 @@ class Service:
         assert found is not None
         if form.response_format == "text":
             return PlainTextResponse(found.text + "\n")
+        if form.response_format in SUBTITLES:
+            text = subtitles_of([[SpokenWord(found.text, 0.0, found.duration)]], form.response_format)
+            return PlainTextResponse(text, media_type=SUBTITLES[form.response_format])
         body: dict[str, Any] = {"text": found.text}
         if form.response_format == "verbose_json":
             segment = {"id": 0, "start": 0.0, "end": found.duration, "text": found.text}
@@ -202,9 +212,21 @@ class Service:
 
     async def _list_models(self) -> dict[str, Any]:
         """The models, in OpenAI's form."""
-        names = filter(None, (self.models.voice_name, self.models.recognizer_name))
-        rows = [{"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"} for name in names]
-        return {"object": "list", "data": rows}
+        names = (self.models.voice_name, self.models.recognizer_name, *self.models.aliases)
+        return {"object": "list", "data": [self._row(name) for name in names if self.models.model_of(name)]}
+
+    def _row(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"}
+
+    async def _describe_model(self, name: str) -> dict[str, Any]:
+        """A model, or the one that a name of OpenAI's or an alias stands for."""
+        if not self.models.model_of(name):
+            raise ApiError(404, f"no model {shown(name)}; /v1/models has those there are", code="model_not_found")
+        return self._row(name)
+
+    async def _name_voices(self) -> dict[str, Any]:
+        """The names of voices, as other servers of this interface list them."""
+        return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
 
     async def _list_voices(self) -> dict[str, Any]:
         """The voices, with their speakers and what can be set of them."""

@@ -64,6 +64,14 @@ def read_origin(text: str) -> str:
     return found[1] or found[0]
 
 
+def read_alias(text: str) -> tuple[str, str]:
+    """A name that clients use, and what it stands for; raises OptionError where it is not ``NAME=MEANT``."""
+    name, _, meant = text.partition("=")
+    if not name or not meant:
+        raise OptionError(f"{shown(text)}: expected NAME=VOICE, such as af_heart=heart")
+    return name, meant
+
+
 @dataclass(frozen=True)
 class ServerOptions:
     """Where a server listens, and to whom."""
@@ -81,6 +89,13 @@ class ServerOptions:
         "names; *: any",
         metavar="ORIGIN",
         read=read_origin,
+        adds_up=True,
+    )
+    alias: tuple[tuple[str, str], ...] = option(
+        (),
+        "further names that clients use, such as af_heart=heart, of a voice, a speaker or a model",
+        metavar="NAME=VOICE",
+        read=read_alias,
         adds_up=True,
     )
     wyoming: WyomingAddress | None = option(

@@ -85,6 +85,7 @@ def said_like(
 def _speaker(name: str | None, models: ServedModels) -> str | None:
     """The speaker that a request's ``voice`` names; None: the table's, or the usual one."""
     speakers = models.voice.speakers
+    name = models.aliases.get(name, name) if name is not None else None
     if name in speakers:
         return name
     if name is None or name == models.voice_name or name in VOICES:

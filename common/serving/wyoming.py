@@ -31,6 +31,7 @@ from common.serving.gate import HUNG_UP
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels
 from common.serving.schema import SpeechRequest
+from common.serving.sound import check_form
 from common.text import Span, has_markup, split_utterances
 from common.text.languages import language_of
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("serve")
 _CHUNK = 4096  # samples of an audio-chunk
-_RATES = (4000, 192_000)  # Hz, of a recording
-_MAX_CHANNELS = 8
 # What reading an event raises where a client sent something else: a text in place of a number, or no field at all.
 _NOT_AN_EVENT = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _WRONG = "not an event of the Wyoming protocol"
@@ -296,9 +295,7 @@ class _Connection(AsyncEventHandler):
             kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
             if not all(type(number) is int for number in form) or part.width != 2:
                 raise ApiError(400, f"{kind}: expected samples of 16 bits, their rate and number of channels")
-            if not (_RATES[0] <= part.rate <= _RATES[1] and 1 <= part.channels <= _MAX_CHANNELS):
-                wanted = f"expected {_RATES[0]} to {_RATES[1]} Hz and 1 to {_MAX_CHANNELS} channels"
-                raise ApiError(400, f"{kind}: {shown(part.rate)} Hz and {shown(part.channels)} channels, {wanted}")
+            check_form(kind, part.rate, part.channels)
             if form != (self._form or form) or len(data) % (2 * part.channels):
                 raise ApiError(400, f"{kind}: expected whole samples, all of one rate and number of channels")
             assert self._recording is not None

@@ -142,7 +142,7 @@ class Speech:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the sound; the suffix, .wav, .flac, .ogg or .mp3, is the format.
+        """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
 
         Raises:
             InputError: the suffix is another.
@@ -191,7 +191,11 @@ def subtitles(speech: Speech, kind: str) -> str:
 
     A cue holds words of one utterance in up to two lines.
     """
-    cues = [cue for utterance in speech.utterances for cue in _cues(utterance)]
+    return subtitles_of([cue for utterance in speech.utterances for cue in _cues(utterance)], kind)
+
+
+def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
+    """The content of a file of ``kind`` that shows words together."""
     comma = "," if kind == "srt" else "."
     blocks = [
         f"{number}\n{_clock(cue[0].start, comma)} --> {_clock(cue[-1].end, comma)}\n{_lines(cue)}\n"
