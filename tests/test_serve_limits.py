@@ -602,6 +602,27 @@ def test_what_a_server_writes_goes_out_at_once():
     assert asyncio.run(asyncio.wait_for(main(), HANG_LIMIT)) != 0
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
+def test_a_connection_whose_client_reads_nothing_is_closed(monkeypatch: pytest.MonkeyPatch):
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def send(_, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                while True:
+                    writer.write(bytes(65536))
+                    await writer.drain()
+            ended.set()
+
+        with bind("127.0.0.1", 0) as bound:
+            async with await asyncio.start_server(send, sock=bound):
+                with socket.create_connection(bound.getsockname()[:2]):
+                    await ended.wait()
+
+    monkeypatch.setattr(server, "_UNREAD", 300)
+    asyncio.run(asyncio.wait_for(main(), HANG_LIMIT))
+
+
 def test_an_address_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

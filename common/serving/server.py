@@ -68,12 +68,6 @@ class _Protocol(H11Protocol):
         self._wait_for_head()
         super().on_response_complete()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
-        super().connection_lost(exc)
-        if self._timer is not None:
-            self._timer.cancel()
-
     def _wait_for_head(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -11,7 +11,7 @@ from common.errors import shown
 from common.serving.errors import ApiError
 
 # Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
-_PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".svc")
+_PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
 _EXPOSED = "X-Sampling-Rate, Retry-After"  # headers that pages of other origins may read
 
 

@@ -57,7 +57,7 @@ class WyomingServer:
         self.is_stopping = False
         self._bound = bound
         self._listener: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task, _Connection] = {}
+        self.connections: dict[asyncio.Task, _Connection] = {}
 
     async def start(self) -> None:
         """Accept connections."""
@@ -68,28 +68,23 @@ class WyomingServer:
         self.is_stopping = True
         assert self._listener is not None
         self._listener.close()
-        for connection in self._connections.values():
+        for connection in self.connections.values():
             if not connection.is_busy:
                 connection.writer.close()
-        if self._connections:
-            await asyncio.wait(self._connections)
+        if self.connections:
+            await asyncio.wait(self.connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task, connection = asyncio.current_task(), _Connection(reader, writer, self)
         assert task is not None
-        self._connections[task] = connection
+        self.connections[task] = connection
         try:
             with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
                 await connection.run()
         except Exception:  # whatever it is, the server goes on
             logger.exception("error: wyoming")
         finally:
-            del self._connections[task]
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are more connections than requests may wait."""
-        return len(self._connections) > self.service.limits.max_queue
+            del self.connections[task]
 
 
 class _BoundedReader:
@@ -127,7 +122,7 @@ class _Connection(AsyncEventHandler):
     async def run(self) -> None:
         """Answer events until one fails, the client ends, or none has come within the deadline."""
         try:
-            if self._server.is_full:
+            if len(self._server.connections) > self._service.limits.max_queue:
                 raise ApiError(503, "too many connections, this server's limit; try again later", code="queue_full")
             while (event := await self._read_event()) is not None:
                 try:
