@@ -211,9 +211,10 @@ def test_a_connection_without_a_whole_request_is_closed(models, sent: bytes, mon
                     data += received
                 assert data.startswith(b"HTTP/1.1 200 OK" if before else b"") and (before or not data)
         one.vocoder.let(1)
+        timers, close = [], server._Protocol._close_unless_asked
+        monkeypatch.setattr(server._Protocol, "_close_unless_asked", lambda self: timers.append(close(self)))
         with connections(one, HEAD + BODY) as (connection,):  # an answer may take longer
-            wait_until(lambda: one.vocoder.made == 1)
-            threading.Event().wait(0.6)
+            wait_until(lambda: one.vocoder.made == 1 and timers)
             one.vocoder.let()
             assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
 

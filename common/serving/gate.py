@@ -100,22 +100,10 @@ class Gate:
 
     async def _work(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Let the application read a body of bounded size, and answer until the deadline."""
-        deadline, max_body = self._limits.deadline, self._limits.max_body  # s, bytes
-        n_bytes = 0
-
-        async def receive_bounded() -> Message:
-            nonlocal n_bytes
-            received = await receive()
-            n_bytes += len(received.get("body", b""))
-            if n_bytes > max_body:
-                raise ApiError(
-                    413, f"the body has more than {max_body} bytes, this server's limit", code="body_too_large"
-                )
-            return received
-
+        deadline = self._limits.deadline  # s
         is_work = scope["method"] == "POST" and scope["path"].startswith("/v1/audio/")
         with anyio.move_on_after(deadline) as time_limit:
-            received = await _with_whole_body(receive_bounded) if is_work else receive_bounded
+            received = await _with_whole_body(receive, most=self._limits.max_body) if is_work else receive
             if received is not None:
                 with self.place() if is_work else nullcontext():
                     await self._app(scope, received, answer.send)
@@ -125,11 +113,11 @@ class Gate:
             answer.record.status = 504 if time_limit.cancelled_caught else HUNG_UP
 
 
-async def _with_whole_body(receive: Receive) -> Receive | None:
+async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
     """What gives the body, which is read first, so that no client that holds it back has a place; None: it hung up.
 
     Raises:
-        ApiError: nothing more of it came.
+        ApiError: nothing more of it came, or more than ``most`` bytes.
     """
     body, is_complete = bytearray(), False
     while not is_complete:
@@ -141,6 +129,8 @@ async def _with_whole_body(receive: Receive) -> Receive | None:
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
+        if len(body) > most:
+            raise ApiError(413, f"the body has more than {most} bytes, this server's limit", code="body_too_large")
         is_complete = not message.get("more_body", False)
     whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
