@@ -17,7 +17,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
-    from common.serving import Server, Service, address_of, bind, is_loopback, start_logging  # --help needs no PyTorch
+    from common.serving import (  # --help needs no PyTorch
+        Server,
+        Service,
+        Sites,
+        address_of,
+        bind,
+        is_loopback,
+        start_logging,
+    )
 
     start_logging(options.log_format)
     address = options.wyoming
@@ -37,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not is_loopback(wyoming):
                 who = f"everybody who reaches {address.host} port {address.port} can use it"
                 print(f"warning: --wyoming: that protocol has no keys, so {who}", file=sys.stderr)
-        service = Service(load_models(argv), limits=options.limits, api_key=key, wyoming=wyoming)
+        sites = Sites(options.allow_origin, host=options.host)
+        service = Service(load_models(argv), limits=options.limits, api_key=key, sites=sites, wyoming=wyoming)
         service.warm_up()
         line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
         if wyoming is not None:

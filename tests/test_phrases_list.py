@@ -51,7 +51,7 @@ def test_lines_are_named_by_themselves_or_their_place(tmp_path, content, name, e
         ("ouput\ttext\na.wav\tOne.\n", "{path}:1: column 'ouput', expected some of output, text, mel"),
         ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
         ("../a.wav|One.\n", "{path}:1: output '../a.wav': expected a file name inside the output folder"),
-        ("a.wav|One.\nb.m4a|Two.\n", "{path}:2: output 'b.m4a': expected a name that ends in .wav, .flac, .ogg or"),
+        ("a.wav|One.\nb.aac|Two.\n", "{path}:2: output 'b.aac': expected a name that ends in .wav, .flac, .ogg,"),
         ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav is, but for its suffix, that of {path}:1"),
     ],
 )

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +23,10 @@ from limits import HANG_LIMIT
 from common.audio import resample
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import to_plain
+from common.errors import OptionError
 from common.serving import Limits, Service
 from common.serving.sound import Encoder
+from common.synthesis.speech import subtitles
 
 TEXT = "go on. and a longer sentence, of several words!"
 
@@ -42,7 +45,8 @@ def folder(make_once) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[SimpleNamespace]:
-    models = tiny_served.served_models(folder, "--jasper", str(folder / "ear.pt"))
+    names = ("--alias", "af_bob=bob", "heart=voice")
+    models = tiny_served.served_models(folder, "--jasper", str(folder / "ear.pt"), *names)
     limits = Limits(max_characters=300, max_body=200_000, max_audio_seconds=3.0, batch_size=4, deadline=HANG_LIMIT)
     service = Service(models, limits=limits)
     service.warm_up()
@@ -99,6 +103,58 @@ def test_the_openai_client_gets_the_sound_that_the_voice_makes_offline(served):
     assert other.content != answer.content
     newer = speak(served, input=TEXT, voice={"id": "bob"})  # as newer clients name it
     assert newer.content == other.content
+
+
+MEANT = {  # fields, and those that ask for the same
+    "a dated model": ({"model": "gpt-4o-mini-tts-2025-12-15"}, {}),
+    "an older model": ({"model": "tts-1-hd-1106"}, {}),
+    "an alias of the model": ({"model": "heart"}, {}),
+    "an alias of a speaker": ({"voice": "af_bob"}, {"voice": "bob"}),
+    "an alias of the voice": ({"voice": {"id": "heart"}}, {"voice": "voice"}),
+    "a number as text": ({"speed": "1.2"}, {"speed": 1.2}),
+    "a whole number": ({"speed": 2, "seed": "3"}, {"speed": 2.0, "seed": 3}),
+    "null": ({"speed": None, "instructions": None}, {}),
+}
+UNREAD = {"instructions": "sing", "stream": True, "user": "a", "language": "de", "prompt": 5, "lang_code": ["a"]}
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_what_clients_call_things_stands_for_what_there_is(served, case: str):
+    given, meant = MEANT[case]
+    answer = speak(served, input="go on", **given)
+    assert answer.status_code == 200 and answer.content == speak(served, input="go on", **meant).content
+
+
+def test_fields_that_no_model_reads_are_ignored_with_a_line_in_the_log(served, caplog):
+    with caplog.at_level(logging.INFO, logger="serve"):
+        answer = speak(served, input="go on", **UNREAD)
+        assert answer.content == speak(served, input="go on").content
+        fields = {"language": "de", "stream": "true", "temperature": "0.2", "timestamp_granularities[]": ["word"]}
+        files = {"file": ("a.wav", recording())}
+        assert served.http.post("/v1/audio/transcriptions", files=files, data=fields).status_code == 200
+    lines = [one.message for one in caplog.records if "ignored" in one.message]
+    assert len(lines) == 2 and all(name in line for line, names in zip(lines, (UNREAD, fields)) for name in names)
+
+
+@pytest.mark.parametrize("alias", ["heart", "=voice", "heart=", "heart=eve"])
+def test_a_wrong_alias_is_one_line_about_the_option(folder: Path, alias: str, capsys):
+    with pytest.raises((OptionError, SystemExit)) as caught:
+        tiny_served.served_models(folder, "--alias", alias)
+    said = f"{caught.value} {capsys.readouterr().err}"
+    assert "--alias" in said and alias in said and "expected" in said
+
+
+def test_subtitles_are_answered_of_texts_and_of_recordings(served):
+    text = "Go on. And a longer sentence!"
+    expected = served.models.voice.speak(text)
+    for kind, media in (("srt", "application/x-subrip"), ("vtt", "text/vtt")):
+        answer = served.client.audio.speech.create(model="tts-1", voice="alloy", input=text, response_format=kind)
+        assert answer.response.headers["content-type"].startswith(media)
+        assert answer.content.decode() == subtitles(expected, kind)
+        found = served.http.post(
+            "/v1/audio/transcriptions", files={"file": ("a.wav", recording())}, data={"response_format": kind}
+        )
+        assert "00:00:00" in found.text and "--> 00:00:00" in found.text
 
 
 def test_the_openai_client_streams_and_sets_the_speed(served):
@@ -245,7 +301,6 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
 
 def test_what_the_voice_has_no_symbol_for_is_left_out_and_said_in_the_log_and_the_answer(served, caplog):
     warning = "3 characters that this voice has no symbol for were left out: '😀' (2), '#' (1)"
-    refused(speak(served, input="😀#"), 400, "nothing to speak is left")
     answer = speak(served, input="go #on😀😀.", timings=True).json()
     assert answer["warning"] == warning
     assert [word["text"] for word in answer["words"]] == ["go", "#on😀😀"]
@@ -283,7 +338,16 @@ def test_the_openai_client_gets_the_transcript_that_the_recognizer_makes_offline
 
 
 def test_models_and_voices_are_listed(served):
-    assert [model.id for model in served.client.models.list()] == ["voice", "ear"]
+    assert [model.id for model in served.client.models.list()] == ["voice", "ear", "heart"]
+    for name in ("voice", "ear", "heart", "tts-1", "tts-1-1106", "whisper-1"):
+        assert served.client.models.retrieve(name).id == name
+    refused(served.http.get("/v1/models/gpt-9"), 404, "gpt-9")
+    names = ["voice", "ann", "bob", "af_bob", "heart"]
+    assert served.http.get("/v1/audio/voices").json() == {"voices": [{"id": name, "name": name} for name in names]}
+    for path in ("/v1/models", "/healthz", "/"):
+        head = served.http.head(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(served.http.get(path).content))
     (voice,) = served.http.get("/v1/voices").json()["data"]
     assert voice == {
         "id": "voice",
@@ -312,12 +376,43 @@ def test_pages_load_nothing_from_another_host(served):
     assert [name for name in fields if name not in docs.text] == []
 
 
+SILENT = ("...", "---", "🎉", "🎉🎉 👍", "…", "?!", "#", "<speak>🎉</speak>", "。", "***")
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
+    wave, rate = samples(speak(served, input=text).content)
+    assert 0.2 < len(wave) / rate < 0.6 and not wave.any()
+    assert_same(wave, offline(served, text))
+    body = speak(served, input=text, timings=True).json()
+    assert (body["words"], body["prosody"]) == ([], None) and body["duration"] == pytest.approx(len(wave) / rate)
+
+
+def test_breaks_alone_are_silence_of_their_length(served):
+    text = "<speak><break time='500ms'/><mark name='a'/><break time='500ms'/></speak>"
+    body = speak(served, input=text, timings=True).json()
+    assert body["duration"] == pytest.approx(1.0, abs=0.1) and [mark["name"] for mark in body["marks"]] == ["a"]
+
+
 BAD = {
     "no input": ({}, 400, "input: give a text"),
     "both": ({"input": "a", "prosody": {}}, 400, "not both"),
     "empty": ({"input": " \n"}, 400, "nothing to speak"),
+    "not a number": ({"input": "a", "speed": "fast"}, 400, "speed: input should be a valid number"),
+    "a number that is none": ({"input": "a", "speed": "nan"}, 400, "speed"),
+    "letters and emoji": ({"input": "日本🎉"}, 400, "日本"),
+    "a word that is long when it is written out": (
+        {"input": f"<speak><say-as interpret-as='digits'>{'7' * 220}</say-as></speak>"},
+        400,
+        "input: 1319 symbols or more when it is written out; the limit is 1200",
+    ),
+    "an utterance that would be long": (
+        {"input": f"<speak><prosody rate='0.11'>{'word ' * 50}</prosody></speak>"},
+        400,
+        "input: an utterance of about 13",
+        "limit is 120",
+    ),
     "unknown field": ({"input": "a", "sped": 2}, 400, "sped: unknown field"),
-    "instructions": ({"input": "a", "instructions": "sing"}, 400, "instructions: unknown field"),
     "unknown voice": ({"input": "a", "voice": "eve"}, 400, "voice: 'eve', expected one of voice, ann, bob"),
     "unknown model": ({"input": "a", "model": "gpt-9"}, 404, "model: 'gpt-9', expected voice"),
     "unknown format": ({"input": "a", "response_format": "au"}, 400, "response_format", "'wav', 'pcm'", "got 'au'"),
@@ -358,7 +453,7 @@ def test_a_table_of_endless_sound_is_refused_before_it_is_made(served):
         "s of pauses and given durations",
     )
     table["utterances"][0]["words"][0]["symbols"] = symbols * 20
-    refused(speak(served, prosody=table), 400, "an utterance of", "limit is 120")
+    refused(speak(served, prosody=table), 400, "an utterance of about", "limit is 120")
     table["utterances"][0]["words"][0]["symbols"] = symbols * 300
     refused(speak(served, prosody=table), 400, "symbols, this server's limit is 300")
 
@@ -385,8 +480,10 @@ UPLOADS = {
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "no samples": (recording(seconds=0), {}, "no samples"),
-    "unknown field": (recording(), {"language": "de"}, "language: unknown field"),
-    "a stream": (recording(), {"stream": "true"}, "stream: input should be 'false'"),
+    "unknown field": (recording(), {"lang": "de"}, "lang: unknown field"),
+    "a rate of 2 GHz": (recording(rate=2_000_000_000, seconds=1e-7), {}, "file: 2000000000 Hz"),
+    "a rate of 10 Hz": (recording(rate=10, seconds=2), {}, "file: 10 Hz"),
+    "many channels": (recording(channels=9), {}, "9 channels, expected 4000 to 192000 Hz and 1 to 8 channels"),
 }
 
 

@@ -34,7 +34,7 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import Limits, Server, Service, bind, start_logging
+from common.serving import Limits, Server, Service, Sites, bind, gate, server, start_logging
 from common.serving.errors import without_options
 from common.serving.gate import Metrics
 from common.serving.worker import SpeechJob, Worker
@@ -73,11 +73,11 @@ def models(models_folder: Path):
 
 
 @contextlib.contextmanager
-def held(models, *, api_key: str | None = None, **limits) -> Iterator[SimpleNamespace]:
+def held(models, *, api_key: str | None = None, sites: Sites | None = None, **limits) -> Iterator[SimpleNamespace]:
     """A server whose vocoder waits to be let, a client, and a pool of threads to ask from."""
     vocoder = HeldVocoder(models.voice.audio)
     models = replace(models, voice=replace(models.voice, vocoder=vocoder))
-    service = Service(models, limits=Limits(**{"deadline": HANG_LIMIT} | limits), api_key=api_key)
+    service = Service(models, limits=Limits(**{"deadline": HANG_LIMIT} | limits), api_key=api_key, sites=sites)
     with (
         tiny_served.serving(service) as address,
         httpx.Client(base_url=address, timeout=HANG_LIMIT) as http,
@@ -163,20 +163,126 @@ def test_a_client_that_hangs_up_ends_its_work_and_frees_its_place(models, moment
         host, port = one.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(HEAD + (BODY[:1] if moment == "while it sends" else BODY))
-            wait_until(lambda: one.gate.active == 1)
+            wait_until(lambda: moment == "while it sends" or one.gate.active == 1)
             received = b""
             while n_heard and len(received) < 700:  # the head, the header of the WAV and a frame
                 received += connection.recv(4096)
             wait_until(lambda: one.vocoder.made == n_heard)
-        wait_until(lambda: one.gate.active == 0)
+        wait_until(lambda: one.gate.active == 0 and statuses(one.gate) == {"499": 1})
         one.vocoder.let()
         assert ask(one).status_code == 200
         made = one.vocoder.made - n_heard
         assert ask(one).status_code == 200
         # Of the first at most one further piece was made, which had begun.
         assert made - 1 <= one.vocoder.made - n_heard - made
-        if moment != "while it sends":
-            assert statuses(one.gate)["499"] == 1
+
+
+@contextlib.contextmanager
+def connections(one: SimpleNamespace, data: bytes, *, n: int = 1) -> Iterator[list[socket.socket]]:
+    """Connections over which the same bytes were sent."""
+    host, port = one.address.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(socket.create_connection((host, int(port)), HANG_LIMIT)) for _ in range(n)]
+        for connection in opened:
+            connection.sendall(data)
+        yield opened
+
+
+def test_clients_that_hold_back_their_bodies_have_no_place_and_do_not_wait_for_ever(models, monkeypatch):
+    with held(models, max_queue=3) as one:
+        one.vocoder.let()
+        with connections(one, HEAD + BODY[:1], n=6):
+            assert ask(one).status_code == 200
+        wait_until(lambda: statuses(one.gate) == {"200": 1, "499": 6})
+        monkeypatch.setattr(gate, "_STALLED", 0.2)
+        with connections(one, HEAD + BODY[:1]) as (connection,):
+            assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: "])
+def test_a_connection_without_a_whole_request_is_closed(models, sent: bytes, monkeypatch):
+    monkeypatch.setattr(server, "_HEAD", 0.3)
+    with held(models) as one:
+        whole = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+        for before in (b"", whole):
+            with connections(one, before + sent) as (connection,), contextlib.suppress(ConnectionResetError):
+                data = b""
+                while received := connection.recv(4096):
+                    data += received
+                assert data.startswith(b"HTTP/1.1 200 OK" if before else b"") and (before or not data)
+        one.vocoder.let(1)
+        timers, close = [], server._Protocol._close_unless_asked
+        monkeypatch.setattr(server._Protocol, "_close_unless_asked", lambda self: timers.append(close(self)))
+        with connections(one, HEAD + BODY) as (connection,):  # an answer may take longer
+            wait_until(lambda: one.vocoder.made == 1 and timers)
+            one.vocoder.let()
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+PAGE = "https://app.example.com"
+SITES = {  # headers of a request, what may be allowed, status
+    "an address": ({"Host": "192.168.1.5:8080"}, (), 200),
+    "an address of IPv6": ({"Host": "[fe80::1]:8080"}, (), 200),
+    "this machine": ({"Host": "localhost:8080"}, (), 200),
+    "a container": ({"Host": "speech_server:8080"}, (), 200),
+    "a machine of the LAN": ({"Host": "nas.local"}, (), 200),
+    "a service of Kubernetes": ({"Host": "tts.default.svc.cluster.local:80"}, (), 200),
+    "its host name": ({"Host": f"{socket.gethostname()}:8080"}, (), 200),
+    "the host that it listens on": ({"Host": "speech.example.org"}, (), 200),
+    "DNS rebinding": ({"Host": "evil.com:8080", "Origin": "http://evil.com:8080"}, (), 403),
+    "DNS rebinding by an address in a name": ({"Host": "127.0.0.1.nip.io"}, (), 403),
+    "no host at all": ({"Host": "@"}, (), 403),
+    "its own page": ({"Host": "localhost:8080", "Origin": "http://localhost:8080"}, (), 200),
+    "its own page behind a proxy": (
+        {"Host": "127.0.0.1:8080", "Origin": PAGE, "Sec-Fetch-Site": "same-origin"},
+        (),
+        200,
+    ),
+    "a page of another port": ({"Host": "localhost:8080", "Origin": "http://localhost:3000"}, (), 403),
+    "a page of a file": ({"Host": "localhost:8080", "Origin": "null"}, (), 403),
+    "a page of another site": ({"Host": "localhost", "Origin": PAGE, "Sec-Fetch-Site": "cross-site"}, (), 403),
+    "an allowed page": ({"Host": "localhost", "Origin": PAGE, "Sec-Fetch-Site": "cross-site"}, (PAGE,), 200),
+    "another than the allowed one": ({"Host": "localhost", "Origin": PAGE + ".evil.com"}, (PAGE,), 403),
+    "a proxy's name": ({"Host": "app.example.com", "Origin": PAGE}, (PAGE,), 200),
+    "a proxy's name, no page": ({"Host": "app.example.com:443"}, (PAGE,), 200),
+    "any": ({"Host": "evil.com", "Origin": "http://evil.com"}, ("*",), 200),
+}
+
+
+@pytest.mark.parametrize("case", SITES)
+def test_pages_of_other_sites_are_refused_unless_their_origin_is_allowed(models, case: str):
+    headers, allowed, status = SITES[case]
+    with held(models, sites=Sites(allowed, host="speech.example.org")) as one:
+        one.vocoder.let()
+        answer = one.http.post("/v1/audio/speech", json={"input": "go on"}, headers=headers)
+        assert answer.status_code == status, answer.text
+        assert status == 200 or code_of(answer) in ("wrong_host", "cross_site")
+        is_allowed = bool(allowed) and status == 200 and "Origin" in headers
+        named = {"*": "*"}.get(*allowed, headers["Origin"]) if is_allowed else None
+        assert answer.headers.get("Access-Control-Allow-Origin") == named
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-a"}
+        preflight = one.http.options("/v1/audio/speech", headers=headers | asked)
+        assert preflight.status_code == (204 if is_allowed else status if status == 403 else 405)
+        if is_allowed:
+            assert preflight.headers["Access-Control-Allow-Origin"] == named and not preflight.content
+            assert preflight.headers["Access-Control-Allow-Headers"] == "authorization,x-a"
+
+
+def test_a_key_lets_in_by_any_name_and_preflights_need_none(models):
+    with held(models, api_key="k", sites=Sites((PAGE,))) as one:
+        key, other = {"Authorization": "Bearer k"}, {"Host": "speech.example.org", "Origin": "http://other.org"}
+        assert one.http.get("/v1/models", headers=key | other).status_code == 200
+        assert one.http.get("/v1/models", headers=other).status_code == 401
+        assert one.http.options("/v1/models", headers={"Origin": PAGE}).status_code == 204
+        assert one.http.get("/v1/models", headers={"Origin": PAGE}).headers["Access-Control-Allow-Origin"] == PAGE
+
+
+@pytest.mark.parametrize("word", ["localhost:3000", "http://", "https://a.b/c", "https://a@b", "a", "https://*.a b"])
+def test_a_wrong_origin_is_one_line_about_the_option(word: str, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        serve.main(["--allow-origin", word])
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "--allow-origin" in line and word in line and "http://localhost:3000" in line
 
 
 def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_size(models):
@@ -495,6 +601,27 @@ def test_what_a_server_writes_goes_out_at_once():
                 return no_delay
 
     assert asyncio.run(asyncio.wait_for(main(), HANG_LIMIT)) != 0
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
+def test_a_connection_whose_client_reads_nothing_is_closed(monkeypatch: pytest.MonkeyPatch):
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def send(_, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                while True:
+                    writer.write(bytes(65536))
+                    await writer.drain()
+            ended.set()
+
+        with bind("127.0.0.1", 0) as bound:
+            async with await asyncio.start_server(send, sock=bound):
+                with socket.create_connection(bound.getsockname()[:2]):
+                    await ended.wait()
+
+    monkeypatch.setattr(server, "_UNREAD", 300)
+    asyncio.run(asyncio.wait_for(main(), HANG_LIMIT))
 
 
 def test_an_address_that_is_taken_is_named():

@@ -136,6 +136,16 @@ def test_sound_begins_before_the_last_piece_of_a_text_has_come(served):
     assert event is not None and event.type == "audio-start"
 
 
+@pytest.mark.parametrize("text", ["🎉", "...", "---"])
+def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
+    for requests, end in (
+        ([Synthesize(text)], "audio-stop"),
+        ([SynthesizeStart(), SynthesizeChunk(text), SynthesizeStop()], "synthesize-stopped"),
+    ):
+        sound = sound_of([one for one in ask(served, *requests, until=[end]) if one.type != "synthesize-stopped"])
+        assert len(sound) / 44100 == pytest.approx(0.4, abs=0.1) and not any(sound)
+
+
 def test_ssml_is_spoken_whole(served):
     text = "<speak>go on. <break time='1s'/>no.</speak>"
     assert_spoken(ask(served, Synthesize(text, text_format="ssml"), until=["audio-stop"]), served, text)
@@ -157,6 +167,10 @@ def chunk(*, seconds: float, width: int = 2) -> AudioChunk:
     return AudioChunk(rate=8000, width=width, channels=1, audio=bytes(round(seconds * 8000) * width))
 
 
+def chunk_like(start: AudioStart, *, n_bytes: int) -> AudioChunk:
+    return AudioChunk(rate=start.rate, width=start.width, channels=start.channels, audio=bytes(n_bytes))
+
+
 START = AudioStart(rate=8000, width=2, channels=1)
 BAD = {
     "no text": ([Synthesize(" ")], "input: there is nothing to speak in it"),
@@ -171,6 +185,20 @@ BAD = {
         "characters, this server's limit is",
     ),
     "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
+    "a rate that changes": (
+        [START, chunk(seconds=2.9), AudioChunk(rate=10, width=2, channels=1, audio=bytes(2))],
+        "audio-chunk: 10 Hz and 1 channels, expected 4000 to 192000 Hz",
+    ),
+    "a rate that changes a little": (
+        [START, chunk(seconds=0.1), AudioChunk(rate=16000, width=2, channels=1, audio=bytes(2))],
+        "audio-chunk: expected whole samples, all of one rate",
+    ),
+    "a rate of 2 GHz": ([AudioStart(rate=2 * 10**9, width=2, channels=1)], "audio-start: 2000000000 Hz"),
+    "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "1000 channels, expected"),
+    "too many bytes": (
+        [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
+        "audio-chunk: more than 3 s of sound, or 100000 bytes",
+    ),
     "samples of 8 bits": ([START, chunk(seconds=0.1, width=1)], "audio-chunk: expected samples of 16 bits"),
     "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),
 }
@@ -194,17 +222,52 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
     assert Error.from_event(event).code == "no_recognizer"
 
 
-@pytest.mark.parametrize(
-    "data", [b"hello\n", b"[1]\n", b"{}\n", b'{"type": "synthesize"}\n', b'{"type": "x", "payload_length": 200000}\n']
-)
-def test_what_is_no_event_closes_the_connection_and_the_server_goes_on(served, data: bytes):
-    async def work(client: AsyncTcpClient) -> bytes:
-        client._writer.write(data)
-        return await client._reader.read()
+NO_EVENT = {
+    b"hello\n": "not an event of the Wyoming protocol",
+    b"[1]\n": "not an event",
+    b"{}\n": "not an event",
+    b'{"type": "x", "payload_length": "a"}\n': "not an event",
+    b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
+    b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
+    b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
+    b'{"type": "synthesize-start"}\n{"type": "synthesize-chunk", "data": {"text": 5}}\n': "synthesize-chunk: missing",
+    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
+    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
+}
 
-    assert talk(served, work) == b""
+
+@pytest.mark.parametrize("data", NO_EVENT)
+def test_what_is_no_event_is_an_error_event_and_the_server_goes_on(served, data: bytes, caplog):
+    async def work(client: AsyncTcpClient) -> list[Event | None]:
+        client._writer.write(data)
+        return [await client.read_event(), await client.read_event()]
+
+    event, end = talk(served, work)
+    text = Error.from_event(event).text
+    assert NO_EVENT[data] in text and "\n" not in text and end is None
+    assert "Traceback" not in caplog.text
     (event,) = ask(served, Ping("a"), until=["pong"])
     assert event.data == {"text": "a"}
+
+
+def test_many_small_chunks_take_no_more_memory_than_their_samples(served):
+    empty = AudioChunk(rate=8000, width=2, channels=1, audio=b"").event()
+    (event,) = ask(served, START, *[SimpleNamespace(event=lambda: empty)] * 1000, AudioStop())
+    assert "no sound before it" in Error.from_event(event).text
+
+
+def test_connections_that_say_nothing_are_closed_and_their_number_is_bounded(served):
+    async def work(client: AsyncClient) -> list[Event | None]:
+        async with AsyncClient.from_uri(served.uri) as more:
+            return [await more.read_event(), await client.read_event()]
+
+    with bind("127.0.0.1", 0) as bound:
+        limits = replace(LIMITS, max_queue=1, deadline=0.5)
+        served = SimpleNamespace(uri=f"tcp://127.0.0.1:{bound.getsockname()[1]}", models=served.models)
+        with tiny_served.serving(Service(served.models, limits=limits, wyoming=bound)):
+            refused, silent = talk(served, work)
+    assert Error.from_event(refused).code == "queue_full"
+    assert silent is None
 
 
 def test_stopping_finishes_what_is_spoken_and_closes_connections(served):

@@ -37,6 +37,7 @@ from .wav import (
     load_wav as load_wav,
     open_wav as open_wav,
     pcm16 as pcm16,
+    rate_for as rate_for,
     resample as resample,
     save_wav as save_wav,
     to_int16 as to_int16,

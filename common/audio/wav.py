@@ -1,14 +1,16 @@
 """Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones.
 
-Sound is written as WAV, FLAC, Ogg Vorbis or MP3.
+Sound is written as WAV, FLAC, Ogg Vorbis, MP3, Opus or AAC (M4A).
 """
 
 import io
 import math
 import re
 import struct
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import soundfile
@@ -28,19 +30,22 @@ _BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis
 
 
 class SoundFormat(NamedTuple):
-    """A kind of file that sound is written as, in libsndfile's words."""
+    """A kind of file that sound is written as, in libsndfile's words; FFmpeg (PyAV) writes M4A."""
 
     container: str
     subtype: str
+    rates: tuple[int, ...] = ()  # Hz that it holds; empty: any
 
 
+_MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 SOUND_FORMATS = {  # by the name's suffix
     ".wav": SoundFormat("WAV", "PCM_16"),
     ".flac": SoundFormat("FLAC", "PCM_16"),
     ".ogg": SoundFormat("OGG", "VORBIS"),
-    ".mp3": SoundFormat("MP3", "MPEG_LAYER_III"),
+    ".mp3": SoundFormat("MP3", "MPEG_LAYER_III", _MPEG_RATES),
+    ".opus": SoundFormat("OGG", "OPUS", (8000, 12000, 16000, 24000, 48000)),
+    ".m4a": SoundFormat("M4A", "AAC", _MPEG_RATES),
 }
-_MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)  # Hz
 _UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV written to a pipe announces; such a file ends where it ends
 # What libsndfile notes in its log alone, of a WAV or RF64 file with fewer samples than announced.
 _CUT = re.compile(
@@ -116,21 +121,26 @@ def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> 
         raise AudioError(f"{name}: truncated, it announces more samples than it holds{at(where)}")
 
 
-def check_sound_format(path: PurePath, *, sampling_rate: int, where: str = "") -> SoundFormat:
-    """How `save_wav` will write ``path``: its suffix decides; AudioError where that cannot hold the sampling rate."""
+def check_sound_format(path: PurePath, *, where: str = "") -> SoundFormat:
+    """How `save_wav` will write ``path``: its suffix decides; AudioError where it is none, or a package is missing."""
     form = SOUND_FORMATS.get(path.suffix.lower())
     if form is None:
         raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
-    if form.container == "MP3" and sampling_rate not in _MP3_RATES:
-        raise AudioError(f"{path}: MP3 does not hold sound of {sampling_rate} Hz{at(where)}; choose .wav or .flac")
+    if form.container == "M4A" and find_spec("av") is None:
+        raise AudioError(f"{path}: M4A needs the package av{at(where)}: pip install av")
     return form
+
+
+def rate_for(rate: int, rates: Sequence[int]) -> int:
+    """The sampling rate that sound of ``rate`` Hz is written at: the next higher one of ``rates``; any if empty."""
+    return next((one for one in rates if one >= rate), max(rates, default=rate))
 
 
 def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
     """Write ``wave`` (T,), nominally in [-1, 1], atomically, in the format of the suffix (`SOUND_FORMATS`).
 
-    Samples are rounded to 16 bits; louder ones clip, they never wrap. ``durable`` as in
-    `common.files.write_atomically`.
+    It is resampled where the format does not hold its rate. Samples are rounded to 16 bits; louder ones clip, they
+    never wrap. ``durable`` as in `common.files.write_atomically`.
     """
     encoded = encode_sound(wave, path, sampling_rate=sampling_rate)
     write_atomically(path, lambda file: file.write(encoded), durable=durable)
@@ -138,16 +148,32 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
 
 def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
     """The content of a file of the sound, as `save_wav` writes it; raises AudioError as `check_sound_format`."""
-    form = check_sound_format(path, sampling_rate=sampling_rate)
-    samples = wave.detach().to("cpu", torch.float32).numpy()
+    form = check_sound_format(path)
+    rate = rate_for(sampling_rate, form.rates)
+    samples = resample(wave.detach().to("cpu", torch.float32), ratio=rate / sampling_rate).numpy()
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
     integers = to_int16(samples)
     encoded = io.BytesIO()  # libsndfile prints a traceback where it cannot write to a file of Python's
-    with soundfile.SoundFile(encoded, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
+    if form.container == "M4A":
+        _write_m4a(encoded, integers, rate)
+        return encoded.getvalue()
+    with soundfile.SoundFile(encoded, "w", rate, 1, form.subtype, format=form.container) as sound:
         for start in range(0, len(integers), _BLOCK):
             sound.write(integers[start : start + _BLOCK])
     return encoded.getvalue()
+
+
+def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
+    """Samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
+    import av  # here, as no other format needs it
+
+    with av.open(target, "w", format="ipod") as file:
+        stream: Any = file.add_stream("aac", rate=rate, layout="mono", bit_rate=64_000)
+        frame = av.AudioFrame.from_ndarray(integers[None], format="s16", layout="mono")
+        frame.sample_rate = rate
+        file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
 
 
 def pcm16(wave: Tensor) -> bytes:

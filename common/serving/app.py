@@ -2,18 +2,15 @@
 
 import asyncio
 import logging
-import math
 import socket
-import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, Any, TypeVar
 
-import uvicorn
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -24,20 +21,21 @@ from starlette.routing import Route
 from torch import Tensor
 
 from common.cli import toolkit_version
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.pages import render_page
 from common.serving import speaking
 from common.serving.errors import ApiError, describe_invalid, error_response, without_options
 from common.serving.gate import HUNG_UP, Gate, record_of
 from common.serving.log import RequestRecord
-from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
+from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.schema import SpeechRequest, TranscriptionRequest
-from common.serving.sound import USUAL_FORMAT, Encoder, decode
+from common.serving.sites import Sites
+from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.signals import stops_handled_by
 from common.synthesis import Speech
+from common.synthesis.speech import SpokenWord, subtitles, subtitles_of
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")
@@ -57,10 +55,17 @@ class Service:
     """Models behind an ASGI application: `gate`."""
 
     def __init__(
-        self, models: ServedModels, *, limits: Limits, api_key: str | None = None, wyoming: socket.socket | None = None
+        self,
+        models: ServedModels,
+        *,
+        limits: Limits,
+        api_key: str | None = None,
+        sites: Sites | None = None,
+        wyoming: socket.socket | None = None,
     ) -> None:
-        """``api_key`` None lets everybody in. The networks work from the application's start-up to its shutdown, and so
-        does Home Assistant's protocol at the address that the socket ``wyoming`` has.
+        """``api_key`` None lets everybody in but the pages that ``sites`` refuses. The networks work from the
+        application's start-up to its shutdown, and so does Home Assistant's protocol at the address that the socket
+        ``wyoming`` has.
         """
         self._wyoming = wyoming
         self.models = models
@@ -78,8 +83,8 @@ class Service:
         )
         self._add_paths()
         self._add_error_handlers()
-        paths = [route.path for route in self._app.routes if isinstance(route, Route)]
-        self.gate = Gate(self._app, limits=limits, paths=paths, api_key=api_key)
+        routes = [route for route in self._app.routes if isinstance(route, Route)]
+        self.gate = Gate(self._app, limits=limits, routes=routes, api_key=api_key, sites=sites or Sites())
         self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
 
     def warm_up(self) -> None:
@@ -110,7 +115,9 @@ class Service:
         transcribe = _refuse_upload if find_spec("python_multipart") is None else self._transcribe
         add("/v1/audio/transcriptions", transcribe, methods=["POST"], tags=["speech"], response_class=Response)
         add("/v1/models", self._list_models, tags=["lists"])
+        add("/v1/models/{name}", self._describe_model, tags=["lists"])
         add("/v1/voices", self._list_voices, tags=["lists"])
+        add("/v1/audio/voices", self._name_voices, tags=["lists"])
         add("/healthz", self._health, tags=["operation"])
         add("/readyz", self._ready, tags=["operation"])
         add("/metrics", self._metrics, tags=["operation"], response_class=Response)
@@ -127,7 +134,7 @@ class Service:
 
     async def _speak(self, wanted: SpeechRequest, request: Request, ending: Ending) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
-        check_model(wanted.model, self.models.voice_name, aliases=VOICE_MODELS)
+        check_model(wanted.model, self.models.voice_name, models=self.models)
         record = record_of(request.scope)
         job, answer, warning = await self.begin_speech(wanted, record, ending)
         if wanted.timings and wanted.stream_format == "sse":
@@ -139,7 +146,11 @@ class Service:
             speech = await _unless_hung_up(request, speaking.whole_speech(job))
             record.sound = speech.duration
             return JSONResponse(await asyncio.to_thread(speaking.described, speech, warning=warning))
-        encoder = Encoder(wanted.response_format or USUAL_FORMAT, sampling_rate=job.voice.sampling_rate)
+        form = wanted.response_format or USUAL_FORMAT
+        if form in SUBTITLES:
+            text = subtitles(await _unless_hung_up(request, speaking.whole_speech(job)), form)
+            return PlainTextResponse(text, media_type=SUBTITLES[form])
+        encoder = Encoder(form, sampling_rate=job.voice.sampling_rate)
         await _unless_hung_up(request, answer.start())
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")
@@ -171,8 +182,7 @@ class Service:
 
     def begin_transcript(self, wave: Tensor, record: RequestRecord, ending: ExitStack) -> TranscriptionJob:
         """Let the worker transcribe a wave (T,) at the recognizer's rate until ``ending``."""
-        assert self.models.recognizer is not None
-        record.sound = len(wave) / self.models.recognizer.sampling_rate
+        record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave)
         ending.callback(job.cancel)
         self._worker.add(job)
@@ -180,10 +190,8 @@ class Service:
 
     async def _transcribe(self, form: TranscriptionForm, request: Request, ending: Ending) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
-        recognizer = self.models.recognizer
-        if recognizer is None:
-            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
-        check_model(form.model, self.models.recognizer_name, aliases=RECOGNIZERS)
+        recognizer = self.models.transcriber
+        check_model(form.model, self.models.recognizer_name, models=self.models)
         rate, longest = recognizer.sampling_rate, self.limits.max_audio_seconds
         data = await form.file.read()
         wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
@@ -192,6 +200,9 @@ class Service:
         assert found is not None
         if form.response_format == "text":
             return PlainTextResponse(found.text + "\n")
+        if form.response_format in SUBTITLES:
+            text = subtitles_of([[SpokenWord(found.text, 0.0, found.duration)]], form.response_format)
+            return PlainTextResponse(text, media_type=SUBTITLES[form.response_format])
         body: dict[str, Any] = {"text": found.text}
         if form.response_format == "verbose_json":
             segment = {"id": 0, "start": 0.0, "end": found.duration, "text": found.text}
@@ -201,9 +212,21 @@ class Service:
 
     async def _list_models(self) -> dict[str, Any]:
         """The models, in OpenAI's form."""
-        names = filter(None, (self.models.voice_name, self.models.recognizer_name))
-        rows = [{"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"} for name in names]
-        return {"object": "list", "data": rows}
+        names = (self.models.voice_name, self.models.recognizer_name, *self.models.aliases)
+        return {"object": "list", "data": [self._row(name) for name in names if self.models.model_of(name)]}
+
+    def _row(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"}
+
+    async def _describe_model(self, name: str) -> dict[str, Any]:
+        """A model, or the one that a name of OpenAI's or an alias stands for."""
+        if not self.models.model_of(name):
+            raise ApiError(404, f"no model {shown(name)}; /v1/models has those there are", code="model_not_found")
+        return self._row(name)
+
+    async def _name_voices(self) -> dict[str, Any]:
+        """The names of voices, as other servers of this interface list them."""
+        return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
 
     async def _list_voices(self) -> dict[str, Any]:
         """The voices, with their speakers and what can be set of them."""
@@ -281,63 +304,3 @@ def _row(name: str, field: dict[str, Any]) -> tuple[str, str, str]:
             kind += f" from {one['minimum']:g} to {one['maximum']:g}"
         kinds.append(kind)
     return name, " or ".join(kind for kind in kinds if kind != "null"), field.get("description", "")
-
-
-def bind(host: str, port: int, *, options: str = "") -> socket.socket:
-    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
-
-    Raises:
-        InputError: the address is taken, or not this machine's.
-    """
-    # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        named = options or f"--host {host} --port {port}"
-        raise InputError(f"{named}: {error.strerror}; choose another {'address' if options else '--port'}") from error
-    return bound
-
-
-def address_of(bound: socket.socket, *, scheme: str = "http") -> str:
-    """The URL of a socket, for a client on this machine where it has every address."""
-    host, port = bound.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def is_loopback(bound: socket.socket) -> bool:
-    """Whether only this machine can connect to it."""
-    host = bound.getsockname()[0]
-    return host == "::1" or host.startswith("127.")
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
-
-    def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
-        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
-        super().__init__(
-            uvicorn.Config(
-                service.gate,
-                log_config=None,
-                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
-                access_log=False,
-                http="h11",
-                timeout_graceful_shutdown=math.ceil(deadline),
-            )
-        )
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start uvicorn's server, then call ``on_start``."""
-        await super().startup(sockets)
-        self._on_start()
-
-    def capture_signals(self) -> Any:  # a context manager
-        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
-        is_main = threading.current_thread() is threading.main_thread()
-        return stops_handled_by(self.handle_exit) if is_main else nullcontext()

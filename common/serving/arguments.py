@@ -76,9 +76,15 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
     options, precision = read_voice_options(args, specs)
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
+    voice_name, recognizer_name = generator.path.stem, recognizer.path.stem if recognizer else ""
+    aliases, names = dict(args.alias), [*filter(None, (voice_name, recognizer_name)), *voice.speakers]
+    for name, meant in aliases.items():
+        if meant not in names:
+            raise OptionError(f"--alias {name}={meant}: expected one of {', '.join(names)} after the =")
     return ServedModels(
         voice=voice,
-        voice_name=generator.path.stem,
+        voice_name=voice_name,
         recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
-        recognizer_name=recognizer.path.stem if recognizer else "",
+        recognizer_name=recognizer_name,
+        aliases=aliases,
     )

@@ -1,4 +1,4 @@
-"""What every request passes: key, places, deadline and figures; the application behind it does the work."""
+"""What every request passes: origin, key, places, deadline and figures; the application behind it does the work."""
 
 import hmac
 import logging
@@ -10,40 +10,53 @@ from typing import Any, cast
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.serving.errors import ApiError, error_response
 from common.serving.log import RequestRecord
 from common.serving.options import Limits
+from common.serving.sites import Sites, preflight_headers
 
 logger = logging.getLogger("serve")
 HUNG_UP = 499  # as nginx calls a request whose client went away; no client ever sees it
+_STALLED = 30.0  # s in which nothing more of a body comes
 
 
 class Gate:
     """An ASGI application around another one, whose work on paths below ``/v1/audio/`` is bounded."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, paths: Collection[str], api_key: str | None) -> None:
-        """``paths`` are the application's; with ``api_key``, ``/v1/`` and ``/metrics`` ask for it."""
+    def __init__(
+        self, app: ASGIApp, *, limits: Limits, routes: Collection[Route], api_key: str | None, sites: Sites
+    ) -> None:
+        """``routes`` are the application's; with ``api_key``, ``/v1/`` and ``/metrics`` ask for it, else ``sites`` says
+        which pages may use it."""
         self.active = 0  # requests for work
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
         self._limits = limits
-        self._paths = frozenset(paths)
+        self._routes = routes
+        self._sites = sites
         self._key = None if api_key is None else api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        endpoint = scope["path"] if scope["path"] in self._paths else "other"
+        endpoint = next((one.path for one in self._routes if one.matches(scope)[0] != Match.NONE), "other")
         record = RequestRecord(f"{scope['method']} {endpoint}", endpoint)
-        scope["state"] = {**scope.get("state", {}), "record": record}
-        answer = _Answer(send, record)
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        answer = _Answer(send, record, self._sites.answer_headers(origin))
+        # uvicorn sends no body to those who ask for the head.
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        scope = {**scope, "method": method, "state": {**scope.get("state", {}), "record": record}}
         try:
-            self._check_key(scope)
-            is_work = scope["method"] == "POST" and scope["path"].startswith("/v1/audio/")
-            with self.place() if is_work else nullcontext():
+            if method == "OPTIONS" and self._sites.allows(origin):
+                await Response(status_code=204, headers=preflight_headers(headers))(scope, receive, answer.send)
+            else:
+                self._check(headers, scope["path"])
                 await self._work(scope, receive, answer)
         except ApiError as error:
             record.error = error.detail
@@ -61,10 +74,10 @@ class Gate:
             self.metrics.first_byte.labels(record.endpoint).observe(record.first_byte)
         record.log()
 
-    def _check_key(self, scope: Scope) -> None:
-        headers, path = Headers(scope=scope), scope["path"]
-        if scope["method"] == "POST" and headers.get("sec-fetch-site") == "cross-site":
-            raise ApiError(403, "pages of other sites may not use this server", code="cross_site")
+    def _check(self, headers: Headers, path: str) -> None:
+        """Raise ApiError without the key; where there is none, for pages of other sites, which would not have it."""
+        if self._key is None:
+            self._sites.check(headers)
         if self._key is None or not (path.startswith("/v1/") or path == "/metrics"):
             return
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -87,39 +100,59 @@ class Gate:
 
     async def _work(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Let the application read a body of bounded size, and answer until the deadline."""
-        deadline, max_body = self._limits.deadline, self._limits.max_body  # s, bytes
-        n_bytes = 0
-
-        async def receive_bounded() -> Message:
-            nonlocal n_bytes
-            received = await receive()
-            n_bytes += len(received.get("body", b""))
-            if n_bytes > max_body:
-                raise ApiError(
-                    413, f"the body has more than {max_body} bytes, this server's limit", code="body_too_large"
-                )
-            return received
-
+        deadline = self._limits.deadline  # s
+        is_work = scope["method"] == "POST" and scope["path"].startswith("/v1/audio/")
         with anyio.move_on_after(deadline) as time_limit:
-            await self._app(scope, receive_bounded, answer.send)
+            received = await _with_whole_body(receive, most=self._limits.max_body) if is_work else receive
+            if received is not None:
+                with self.place() if is_work else nullcontext():
+                    await self._app(scope, received, answer.send)
         if time_limit.cancelled_caught and not answer.record.status:
             raise ApiError(504, f"not done within {deadline:g} s, this server's limit", code="deadline")
         if not answer.is_complete:  # the client sees that
             answer.record.status = 504 if time_limit.cancelled_caught else HUNG_UP
 
 
+async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
+    """What gives the body, which is read first, so that no client that holds it back has a place; None: it hung up.
+
+    Raises:
+        ApiError: nothing more of it came, or more than ``most`` bytes.
+    """
+    body, is_complete = bytearray(), False
+    while not is_complete:
+        try:
+            with anyio.fail_after(_STALLED):
+                message = await receive()
+        except TimeoutError as error:
+            raise ApiError(408, f"no more of the body came within {_STALLED:g} s", code="body_timeout") from error
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise ApiError(413, f"the body has more than {most} bytes, this server's limit", code="body_too_large")
+        is_complete = not message.get("more_body", False)
+    whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+    async def receive_again() -> Message:
+        return whole.pop() if whole else await receive()
+
+    return receive_again
+
+
 class _Answer:
     """Where an answer goes, with what is measured of it."""
 
-    def __init__(self, send: Send, record: RequestRecord) -> None:
+    def __init__(self, send: Send, record: RequestRecord, headers: dict[str, str]) -> None:
         self.record = record
+        self._headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **headers}
         self.is_complete = False
         self._send = send
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.record.status = message["status"]
-            MutableHeaders(scope=message).update({"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})
+            MutableHeaders(scope=message).update(self._headers)
         elif message["type"] == "http.response.body":
             if message.get("body"):
                 self.record.begin_answer()

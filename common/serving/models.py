@@ -1,6 +1,8 @@
 """What a server speaks and transcribes with."""
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,6 +18,7 @@ from common.synthesis.loading import typical_inputs
 # the speaker that a request without a voice has.
 VOICE_MODELS = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 RECOGNIZERS = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-transcribe")
+_DATE = re.compile(r"-[0-9]{4}(-[0-9]{2}-[0-9]{2})?$")  # of a version: tts-1-1106, gpt-4o-mini-tts-2025-12-15
 VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 
 
@@ -27,6 +30,22 @@ class ServedModels:
     voice_name: str
     recognizer: Recognizer | None = None
     recognizer_name: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)  # further names of voices, speakers and models
+
+    def model_of(self, name: str) -> str | None:
+        """The id of the model that a client's name stands for; None or "": of none."""
+        name = self.aliases.get(name, name)
+        if name in (self.voice_name, self.recognizer_name):
+            return name
+        name = _DATE.sub("", name)
+        return self.voice_name if name in VOICE_MODELS else self.recognizer_name if name in RECOGNIZERS else None
+
+    @property
+    def voice_names(self) -> list[str]:
+        """What a request's ``voice`` may be, but for OpenAI's names."""
+        speakers = self.voice.speakers
+        names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
+        return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
 
     def of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> "ServedModels":
         """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
@@ -39,6 +58,13 @@ class ServedModels:
             voice = replace(voice, controls=replace(voice.controls, seed=seed))
         return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
 
+    @property
+    def transcriber(self) -> Recognizer:
+        """The recognizer; raises ApiError where there is none."""
+        if self.recognizer is None:
+            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
+        return self.recognizer
+
     def warm_up(self) -> Speech:
         """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
@@ -46,9 +72,9 @@ class ServedModels:
         return self.voice.speak_inputs(typical_inputs(self.voice)[:1])
 
 
-def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> None:
-    """Refuse a model's name that is neither the one that is ``served`` nor one of OpenAI's for its job."""
-    if name is not None and name != served and name not in aliases:
+def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
+    """Refuse a model's name that does not stand for the one that is ``served``."""
+    if name is not None and models.model_of(name) != served:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 

@@ -1,6 +1,7 @@
 """Options of ``serve.py`` beside those of the models: where it listens, its key, and the limits of requests."""
 
 import os
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -51,6 +52,26 @@ def read_wyoming(uri: str) -> WyomingAddress:
     return address
 
 
+def read_origin(text: str) -> str:
+    """An origin as browsers name it; ``*``: any.
+
+    Raises:
+        OptionError: it is none.
+    """
+    found = re.fullmatch(r"\*|null|([a-z][a-z0-9+.-]*://[^/\s?#@]+)/?", text.lower())
+    if found is None:
+        raise OptionError(f"{shown(text)}: expected an origin such as http://localhost:3000, or *")
+    return found[1] or found[0]
+
+
+def read_alias(text: str) -> tuple[str, str]:
+    """A name that clients use, and what it stands for; raises OptionError where it is not ``NAME=MEANT``."""
+    name, _, meant = text.partition("=")
+    if not name or not meant:
+        raise OptionError(f"{shown(text)}: expected NAME=VOICE, such as af_heart=heart")
+    return name, meant
+
+
 @dataclass(frozen=True)
 class ServerOptions:
     """Where a server listens, and to whom."""
@@ -61,6 +82,21 @@ class ServerOptions:
         None,
         f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)",
         metavar="NAME",
+    )
+    allow_origin: tuple[str, ...] = option(
+        (),
+        "origins, such as https://example.com, whose pages may use the server too (CORS) and whose host is one of its "
+        "names; *: any",
+        metavar="ORIGIN",
+        read=read_origin,
+        adds_up=True,
+    )
+    alias: tuple[tuple[str, str], ...] = option(
+        (),
+        "further names that clients use, such as af_heart=heart, of a voice, a speaker or a model",
+        metavar="NAME=VOICE",
+        read=read_alias,
+        adds_up=True,
     )
     wyoming: WyomingAddress | None = option(
         None,

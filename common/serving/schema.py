@@ -1,5 +1,6 @@
 """Bodies of requests: the fields of OpenAI's clients, and our own."""
 
+import logging
 from typing import Any, Literal
 
 from fastapi import UploadFile
@@ -7,20 +8,39 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from common.text import LIMITS
 
+logger = logging.getLogger("serve")
 _RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # as of SSML and options
+# What clients of OpenAI's service, and of servers like this one, send by default.
+_UNREAD = frozenset(
+    "instructions stream user language prompt lang_code metadata temperature timestamp_granularities "
+    "timestamp_granularities[] include include[] chunking_strategy".split()
+)
 _MODEL = "a name from /v1/models; OpenAI's names stand for the model here"
 
 
-class SpeechRequest(BaseModel):
-    """What to speak and how. A field that is null counts as not given."""
+class _Request(BaseModel):
+    """A body whose other fields are refused by their names, but for OpenAI's that nothing here reads."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unread(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or not (unread := [name for name in fields if name in _UNREAD]):
+            return fields
+        if given := [name for name in unread if fields[name] is not None]:
+            logger.info("note: ignored, as no model here reads it: %s", ", ".join(given))
+        return {name: value for name, value in fields.items() if name not in _UNREAD}
+
+
+class SpeechRequest(_Request):
+    """What to speak and how. A field that is null counts as not given."""
 
     model: str | None = Field(None, description=_MODEL)
     input: str | None = Field(None, description="plain text, or SSML")
     voice: str | None = Field(None, description="a speaker or an id from /v1/voices; OpenAI's names: the first speaker")
-    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg"] | None = Field(
-        None, description="mp3 if not given; pcm is of 24000 Hz"
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "srt", "vtt"] | None = Field(
+        None, description="mp3 if not given; pcm is of 24000 Hz; srt and vtt are subtitles"
     )
     speed: float | None = Field(None, ge=_RATE[0], le=_RATE[1], description="2 is twice as fast")
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
@@ -54,13 +74,11 @@ class SpeechRequest(BaseModel):
         return self
 
 
-class TranscriptionRequest(BaseModel):
+class TranscriptionRequest(_Request):
     """What to transcribe, and how to answer."""
-
-    model_config = ConfigDict(extra="forbid")
 
     file: UploadFile = Field(description="a WAV, FLAC, Ogg or MP3 file")
     model: str | None = Field(None, description=_MODEL)
-    response_format: Literal["json", "text", "verbose_json"] = Field("json", description="form of the transcript")
-    stream: Literal["false", "False"] = Field("false", description="a transcript comes at once")
-    temperature: float = Field(0.0, ge=0, le=0, description="nothing is drawn at random")
+    response_format: Literal["json", "text", "verbose_json", "srt", "vtt"] = Field(
+        "json", description="form of the transcript"
+    )

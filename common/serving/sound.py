@@ -11,11 +11,11 @@ import soxr
 import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_complete, resample, to_int16, wav_header
-from common.errors import AudioError
+from common.audio import SOUND_FORMATS, check_complete, rate_for, resample, to_int16, wav_header
+from common.errors import AudioError, shown
 
-_OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # Hz
-_MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)  # Hz
+_OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
+SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,6 @@ class Format:
     media_type: str  # Content-Type
     rates: tuple[int, ...] = ()  # Hz that it holds; empty: any
     codec: tuple[str, str] | None = None  # FFmpeg's container and codec; None: libsndfile writes it, or nothing has to
-
-    def rate_for(self, rate: int) -> int:
-        """The sampling rate that sound of ``rate`` Hz is sent at: the next higher one where it does not hold that."""
-        return next((one for one in self.rates if one >= rate), max(self.rates, default=rate))
 
 
 FORMATS = {  # by response_format
@@ -44,7 +40,9 @@ USUAL_FORMAT = "mp3"
 _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
 _SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
-_BLOCK = 1 << 16  # samples that are encoded at once
+_BLOCK = 1 << 16  # samples that are encoded or decoded at once
+_RECORDED_RATES = (4000, 192_000)  # Hz
+_MAX_CHANNELS = 8
 
 
 class Encoder:
@@ -60,7 +58,7 @@ class Encoder:
         """``form`` is one of `FORMATS`; ``sampling_rate`` (Hz) is the wave's."""
         described = FORMATS[form]
         self.media_type = described.media_type
-        self.sampling_rate = rate = described.rate_for(sampling_rate)  # Hz, of what comes out
+        self.sampling_rate = rate = rate_for(sampling_rate, described.rates)  # Hz, of what comes out
         self.is_quick = form in ("wav", "pcm")  # to encode: there is nothing to compress
         self._bytes = io.BytesIO()
         self._n_taken = 0  # bytes; what libsndfile writes there again at the end has no effect
@@ -144,6 +142,13 @@ def wav_bytes(wave: Tensor, *, sampling_rate: int) -> bytes:
     return file.getvalue()
 
 
+def check_form(what: str, rate: int, channels: int) -> None:
+    """Raise AudioError for a recording of a rate (Hz) or number of channels that no recorder has."""
+    if not (_RECORDED_RATES[0] <= rate <= _RECORDED_RATES[1] and 1 <= channels <= _MAX_CHANNELS):
+        wanted = f"expected {_RECORDED_RATES[0]} to {_RECORDED_RATES[1]} Hz and 1 to {_MAX_CHANNELS} channels"
+        raise AudioError(f"{what}: {shown(rate)} Hz and {shown(channels)} channels, {wanted}")
+
+
 def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     """An uploaded recording -> (T,) float32 at ``sampling_rate``, mixed down to mono; read from memory alone.
 
@@ -153,7 +158,12 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             rate, most = file.samplerate, round(max_seconds * file.samplerate)
-            wave = file.read(most + 1, dtype="float32", always_2d=True).mean(axis=1)
+            check_form("file", rate, file.channels)
+            parts, n_samples = [np.zeros(0, np.float32)], 0
+            while n_samples <= most and len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+                parts.append(block.mean(axis=1))
+                n_samples += len(block)
+            wave = np.concatenate(parts)
             if file.format in ("WAV", "WAVEX", "RF64"):
                 check_complete(file, name="file")
     except soundfile.LibsndfileError as error:

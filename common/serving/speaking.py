@@ -29,6 +29,8 @@ from common.text.ssml import has_markup
 _SLOWEST = 0.1  # of the usual rate, all factors multiplied
 _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
+_SYMBOL = 0.06  # s, about, at the usual rate
+_WRITTEN_OUT = 4  # symbols that a text may have when it is written out, for each character that it may have
 
 
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
@@ -58,9 +60,9 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
         voice.front_end.dropped.clear()  # of a request that was refused
-        inputs = voice.plan(text, style=style, phrase=phrase)
+        inputs = voice.plan(text, style=style, phrase=phrase, most=_WRITTEN_OUT * max_characters)
         warning = voice.front_end.describe_dropped()
-    _check_memory(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
+    _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
 
 
@@ -83,6 +85,7 @@ def said_like(
 def _speaker(name: str | None, models: ServedModels) -> str | None:
     """The speaker that a request's ``voice`` names; None: the table's, or the usual one."""
     speakers = models.voice.speakers
+    name = models.aliases.get(name, name) if name is not None else None
     if name in speakers:
         return name
     if name is None or name == models.voice_name or name in VOICES:
@@ -95,16 +98,21 @@ def _check_length(what: str, length: int, most: int) -> None:
         raise ApiError(400, f"{what}, this server's limit is {most}", code="string_above_max_length")
 
 
-def _check_memory(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
-    """Refuse what would take all memory: sound whose length is asked for, of an utterance and in all."""
-    given = [0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame for item in items]
-    total = sum(given) + sum(item.lead + item.pause for item in items)  # s
-    slowest = min((style.rate for item in items for style in item.styles or ()), default=1.0)
+def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
+    """Refuse what would take all time and memory: an utterance that would be too long, and pauses and given durations
+    that would in all.
+    """
     where = items[0].phrase.where
-    if slowest < _SLOWEST:
+    if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
-    if max(given) > _LONGEST_UTTERANCE:
-        raise InputError(f"{where}: an utterance of {max(given):.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}")
+    seconds, total = 0.0, 0.0  # of the longest, and in all
+    for item in items:
+        given = 0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame
+        said = _SYMBOL * (sum(1 / style.rate for style in item.styles) if item.styles else item.length)
+        seconds, total = max(seconds, given or said), total + given + item.lead + item.pause
+    if seconds > _LONGEST_UTTERANCE:
+        what = f"an utterance of about {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
+        raise InputError(f"{where}: {what}; make sentences of it")
     if total > _LONGEST:
         raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
-from wyoming.event import Event
+from wyoming.event import Event, async_read_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.ping import Ping, Pong
 from wyoming.server import AsyncEventHandler
@@ -25,12 +25,13 @@ from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, Synthesize
 
 from common.audio import pcm16, resample
 from common.cli import toolkit_version
-from common.errors import InputError
+from common.errors import InputError, reason, shown
 from common.serving.errors import ApiError, describe_invalid, without_options
 from common.serving.gate import HUNG_UP
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels
 from common.serving.schema import SpeechRequest
+from common.serving.sound import check_form
 from common.text import Span, has_markup, split_utterances
 from common.text.languages import language_of
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("serve")
 _CHUNK = 4096  # samples of an audio-chunk
+# What reading an event raises where a client sent something else: a text in place of a number, or no field at all.
+_NOT_AN_EVENT = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_WRONG = "not an event of the Wyoming protocol"
 _LINGER = 5.0  # s, for a client to end too
 _WHOLE_WORD = re.compile(r"\w\W")
 Work = Callable[[RequestRecord, ExitStack], Awaitable[None]]
@@ -53,7 +57,7 @@ class WyomingServer:
         self.is_stopping = False
         self._bound = bound
         self._listener: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task, _Connection] = {}
+        self.connections: dict[asyncio.Task, _Connection] = {}
 
     async def start(self) -> None:
         """Accept connections."""
@@ -64,25 +68,23 @@ class WyomingServer:
         self.is_stopping = True
         assert self._listener is not None
         self._listener.close()
-        for connection in self._connections.values():
+        for connection in self.connections.values():
             if not connection.is_busy:
                 connection.writer.close()
-        if self._connections:
-            await asyncio.wait(self._connections)
+        if self.connections:
+            await asyncio.wait(self.connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task, connection = asyncio.current_task(), _Connection(reader, writer, self)
         assert task is not None
-        self._connections[task] = connection
+        self.connections[task] = connection
         try:
-            await connection.run()
-        except (ConnectionError, asyncio.IncompleteReadError):  # the client hung up
-            pass
-        except Exception as error:  # no event could be read of what it sent
-            text = error.detail if isinstance(error, ApiError) else "not an event of the Wyoming protocol"
-            logger.warning("warning: wyoming: %s", text)
+            with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
+                await connection.run()
+        except Exception:  # whatever it is, the server goes on
+            logger.exception("error: wyoming")
         finally:
-            del self._connections[task]
+            del self.connections[task]
 
 
 class _BoundedReader:
@@ -114,8 +116,42 @@ class _Connection(AsyncEventHandler):
         self._pause = 0.0  # s between what the stream has spoken and what comes
         self._has_begun = False  # whether audio-start is sent
         self._n_sent = 0  # samples since then
-        self._recording: list[Tensor] | None = None  # (T_i,) at the recognizer's rate
-        self._recorded = 0.0  # s
+        self._recording: bytearray | None = None  # of 16-bit samples
+        self._form: tuple[int, int, int] | None = None  # its rate (Hz), width (bytes) and channels
+
+    async def run(self) -> None:
+        """Answer events until one fails, the client ends, or none has come within the deadline."""
+        try:
+            if len(self._server.connections) > self._service.limits.max_queue:
+                raise ApiError(503, "too many connections, this server's limit; try again later", code="queue_full")
+            while (event := await self._read_event()) is not None:
+                try:
+                    if not await self.handle_event(event):
+                        break
+                except _NOT_AN_EVENT as error:
+                    raise ApiError(
+                        400, f"{shown(event.type)[1:-1]}: missing or wrong field ({reason(error)})"
+                    ) from error
+        except ApiError as error:
+            logger.warning("warning: wyoming: %s", error.detail)
+            await self.write_event(Error(error.detail, error.code).event())
+        finally:
+            await self.disconnect()
+            self.writer.close()
+
+    async def _read_event(self) -> Event | None:
+        """The next event; None where the client ended, or sent nothing for too long."""
+        with anyio.move_on_after(self._service.limits.deadline):
+            try:
+                event = await async_read_event(self.reader)
+            except asyncio.IncompleteReadError:
+                return None
+            except _NOT_AN_EVENT as error:
+                raise ApiError(400, _WRONG) from error
+            if event is None and not self._received.at_eof():  # it was no JSON
+                raise ApiError(400, _WRONG)
+            return event
+        return None
 
     async def handle_event(self, event: Event) -> bool:
         """Answer an event; returns whether the connection goes on. Events that are not known are ignored."""
@@ -142,9 +178,11 @@ class _Connection(AsyncEventHandler):
             if goes_on := await self._speak(wanted.text, wanted):
                 await self._end_sound()
         elif Transcribe.is_type(kind) or AudioStart.is_type(kind):
-            self._recording, self._recorded = [], 0.0
+            self._recording, self._form = bytearray(), None
+            if AudioStart.is_type(kind):
+                goes_on = await self._do("audio-start", self._record(AudioStart.from_event(event)), quiet=True)
         elif AudioChunk.is_type(kind) and self._recording is not None:
-            goes_on = await self._do("audio-chunk", self._record_chunk(AudioChunk.from_event(event)), quiet=True)
+            goes_on = await self._do("audio-chunk", self._record(AudioChunk.from_event(event)), quiet=True)
         elif AudioStop.is_type(kind) and self._recording is not None:
             goes_on = await self._do("transcribe", self._transcribe)
             self._recording = None
@@ -244,31 +282,34 @@ class _Connection(AsyncEventHandler):
         if self._has_begun:
             await self.write_event(AudioStop(timestamp=None).event())
 
-    def _record_chunk(self, chunk: AudioChunk) -> Work:
+    def _record(self, part: AudioStart | AudioChunk) -> Work:
+        """Take the form of a recording, which all of its chunks have, or its next samples."""
+
         async def work(record: RequestRecord, ending: ExitStack) -> None:
-            recognizer, most = self._service.models.recognizer, self._service.limits.max_audio_seconds
-            if recognizer is None:
-                raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
-            if chunk.width != 2 or chunk.channels < 1 or chunk.rate < 1 or len(chunk.audio) % (2 * chunk.channels):
-                raise ApiError(400, "audio-chunk: expected samples of 16 bits", code="invalid_value")
+            _ = self._service.models.transcriber  # raises where there is none
+            kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
+            if not all(type(number) is int for number in form) or part.width != 2:
+                raise ApiError(400, f"{kind}: expected samples of 16 bits, their rate and number of channels")
+            check_form(kind, part.rate, part.channels)
+            if form != (self._form or form) or len(data) % (2 * part.channels):
+                raise ApiError(400, f"{kind}: expected whole samples, all of one rate and number of channels")
             assert self._recording is not None
-            self._recorded += chunk.seconds
-            if self._recorded > most:
-                raise ApiError(400, f"audio-chunk: more than {most:g} s of sound, this server's limit")
-            samples = np.frombuffer(chunk.audio, "<i2").reshape(-1, chunk.channels).mean(axis=1, dtype=np.float32)
-            self._recording.append(torch.from_numpy(samples / 32768))
-            self._rate = chunk.rate
+            self._form, limits = form, self._service.limits
+            self._recording += data
+            if len(self._recording) > min(limits.max_audio_seconds * part.rate * 2 * part.channels, limits.max_body):
+                most = f"{limits.max_audio_seconds:g} s of sound, or {limits.max_body} bytes"
+                raise ApiError(400, f"{kind}: more than {most}, this server's limit")
 
         return work
 
     async def _transcribe(self, record: RequestRecord, ending: ExitStack) -> None:
-        recognizer = self._service.models.recognizer
-        if recognizer is None:
-            raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
-        if not self._recording:
+        recognizer = self._service.models.transcriber
+        if not self._recording or self._form is None:
             raise ApiError(400, "audio-stop: there was no sound before it")
-        wave = torch.cat(self._recording)
-        wave = await asyncio.to_thread(resample, wave, ratio=recognizer.sampling_rate / self._rate)
+        rate, _, channels = self._form
+        samples = np.frombuffer(self._recording, "<i2").reshape(-1, channels).mean(axis=1, dtype=np.float32) / 32768
+        ratio = recognizer.sampling_rate / rate
+        wave = await asyncio.to_thread(resample, torch.from_numpy(samples), ratio=ratio)
         found = await self._service.begin_transcript(wave, record, ending).take()
         assert found is not None
         record.begin_answer()

@@ -139,7 +139,7 @@ def _check_files(
     dataset = options.dataset_path
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
     for phrase in phrases if folder is not None and not options.no_audio else ():
-        check_sound_format(phrase.output, sampling_rate=synthesizer.audio.sampling_rate, where=phrase.where)
+        check_sound_format(phrase.output, where=phrase.where)
 
 
 def _speak_into_folder(

@@ -34,8 +34,8 @@ MEASURING = "computing and measuring"  # title in --help
 _measuring = partial(option, section=MEASURING)
 _BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 DEFAULT_OUTPUT = Path("speech.wav")  # of one text
-_SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
-_OTHER_SOUNDS = frozenset(".opus .aac .m4a .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
+_SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a")
+_OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class CommandOptions:
     input: Path | None = option(
         None,
         "phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, wav, "
-        "pitch, duration, speaker) separated by tabs; output's suffix decides the format: .wav, .flac, .ogg or .mp3; "
-        "or - for one text, of any length, from standard input",
+        "pitch, duration, speaker) separated by tabs; output's suffix decides the format: .wav, .flac, .ogg, .mp3, "
+        ".opus or .m4a; or - for one text, of any length, from standard input",
         names=("-i",),
     )
     text: str | None = option(None, "one text to speak, plain or with SSML, of any length, instead of --input")

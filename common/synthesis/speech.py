@@ -142,7 +142,7 @@ class Speech:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the sound; the suffix, .wav, .flac, .ogg or .mp3, is the format.
+        """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
 
         Raises:
             InputError: the suffix is another.
@@ -161,8 +161,8 @@ class Speech:
 
     @property
     def prosody(self) -> Prosody | None:
-        """The table that `Voice.speak` says the same by; None of a voice that cannot."""
-        return self.table if self.shapes_prosody else None
+        """The table that `Voice.speak` says the same by; None of a voice that cannot, and of silence."""
+        return self.table if self.shapes_prosody and self.parts[0].item.symbols else None
 
     def timings(self) -> dict[str, Any]:
         """Utterances, words and symbols with ``start`` and ``end`` in s, symbols with ``pitch`` in Hz, for JSON."""
@@ -191,7 +191,11 @@ def subtitles(speech: Speech, kind: str) -> str:
 
     A cue holds words of one utterance in up to two lines.
     """
-    cues = [cue for utterance in speech.utterances for cue in _cues(utterance)]
+    return subtitles_of([cue for utterance in speech.utterances for cue in _cues(utterance)], kind)
+
+
+def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
+    """The content of a file of ``kind`` that shows words together."""
     comma = "," if kind == "srt" else "."
     blocks = [
         f"{number}\n{_clock(cue[0].start, comma)} --> {_clock(cue[-1].end, comma)}\n{_lines(cue)}\n"
@@ -315,14 +319,14 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
 def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProsody:
     """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
-    assert frames is not None, "a given mel has no symbols in time"
+    lengths = [] if frames is None else frames.tolist()  # silence has no symbols
     pitch = part.of_symbols("pitch_hz")
     pitch = None if pitch is None or not pitch.any() else pitch
     columns = {"pitch": pitch, "energy": part.of_symbols("decoded_energy"), "volume": item.volume}
     given = {name: values.tolist() for name, values in columns.items() if values is not None}
     rows = [
-        SymbolProsody(symbol, int(frames[place]), **{name: values[place] for name, values in given.items()})
-        for place, symbol in enumerate(item.symbols)
+        SymbolProsody(symbol, n_frames, **{name: values[place] for name, values in given.items()})
+        for place, (symbol, n_frames) in enumerate(zip(item.symbols, lengths))
     ]
     words, end = [], 0
     for word in (*item.words, Word("", len(rows), len(rows), span=0)):

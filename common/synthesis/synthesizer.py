@@ -142,7 +142,7 @@ class Synthesizer:
                 n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
                 n_frames=n_frames,
                 n_samples=n_frames * self.audio.hop_length,
-                generator=sum(generator_seconds) if self.network is not None else None,
+                generator=sum(generator_seconds) if generator_seconds else None,
                 vocoder=None if self.vocoder is None else sum(vocoder_seconds),
             )
         )
@@ -174,7 +174,7 @@ class Synthesizer:
     @torch.inference_mode()
     def _mels(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
         """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``seconds``."""
-        if self.network is None:
+        if batch[0].tokens is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
             return MelOutput(padded.to(self.precision.device), torch.tensor([one.size(1) for one in mels]))
@@ -183,7 +183,7 @@ class Synthesizer:
             rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
             n_symbols = self.shapes.symbols(n_symbols)
         tokens = _pad_column("tokens", rows, n_symbols, self.precision.device)
-        assert tokens is not None, "phrases without mels come with tokens"
+        assert tokens is not None and self.network is not None, "utterances with tokens need a network"
         lengths = torch.tensor([item.length for item in rows], device=self.precision.device)
         controls = self._controls_of(rows, n_symbols)
         with timed(self.precision.device, seconds), self.precision.autocast():

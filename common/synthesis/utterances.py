@@ -124,8 +124,8 @@ class SynthesisInput:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The columns that replace what a model predicts; utterances of a batch give the same ones."""
-        return tuple(name for name in (*GIVEN, "frame_pitch") if getattr(self, name) is not None)
+        """What replaces what a model predicts; utterances of a batch give the same."""
+        return tuple(name for name in (*GIVEN, "frame_pitch", "mel") if getattr(self, name) is not None)
 
 
 def mel_of(item: SynthesisInput) -> Tensor:
@@ -189,6 +189,8 @@ class SynthesisResult:
         Raises:
             InputError: no symbol has a pitch in Hz.
         """
+        if self.item.tokens is None:  # silence
+            return torch.full((self.mel.size(1),), PITCH_LIMITS[0])
         frames, pitch = self.frames_of_symbols(), self.of_symbols("pitch_hz")
         if frames is None or pitch is None or not (has_pitch := (frames > 0) & (pitch > 0)).any():
             raise InputError(

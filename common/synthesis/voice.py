@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.audio import SILENT_MEL
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
-from common.synthesis.synthesizer import Synthesizer, changes_prosody
+from common.synthesis.synthesizer import SHORTEST_SPEECH, Synthesizer, changes_prosody
 from common.synthesis.utterances import Phrase, SymbolMark, SynthesisInput, SynthesisResult, load_row
 from common.text import (
     LIMITS,
@@ -32,6 +33,7 @@ from common.text import (
     split_utterances,
     utterance_draws,
 )
+from common.text.sentences import SENTENCE
 
 SHORTEST_PART = 40  # characters of a part of a sentence that is too long
 _SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the characters that the symbols are expected of, until all parts fit
@@ -131,12 +133,14 @@ class Voice(Synthesizer):
         longest: int = 0,
         index: int = 0,
         whole: bool = False,
+        most: int = sys.maxsize,
     ) -> list[SynthesisInput]:
         """The utterances of a text, ready to be synthesized: quick, as no network runs.
 
         ``style`` multiplies what the text says; sentences stand together up to ``longest`` characters, each alone at 0.
         A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or has
-        markup. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
+        markup. A text of which nothing is said, emoji or dots, is a short silence; one of more than ``most`` symbols is
+        refused. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
         phones.
 
         Raises:
@@ -156,9 +160,15 @@ class Voice(Synthesizer):
             seed = self.phones_seed
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             make = partial(self._input, style=style, phrase=phrase, draw=draw)
-            items = _with_silence(utterances, partial(self._parts, make=make, whole=whole))
-            if not items:
+            try:
+                items = _with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
+            except EmptyTextError:
+                if any(map(str.isalnum, "".join(span.text for one in utterances for span in one.spans))):
+                    raise
+                items = []
+            if not items and (not utterances or not text.strip()):
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
+            items = items or [self._silent_input(utterances, phrase=phrase)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
@@ -221,7 +231,7 @@ class Voice(Synthesizer):
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
             items = _with_silence(parts, lambda part: [make(part)])
-            if max(item.length for item in items) <= most:
+            if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
         if len(items) > 1:
             self._note_parts  # noqa: B018  # said once
@@ -236,8 +246,10 @@ class Voice(Synthesizer):
         words = encoded.words if len(of_spans) > 1 or utterance.marks else ()
         for word in words:  # spaces and punctuation have the style of the word before them
             of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
-        is_changed = any(map(changes_prosody, of_symbols)) and not self._leaves_out_styles
+        is_changed = any(map(changes_prosody, of_spans)) and not self._leaves_out_styles
         volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
+        if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
+            raise EmptyTextError(f"{phrase.where}: punctuation alone")
         starts = {word.span: word.start for word in reversed(words)}  # of each span's first word
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
@@ -254,6 +266,17 @@ class Voice(Synthesizer):
             find_words=lambda: encoded.words,
             marks=tuple(marks),
             pause=utterance.pause,
+        )
+
+    def _silent_input(self, utterances: Sequence[TextUtterance], *, phrase: Phrase) -> SynthesisInput:
+        """What a text is of which nothing is said: its breaks, or the pause of a sentence."""
+        return SynthesisInput(
+            phrase,
+            mel=torch.full((self.audio.n_mels, SHORTEST_SPEECH), SILENT_MEL),
+            volume=torch.zeros(1),
+            text=" ".join("".join(span.text for one in utterances for span in one.spans).split()),
+            marks=tuple(SymbolMark(name, 0) for one in utterances for _, name in one.marks),
+            pause=sum(one.pause for one in utterances) or SENTENCE,
         )
 
     @property
@@ -276,11 +299,14 @@ class Voice(Synthesizer):
 
 
 def _with_silence(
-    utterances: Sequence[TextUtterance], make: Callable[[TextUtterance], list[SynthesisInput]]
+    utterances: Sequence[TextUtterance],
+    make: Callable[[TextUtterance], list[SynthesisInput]],
+    *,
+    most: int = sys.maxsize,
 ) -> list[SynthesisInput]:
     """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
 
-    An utterance of which no symbol is left is silence; an error if all are.
+    An utterance of which no symbol is left is silence; an error if all are, and where there are more than ``most``.
     """
     items: list[SynthesisInput] = []
     lead, early = 0.0, list[tuple[str, float]]()
@@ -294,6 +320,9 @@ def _with_silence(
         if made:
             marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
             items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
+            if (n_symbols := sum(item.length for item in items)) > most:
+                where = items[0].phrase.where
+                raise InputError(f"{where}: {n_symbols} symbols or more when it is written out; the limit is {most}")
             lead, early = 0.0, []
         elif items:
             last = items[-1]

@@ -1,0 +1,106 @@
+"""Where the HTTP server listens, and its connections: signals, and the time that a request's head may take."""
+
+import asyncio
+import math
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from common.errors import InputError
+from common.serving.app import Service
+from common.signals import stops_handled_by
+
+_UNREAD = 120_000  # ms that what was sent may stay unread
+_HEAD = 20.0  # s from the end of the answer before, or from connecting, until a request's head is complete
+
+
+def bind(host: str, port: int, *, options: str = "") -> socket.socket:
+    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
+
+    Raises:
+        InputError: the address is taken, or not this machine's.
+    """
+    # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: closes connections whose clients read nothing
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        named = options or f"--host {host} --port {port}"
+        raise InputError(f"{named}: {error.strerror}; choose another {'address' if options else '--port'}") from error
+    return bound
+
+
+def address_of(bound: socket.socket, *, scheme: str = "http") -> str:
+    """The URL of a socket, for a client on this machine where it has every address."""
+    host, port = bound.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can connect to it."""
+    host = bound.getsockname()[0]
+    return host == "::1" or host.startswith("127.")
+
+
+class _Protocol(H11Protocol):
+    """A connection, which is closed where no request is complete in time: uvicorn stops waiting for idle ones alone."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next one."""
+        self._wait_for_head()
+        super().on_response_complete()
+
+    def _wait_for_head(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(_HEAD, self._close_unless_asked)
+
+    def _close_unless_asked(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
+
+    def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
+        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
+        super().__init__(
+            uvicorn.Config(
+                service.gate,
+                log_config=None,
+                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
+                access_log=False,
+                http=_Protocol,
+                timeout_graceful_shutdown=math.ceil(deadline),
+            )
+        )
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start uvicorn's server, then call ``on_start``."""
+        await super().startup(sockets)
+        self._on_start()
+
+    def capture_signals(self) -> Any:  # a context manager
+        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return stops_handled_by(self.handle_exit) if is_main else nullcontext()
