@@ -64,7 +64,7 @@ ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-inte
 TINY = {  # program -> options
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 -bs 2 --gradient-accumulation-steps 1 --epochs 1",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
-    "scripts.datasets.make_corpus": "--sentences few.txt",
+    "scripts.datasets.embedded_corpus": "--sentences few.txt",
     "scripts.datasets.make_filelists": "--n-val 1",
     "scripts.datasets.preprocess_librispeech": "--n-workers 1",
 }

@@ -25,7 +25,7 @@ from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names
 from fastpitch.training_setup import model_config
-from scripts.datasets.make_corpus import make_corpus
+from scripts.datasets.embedded_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 

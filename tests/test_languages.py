@@ -19,7 +19,7 @@ from common.text import Speaker
 from common.text.config import TextConfig
 from common.text.languages import guess_language, refuse_rewritten_letters
 from common.text.options import TextOptions, options_of_text, text_config
-from scripts.datasets.make_corpus import write_clip
+from scripts.datasets.embedded_corpus import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")

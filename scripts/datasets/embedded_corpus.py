@@ -1,6 +1,6 @@
 """Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
 
-    python -m scripts.datasets.make_corpus -o output/corpus
+    python -m scripts.datasets.embedded_corpus -o output/corpus
 
 Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
 filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
@@ -84,7 +84,7 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus."""
-    parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
+    parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="embedded_corpus.py")
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="folder of the corpus")
     add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
