@@ -26,7 +26,7 @@ from common.text import TextFrontEnd
 from common.text.options import TextOptions, text_config
 
 _NAME = re.compile(r"\w[\w.-]*")
-_SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, as LJSpeech's reader says them
+SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, as LJSpeech's reader says them
 _MARK_WEIGHT = 3  # of a question or exclamation, in pairs of phones: they are few, and each is said differently
 
 
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         texts |= read
     phones = find_phones(texts, language=options.g2p_language)
     order = choose_texts(phones)[: options.lines]
-    ends = list(accumulate(len(phones[name]) / _SYMBOLS_PER_MINUTE for name in order))
+    ends = list(accumulate(len(phones[name]) / SYMBOLS_PER_MINUTE for name in order))
     if options.minutes is not None:
         order = order[: bisect_right(ends, options.minutes)]
     write_text(options.output, "".join(f"{name}|{texts[name]}\n" for name in order))
