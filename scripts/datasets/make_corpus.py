@@ -27,14 +27,14 @@ from common.importing.levels import find_sound
 from common.importing.options import SPEAKERS, USUAL_RATE
 from common.options import add_options, option, read_options
 from common.pages import text_table
-from common.progress import progress
+from common.progress import Progress, progress
 from common.signals import ended_by
 from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, find_phones, read_texts
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
 
 _CARD = "corpus.json"
 _END = 0.02  # s of sound before it ends
-_LOUD_END = -20.0  # dB relative to the speech: whole sentences end below -28, most of those that are cut above -15
+_LOUD_END = -15.0  # dB relative to the speech: whole sentences end below -28, more than half of those that are cut above
 _SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
 _SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
 _ENOUGH = 8  # clips that say how fast their voice is
@@ -124,7 +124,8 @@ def _claim_folder(options: ReadingOptions) -> dict[str, Any]:
     before = read_json(path) if path.exists() else {}
     before = before if isinstance(before, dict) else {}
     card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
-    has_clips = (options.output / "wavs").exists() or (options.output / "metadata.csv").exists()
+    table = options.output / "metadata.csv"
+    has_clips = (options.output / "wavs").exists() or (table.is_file() and table.stat().st_size > 0)
     if has_clips and any(before.get(name) != value for name, value in card.items()):
         raise OptionError(f"{options.output}: its corpus is not of {shown(card)}; name another folder")
     card |= {"server": options.from_server, "license": options.license or before.get("license")}
@@ -154,7 +155,7 @@ def _read_all(
     table = options.output / "metadata.csv"
     loudness_meter(options.sampling_rate)  # loads its packages before there are threads
     pool = ThreadPoolExecutor(options.requests)
-    bar = progress(total=len(readings) - len(kept), desc="reading", unit="text")
+    bar: Progress[Reading] = progress(total=len(readings) - len(kept), desc="reading", unit="text")
     with bar, table.open("a", encoding="utf-8", newline="") as journal:
 
         def finish(one: Reading, reason: str) -> None:
