@@ -34,7 +34,9 @@ from scripts.datasets.speech_server import ServerError, SpeechServer, read_addre
 
 _CARD = "corpus.json"
 _END = 0.02  # s of sound before it ends
-_LOUD_END = -15.0  # dB relative to the speech: whole sentences end below -28, more than half of those that are cut above
+_LOUD_END = (
+    -15.0
+)  # dB relative to the speech: whole sentences end below -28, more than half of those that are cut above
 _SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
 _SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
 _ENOUGH = 8  # clips that say how fast their voice is
