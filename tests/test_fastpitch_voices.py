@@ -1,5 +1,6 @@
 """Voices from recordings and transcripts alone: several speakers, fine-tuning by name, exact resume, energy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data import FilelistEntry
 from common.errors import InputError
+from common.files import read_json
 from common.text import Speaker, TextFrontEnd
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
@@ -210,6 +212,21 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
     assert any(line.startswith("attention is not in ") for line in lines)
 
 
+@pytest.mark.parametrize("nearest", [0, 1])
+def test_a_new_speaker_starts_from_the_known_one_who_fits_best(corpus: Path, voice: Path, tmp_path: Path, nearest: int):
+    held = load_checkpoint(voice)
+    state = held.networks["fastpitch"]
+    state["speaker_emb.weight"][1 - nearest] += 100.0  # says nothing that is speech
+    save_checkpoint(tmp_path / "voice.pt", replace(held, ema=None))
+    lines = (corpus / "train.txt").read_text().splitlines(True)
+    (corpus / "new.txt").write_text("".join(lines).replace("|low", "|dora").replace("|high", "|emil"))
+    words = ("--from-checkpoint", str(tmp_path / "voice.pt"), "--epochs", "1", "-lr", "1e-12")
+    assert run_train(corpus, tmp_path / "out", *words, lists=("new.txt", "new.txt")) == 0
+    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]["speaker_emb.weight"]
+    for new in (2, 3):
+        torch.testing.assert_close(tuned[new], state["speaker_emb.weight"][nearest], atol=1e-4, rtol=0)
+
+
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -286,3 +303,6 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     Project(tmp_path).replay(f"bash scripts/finetune_voice.sh {voice} {dataset} --seed 3", **settings)
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
+    for name in ("before", "after"):
+        report = read_json(tmp_path / "out" / "evaluation" / name / "evaluation.json")
+        assert len(report["utterances"]) == 1
