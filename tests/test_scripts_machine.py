@@ -73,9 +73,8 @@ def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_ar
         result = run_bash(ROOT / "scripts/finetune_voice.sh", "v.pt", "my_voice", DRY_RUN="1", **two_gpus, **more)
         return [shlex.split(line) for line in result.stdout.splitlines()]
 
-    assert [(n_processes(words), "--cuda" in words) for words in commands()[1::2]] == [(1, True)] * 2, (
-        "training, evaluation"
-    )
+    used = [(n_processes(words), "--cuda" in words) for words in commands()[1::2]]
+    assert used == [(1, True)] * 3, "training, and an evaluation before and after"
     assert n_processes(commands(NUM_GPUS="2")[1]) == 2
     for name in ("benchmark_train", "train_benchmark"):
         table = last_command(f"scripts/{name}.sh", AMP="false", **two_gpus)
