@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 import soundfile
-from limits import HANG_LIMIT
+from limits import HANG_LIMIT, wait_until
 from shell import ROOT
 from tiny_served import make_checkpoints, served_models, serving
 
@@ -144,18 +143,20 @@ def test_an_address_that_is_none_or_holds_secrets_is_refused_unseen(words, capsy
 
 
 def test_a_killed_run_is_resumed_and_another_reader_refused(words, tmp_path):
+    killed = threading.Event()
+
     def answer(request):
-        time.sleep(0.05)
+        if len(asked) > 4:
+            killed.wait(HANG_LIMIT)
         return 200, speech(request["input"])
 
     with server(answer) as (address, asked):
         command = [sys.executable, "-m", "scripts.datasets.make_corpus", *words, address, "--requests", "1"]
         process, table = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ)), tmp_path / "corpus/metadata.csv"
-        end = time.monotonic() + HANG_LIMIT
-        while not (table.is_file() and table.read_text().count("\n") >= 3) and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: table.is_file() and table.read_text().count("\n") >= 3)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        killed.set()
         with table.open("a") as file:
             file.write("t11|This is")  # as a kill may leave it
         finished = table.read_text().count("\n")
