@@ -68,8 +68,8 @@ class SetUpNetworks(Protocol):
 class ComputeStatistics(Protocol):
     def __call__(
         self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: Gather, new: bool
-    ) -> None:
-        """Store in the networks what must be computed over the whole training list."""
+    ) -> list[str]:
+        """Store in the networks what must be computed over the training list; return lines to print."""
 
 
 @dataclass(frozen=True)

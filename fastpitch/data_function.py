@@ -29,14 +29,15 @@ from common.data import (
     shape_error,
 )
 from common.distributed import Gather, Ranks
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.nn.alignment import interpolated_prior
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
 from fastpitch.config import ModelConfig
+from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.options import PITCH_CACHE, TrainingOptions
+from fastpitch.options import PITCH_CACHE, InitialVoice, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
 
 
@@ -188,20 +189,21 @@ def compute_statistics(
     validation_set: FastPitchDataset,
     gather: Gather,
     new: bool = True,
-) -> None:
+) -> list[str]:
     """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
 
     Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
-    A ``new`` network's output layer starts from the mean mel where the options say so.
+    A ``new`` network's output layer starts from the mean mel where the options say so, and its new speakers from those
+    of the voice to start from, if any; returns lines on these.
     """
+    network, voice = networks["fastpitch"], options.initial_voice
     if options.mean_mel_bias and new:
-        start_from_mean_mel(networks["fastpitch"], training_set)
-    if not options.architecture.learned_alignment:
-        return
-    network = networks["fastpitch"]
-    measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
-    for dataset in (training_set, validation_set):
-        dataset.normalize_pitch_as(network)
+        start_from_mean_mel(network, training_set)
+    if options.architecture.learned_alignment:
+        measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
+        for dataset in (training_set, validation_set):
+            dataset.normalize_pitch_as(network)
+    return start_from_nearest(network, voice, training_set) if new and voice is not None else []
 
 
 @torch.no_grad()
@@ -213,6 +215,35 @@ def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
     step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
     mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
     network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
+
+
+@torch.no_grad()
+def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
+    """Give each new speaker of a training list the vector of the voice's speaker who fits their clips best.
+
+    That is whose mel loss is the least under teacher forcing. A voice of one speaker leaves no choice, and one without
+    an aligner no teacher forcing. Returns lines that say who was chosen.
+    """
+    names, table = dataset.text.speakers, network.speaker_emb
+    known = [place for place, name in enumerate(names) if name in voice.speaker_names]
+    is_aligned = dataset.has_durations or voice.config.learned_alignment
+    if table is None or voice.config.n_speakers == 1 or not (known and is_aligned):
+        return []
+    lines = []
+    network.eval()
+    for new in sorted({place for place in dataset.speakers if place is not None} - {*known}):
+        clips = [index for index, speaker in enumerate(dataset.speakers) if speaker == new]
+        clips = clips[:: -(-len(clips) // _CLIPS)]
+        batch = dataset.collate([dataset.draw(index, epoch=0) for index in clips])
+        losses = {}
+        for place in known:
+            spoken = replace(batch, speakers=torch.full((len(clips),), place))
+            losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"] / spoken.mel_lengths.sum())
+        best = min(known, key=losses.__getitem__)
+        table.weight[new] = table.weight[best]
+        lines.append(f"{shown(names[new])} starts from {shown(names[best])}, whose mel loss on the new clips is least")
+    network.train()
+    return lines
 
 
 def teacher_forced_dataset(
@@ -242,6 +273,7 @@ def teacher_forced_dataset(
 
 
 _MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
+_CLIPS = 8  # of a new speaker, by which the known one who fits best is found
 _CHUNK = 16  # utterances a task of a worker
 
 

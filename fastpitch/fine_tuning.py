@@ -69,8 +69,8 @@ def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:
     """Load the weights of a voice into a new network of ``text``'s symbols and speakers.
 
-    A symbol or speaker that the voice knows keeps its vector, whatever its new id is; a new one starts from the mean
-    of the others. Parts that the voice has not keep their new weights. EMA weights are taken where there are any.
+    A symbol or speaker that the voice knows keeps its vector, whatever its new id is; a new one gets the mean of the
+    others. Parts that the voice has not keep their new weights. EMA weights are taken where there are any.
     Speakers who are not in ``speaking``, the training list's, keep their pitch statistics; those of the others are
     left to be measured. Returns lines that say what is new; raises CheckpointError where weights do not fit.
     """
@@ -84,7 +84,11 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
     before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
     state[_SYMBOLS], new_symbols = _rows(
-        given[_SYMBOLS], after.symbols, known=before.symbols, what="symbols", leave_out=before.padding_id
+        given[_SYMBOLS],
+        after.symbols,
+        known=before.symbols,
+        what="symbols, from the mean of the others",
+        leave_out=before.padding_id,
     )
     state[_SYMBOLS][after.padding_id] = 0.0
     lines += new_symbols
@@ -117,4 +121,4 @@ def _rows(
     mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
     new = [name for name in names if name and name not in places]
-    return rows, [f"new {what}, from the mean of the others: {shown(new)}"] if new else []
+    return rows, [f"new {what}: {shown(new)}"] if new else []

@@ -28,7 +28,7 @@ TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.optio
 
 VOICE = "fastpitch tacotron2 hifigan waveglow harmonic"  # fields of `Variables`
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
-_SHIPPED = {"FastPitch": Path("voices/lj-small.pt"), "Harmonic": Path("voices/vocoder-small.pt")}
+SHIPPED = {"FastPitch": Path("voices/lj-small.pt"), "Harmonic": Path("voices/vocoder-small.pt")}
 
 
 def voice_words(own: Variables) -> list[str | Path]:
@@ -46,7 +46,7 @@ def find_newest(model: str) -> Path:
     found = max(trained or downloaded(model), key=lambda path: path.stat().st_mtime, default=None)
     if found is None and dry_run():
         return Path(f"output/{model}_checkpoint_NEWEST.pt")
-    found = found or _SHIPPED.get(model)
+    found = found or SHIPPED.get(model)
     if found is None or not found.is_file():
         name = get_model(model).option.upper()
         raise InputError(f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one")

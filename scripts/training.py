@@ -1,5 +1,6 @@
 """Scripts that train in several steps or places: fine_tune, finetune_voice, train_digits, train_voices, slurm_train."""
 
+import itertools
 import re
 import signal
 import subprocess
@@ -7,48 +8,93 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
-from common.files import write_text
+from common.evaluation.options import GRIFFIN_LIM
+from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
-from scripts.datasets.make_filelists import ListOptions
+from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import GPU, MODELS, cuda, given, python, script
-from scripts.speaking import find_newest
+from scripts.speaking import SHIPPED, find_newest
 from scripts.variables import Variables
+
+_UPDATES = 1000  # of a voice that is fine-tuned: minutes on a CPU
+_SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at most
 
 
 @script(
     {f"{GPU} speaker train_filelist val_filelist output_dir": (), ListOptions: ()},
-    defaults="N_VAL=5 NUM_SPEAKERS=auto BS=16 EPOCHS=200 EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 "
-    "LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 KL_LOSS_START_EPOCH=20 KL_LOSS_WARMUP_EPOCHS=20",
+    defaults="NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5",
     trains=train.train,
 )
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Fine-tune a FastPitch to a new voice, on lists that are made unless they are there."""
-    if len(words) < 2:
-        raise OptionError("expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]")
-    checkpoint = launch.require(Path(words[0]), "no such checkpoint")
-    corpus = launch.require(Path(words[1]), "no such folder")
+    """Fine-tune a FastPitch to a new voice, on lists that are made unless they are there, and evaluate both."""
+    named = [Path(word) for word in itertools.takewhile(lambda word: not word.startswith("-"), words)]
+    if len(named) not in (1, 2) or named[-1].suffix == ".pt" or named[-1].is_file():
+        raise OptionError("expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET [options of train.py]")
+    words = words[len(named) :]
+    checkpoint = launch.require(named[0], "no such checkpoint") if len(named) > 1 else SHIPPED["FastPitch"]
+    corpus = launch.require(named[-1], "no such folder")
     speaker = own.speaker or corpus.resolve().name
     output = own.output_dir or Path("output") / speaker
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
-        wanted = f"no such file; it lists clip|transcript, or set TRAIN_FILELIST{name_import(corpus)}"
-        launch.require(corpus / "metadata.csv", wanted)
-        lists = output / "filelists"
-        training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
+        training, validation = (output / f"filelists/{speaker}_audio_text_{split}_filelist.txt" for split in SPLITS[:2])
         if not training.is_file():
-            named = None if own.speaker is None and (corpus / SPEAKERS).is_file() else speaker
-            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=named)
-            options += finetune_voice.passed_on(environ)
-            launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
-    environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
+            _list_clips(corpus, speaker, own, environ, training.parent)
+    environ |= {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
+    n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
+    batch = int(environ.get("BS") or min(8, n_clips))
+    epochs = max(1, _UPDATES // max(1, n_clips // batch))
+    is_aligned = launch.dry_run() or checkpoints.read_model(checkpoint)[1].config.get("learned_alignment")
+    chosen = {"BS": batch, "EPOCHS": epochs, "KL_LOSS_START_EPOCH": 0 if is_aligned else epochs // 10}
+    chosen |= dict.fromkeys(("EPOCHS_PER_CHECKPOINT", "VALIDATION_INTERVAL"), max(1, epochs // 10))
+    chosen |= {"KL_LOSS_WARMUP_EPOCHS": 1 if is_aligned else max(1, epochs // 10)}
+    environ |= {name: environ.get(name) or str(value) for name, value in chosen.items()}
     if own.num_gpus == "auto":
         environ["NUM_GPUS"] = str(min(launch.number_of_gpus(own), 1))
-    launch.exec_or_print(train.command(environ, [*given(from_checkpoint=checkpoint), "--resume", *words[2:]]))
+    options = given(from_checkpoint=checkpoint, optimizer="adam")
+    launch.run_or_print(train.command(environ, [*options, "--resume", *words]))
+    if own.train_filelist is None and validation is not None:
+        tuned = output / f"FastPitch_checkpoint_{environ['EPOCHS']}.pt"
+        if not launch.dry_run():  # its arguments may say other epochs
+            tuned = max(output.glob("FastPitch_checkpoint_*.pt"), key=lambda path: path.stat().st_mtime)
+        _evaluate_both(checkpoint, tuned, validation, corpus, own)
+
+
+def _list_clips(corpus: Path, speaker: str, own: Variables, environ: dict[str, str], folder: Path) -> None:
+    """Write the lists of a corpus, with some of its clips set apart for validation."""
+    wanted = f"no such file; it lists clip|transcript, or set TRAIN_FILELIST{name_import(corpus)}"
+    metadata = launch.require(corpus / "metadata.csv", wanted)
+    n_clips = len(read_lines(metadata)) if metadata.is_file() else 0
+    share, least, most = _SET_APART
+    environ["N_VAL"] = environ.get("N_VAL") or str(min(max(n_clips // share, least), most))
+    named = None if own.speaker is None and (corpus / SPEAKERS).is_file() else speaker
+    options = given(dataset_path=corpus, output=folder, name=speaker, n_test=0, speaker=named)
+    options += finetune_voice.passed_on(environ)
+    launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
+
+
+def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path, own: Variables) -> None:
+    """Print what evaluate_voice.sh says of the voice before and after, on the clips that were set apart."""
+    vocoder = SHIPPED["Harmonic"] if checkpoint == SHIPPED["FastPitch"] else Path(GRIFFIN_LIM)
+    if not launch.dry_run():
+        if not validation.is_file():
+            print("no clips were set apart (N_VAL): nothing is evaluated")
+            return
+        vocoder = getattr(synthesis.shipped_vocoder(checkpoints.read_model(tuned)[1].audio), "path", Path(GRIFFIN_LIM))
+    switches = cuda(replace(own, num_gpus=str(min(launch.number_of_gpus(own), 1))))
+    for name, voice in (("before", checkpoint), ("after", tuned)):
+        folder = tuned.parent / "evaluation" / name
+        phrases = folder.with_suffix(".tsv")
+        options = [*given(output=phrases), *["--no-speakers"] * (name == "before")]
+        launch.run_or_print([python(), "-m", "scripts.datasets.spoken_list", validation, *options])
+        options = [*given(dataset_path=corpus, output=folder), *switches]
+        launch.run_or_print([python(), "-m", "scripts.evaluate_voice", voice, vocoder, phrases, *options])
 
 
 @script(

@@ -16,7 +16,7 @@ import train
 from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, OptionError
 from scripts.checkpoint_tools import convert
-from scripts.datasets.make_corpus import Speaker, make_corpus
+from scripts.datasets.embedded_corpus import Speaker, make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 

@@ -25,6 +25,7 @@ README = DOCUMENTS["README.md"]
 README_LINES = 250
 PICTURE_BYTES = 150_000
 PROGRAMS = {  # that the documents name options of
+    "scripts.datasets.make_corpus",
     *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
     *(f"train -m {model}" for model in available_models()),
     *("scripts.checkpoint_tools convert", "scripts.datasets.make_filelists"),

@@ -42,6 +42,8 @@ NOT_RUN = {  # words of examples -> why
     "benchmark.sh updates": "measures the published sizes; tests/test_gpu_benchmark.py takes small networks through it",
     "benchmark.sh serving": "starts a server of its own; tests/test_serve_load.py asks one",
     "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
+    "scripts/make_corpus.sh": "asks a server; tests/test_make_corpus.py starts one",
+    "scripts.datasets.make_corpus": "the same",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
     "scripts/test.sh": "runs these tests",
@@ -64,7 +66,7 @@ ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-inte
 TINY = {  # program -> options
     "scripts.benchmarks.feed": "--num-workers 1 --utterances 4 -bs 2 --gradient-accumulation-steps 1 --epochs 1",
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
-    "scripts.datasets.make_corpus": "--sentences few.txt",
+    "scripts.datasets.embedded_corpus": "--sentences few.txt",
     "scripts.datasets.make_filelists": "--n-val 1",
     "scripts.datasets.preprocess_librispeech": "--n-workers 1",
 }

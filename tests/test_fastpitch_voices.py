@@ -1,5 +1,6 @@
 """Voices from recordings and transcripts alone: several speakers, fine-tuning by name, exact resume, energy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data import FilelistEntry
 from common.errors import InputError
+from common.files import read_json
 from common.text import Speaker, TextFrontEnd
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
@@ -25,7 +27,7 @@ from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names
 from fastpitch.training_setup import model_config
-from scripts.datasets.make_corpus import make_corpus
+from scripts.datasets.embedded_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
@@ -215,7 +217,7 @@ def test_speakers_keep_their_vectors_and_statistics_by_name(tmp_path: Path):
     assert torch.allclose(state["speaker_emb.weight"], torch.stack([table[0], table[1], table.mean(0)]), atol=1e-6)
     assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are to be measured
     assert state["pitch_std"].tolist() == [50.0, 0.0, 0.0]
-    assert lines == ["new speakers, from the mean of the others: ['carl']"]
+    assert lines == ["new speakers: ['carl']"]
 
 
 def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Path):
@@ -227,6 +229,21 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
     assert any(line.startswith("attention is not in ") for line in lines)
 
 
+@pytest.mark.parametrize("nearest", [0, 1])
+def test_a_new_speaker_starts_from_the_known_one_who_fits_best(corpus: Path, voice: Path, tmp_path: Path, nearest: int):
+    held = load_checkpoint(voice)
+    state = held.networks["fastpitch"]
+    state["speaker_emb.weight"][1 - nearest] += 100.0  # says nothing that is speech
+    save_checkpoint(tmp_path / "voice.pt", replace(held, ema=None))
+    lines = (corpus / "train.txt").read_text().splitlines(True)
+    (corpus / "new.txt").write_text("".join(lines).replace("|low", "|dora").replace("|high", "|emil"))
+    words = ("--from-checkpoint", str(tmp_path / "voice.pt"), "--epochs", "1", "-lr", "1e-12")
+    assert run_train(corpus, tmp_path / "out", *words, lists=("new.txt", "new.txt")) == 0
+    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]["speaker_emb.weight"]
+    for new in (2, 3):
+        torch.testing.assert_close(tuned[new], state["speaker_emb.weight"][nearest], atol=1e-4, rtol=0)
+
+
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -234,7 +251,7 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new
     (corpus / "dora.txt").write_text("".join(lines).replace("|low", "|dora"))
     words = ("--from-checkpoint", str(voice), "--epochs", "1")
     assert run_train(corpus, tmp_path, *words, lists=("dora.txt", "dora.txt")) == 0
-    assert "new speakers, from the mean of the others: ['dora']" in capsys.readouterr().out
+    assert "'dora' starts from 'low'" in capsys.readouterr().out
     tuned, before = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt"), load_checkpoint(voice)
     assert tuned.text.speakers == ("high", "low", "dora")
     assert tuned.config | {"n_speakers": 2} == before.config
@@ -303,3 +320,6 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     Project(tmp_path).replay(f"bash scripts/finetune_voice.sh {voice} {dataset} --seed 3", **settings)
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
+    for name in ("before", "after"):
+        report = read_json(tmp_path / "out" / "evaluation" / name / "evaluation.json")
+        assert len(report["utterances"]) == 1

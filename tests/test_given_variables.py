@@ -49,7 +49,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: of the original script; the dictionary is in"),
         ("download_librispeech", {"SUBSETS": "dev"}, "SUBSETS=dev: expected one of"),
         ("prepare_dataset", {"DATASET_PATH": "tests", "FEATURES": "maybe"}, "FEATURES=maybe: expected one of auto, me"),
-        ("finetune_voice voice.pt", {}, "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET"),
+        ("finetune_voice voice.pt", {}, "expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET"),
         ("serve", {"DRY_RUN": "si"}, "DRY_RUN=si: expected"),
     ],
 )

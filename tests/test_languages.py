@@ -19,7 +19,7 @@ from common.text import Speaker
 from common.text.config import TextConfig
 from common.text.languages import guess_language, refuse_rewritten_letters
 from common.text.options import TextOptions, options_of_text, text_config
-from scripts.datasets.make_corpus import write_clip
+from scripts.datasets.embedded_corpus import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
@@ -109,7 +109,7 @@ def test_language_is_a_variable_of_training() -> None:
     assert language(LANGUAGE="de") == language(LANGUAGE="de", MODEL="Tacotron2") == "de"
     assert language(LANGUAGE="en") == "en"
     assert training_options(dry_run("scripts/train.sh", LANGUAGE="de", INPUT_TYPE="phone")[0]).symbol_set != "arpabet"
-    assert "--g2p-language no" in " ".join(dry_run("scripts/finetune_voice.sh", "a.pt", "b", LANGUAGE="no")[-1])
+    assert "--g2p-language no" in " ".join(dry_run("scripts/finetune_voice.sh", "a.pt", "b", LANGUAGE="no")[1])
     for variables in (
         {},
         *({"LANGUAGE": value} for value in ("en_US:en", "de_DE", "C.UTF-8", "C", "POSIX")),  # the system's, of gettext

@@ -6,7 +6,7 @@ import pytest
 
 from common.synthesis import read_phrases
 from common.text import Speaker
-from scripts.datasets.make_corpus import SENTENCES, read_sentences
+from scripts.datasets.embedded_corpus import SENTENCES, read_sentences
 
 PHRASES = Path(__file__).resolve().parents[1] / "phrases"
 LISTS = sorted(PHRASES.glob("*.tsv"))

@@ -16,7 +16,7 @@ from common.evaluation.metrics import Figures
 from common.synthesis import read_phrases
 from hifigan.config import ModelConfig
 from hifigan.model import build_networks
-from scripts.datasets.make_corpus import SENTENCES, read_sentences
+from scripts.datasets.embedded_corpus import SENTENCES, read_sentences
 from scripts.demos import quickstart
 from scripts.demos.quickstart import call, measure
 

@@ -69,9 +69,13 @@ def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
 
 
 def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_are(two_gpus: dict[str, str]):
-    words = last_command("scripts/finetune_voice.sh", "v.pt", "my_voice", **two_gpus)
-    assert (n_processes(words), "--cuda" in words) == (1, True)
-    assert n_processes(last_command("scripts/finetune_voice.sh", "v.pt", "my_voice", NUM_GPUS="2", **two_gpus)) == 2
+    def commands(**more: str) -> list[list[str]]:
+        result = run_bash(ROOT / "scripts/finetune_voice.sh", "v.pt", "my_voice", DRY_RUN="1", **two_gpus, **more)
+        return [shlex.split(line) for line in result.stdout.splitlines()]
+
+    used = [(n_processes(words), "--cuda" in words) for words in commands()[1::2]]
+    assert used == [(1, True)] * 3, "training, and an evaluation before and after"
+    assert n_processes(commands(NUM_GPUS="2")[1]) == 2
     for name in ("benchmark_train", "train_benchmark"):
         table = last_command(f"scripts/{name}.sh", AMP="false", **two_gpus)
         assert "2=output/" in table[-1] and "/gpus2" in table[-1]

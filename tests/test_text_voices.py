@@ -18,7 +18,7 @@ from common.synthesis import load_voice
 from common.text import Speaker, TextFrontEnd
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
-from scripts.datasets.make_corpus import make_corpus, normalize
+from scripts.datasets.embedded_corpus import make_corpus, normalize
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 

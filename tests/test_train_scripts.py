@@ -237,21 +237,39 @@ def test_fine_tune_continues_from_the_given_vocoder_and_then_from_its_own_checkp
     assert (args.checkpoint_path, args.resume, args.epochs) == (None, True, 7000)
 
 
-def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
+def test_finetune_voice_sh_trains_from_the_checkpoint_and_evaluates_both():
     arguments = ("voice.pt", "my/anna/", "--text-cleaners", "english_cleaners")
-    lists, words = dry_run("scripts/finetune_voice.sh", *arguments)
+    lists, words, *evaluations = dry_run("scripts/finetune_voice.sh", *arguments)
     assert lists[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
     assert lists[lists.index("--speaker") + 1] == "anna"
     assert lists[lists.index("--output") + 1] == "output/anna/filelists"
-    wanted = "--from-checkpoint voice.pt --dataset-path my/anna --output output/anna --epochs 200 --ema-decay 0.98"
-    wanted += " --training-files output/anna/filelists/anna_audio_text_train_filelist.txt --learning-rate 0.05"
-    wanted += " --validation-files output/anna/filelists/anna_audio_text_val_filelist.txt --warmup-steps 50"
-    wanted += " --text-cleaners english_cleaners --batch-size 16 --kl-loss-start-epoch 20"
+    wanted = "--from-checkpoint voice.pt --dataset-path my/anna --output output/anna --ema-decay 0.99 --optimizer adam"
+    wanted += " --training-files output/anna/filelists/anna_audio_text_train_filelist.txt --learning-rate 7e-3"
+    wanted += " --validation-files output/anna/filelists/anna_audio_text_val_filelist.txt --warmup-steps 100"
+    wanted += " --text-cleaners english_cleaners --batch-size 8 --kl-loss-start-epoch 0 --grad-clip-thresh 5"
     for option, value in re.findall(r"(\S+) (\S+)", wanted):
         assert words[words.index(option) + 1] == value
-    assert {"--resume", "--learned-alignment"} <= set(words)
+    assert {"--resume", "--learned-alignment", "--amp"} <= set(words)
     assert words[words.index("--n-speakers") + 1] == "auto", "as the list says"
     assert not {"--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint says"
+    tuned = f"output/anna/FastPitch_checkpoint_{words[words.index('--epochs') + 1]}.pt"
+    assert [words[3] for words in evaluations[1::2]] == ["voice.pt", tuned]
+
+
+@pytest.mark.parametrize(
+    ("clips", "set_apart", "batch", "epochs"), [(16, 2, 8, 1000), (72, 12, 8, 142), (8, 2, 6, 1000)]
+)
+def test_finetune_voice_sh_of_a_dataset_alone_starts_from_the_shipped_voice(tmp_path, clips, set_apart, batch, epochs):
+    lines = [f"c{number}|Text." for number in range(clips)]
+    (tmp_path / "metadata.csv").write_text("\n".join(lines) + "\n")
+    variables = {"OUTPUT_DIR": str(tmp_path / "out"), "SPEAKER": "anna"}
+    lists = dry_run("scripts/finetune_voice.sh", tmp_path, **variables)[0]
+    assert int(lists[lists.index("--n-val") + 1]) == set_apart
+    training = tmp_path / "out/filelists/anna_audio_text_train_filelist.txt"
+    training.parent.mkdir(parents=True)
+    training.write_text("wavs/a.wav|Text.|anna\n" * (clips - set_apart))
+    args = training_options(dry_run("scripts/finetune_voice.sh", tmp_path, **variables)[0])
+    assert (args.from_checkpoint, args.batch_size, args.epochs) == (Path("voices/lj-small.pt"), batch, epochs)
 
 
 def run_slurm(folder: Path, *words: str, status: int = 0, **variables: str) -> tuple[int, list[str]]:

@@ -9,7 +9,7 @@ import pytest
 from shell import ROOT, dry_run, run_bash, training_options
 from tiny_voice import save_voice
 
-from scripts.datasets import make_corpus, voice_data
+from scripts.datasets import embedded_corpus, voice_data
 
 SCRIPT = "scripts/train_voices.sh"
 
@@ -58,7 +58,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpora")
     (folder / "sentences.txt").write_text("Good day.\nGood night.\nThe boat left the harbor early.\nIt rained.\n")
     words = ["--sentences", str(folder / "sentences.txt"), "--n-validation", "1"]
-    make_corpus.main(["-o", str(folder / "lj"), *words])
+    embedded_corpus.main(["-o", str(folder / "lj"), *words])
     return folder
 
 

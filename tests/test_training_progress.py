@@ -25,7 +25,7 @@ from fastpitch.aligner import Alignment, misfits
 from fastpitch.alignment_search import durations_of_path, find_path
 from fastpitch.loss_function import ALIGNED
 from fastpitch.model import FastPitch
-from scripts.datasets.make_corpus import make_corpus
+from scripts.datasets.embedded_corpus import make_corpus
 
 LOGS = Path(__file__).with_name("training_logs.tsv")  # of measured runs (docs/TRAINING.md)
 describe = partial(describe_training, metric=SelectionMetric(), aligned=ALIGNED, best_kept=None, seconds_left=0)

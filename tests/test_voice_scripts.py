@@ -6,7 +6,7 @@ import numpy as np
 
 from common.audio import estimate_pitch, load_wav
 from common.config import AudioConfig
-from scripts.datasets import make_corpus
+from scripts.datasets import embedded_corpus
 
 AUDIO = AudioConfig()
 
@@ -21,7 +21,7 @@ def mean_pitch(folder: Path) -> float:
 def test_a_corpus_of_several_speakers_names_them_in_its_lists(tmp_path: Path):
     (tmp_path / "sentences.txt").write_text("Good day.\nGood night.\n")
     words = ["-o", str(tmp_path / "two"), "--sentences", str(tmp_path / "sentences.txt"), "--n-validation", "1"]
-    make_corpus.main([*words, "--speakers", "low=20", "high=90"])
+    embedded_corpus.main([*words, "--speakers", "low=20", "high=90"])
     lines = [line for name in ("train.txt", "val.txt") for line in (tmp_path / "two" / name).read_text().splitlines()]
     assert sorted(lines) == [
         "wavs/high/EM-0001.wav|good day.|high",

@@ -4,5 +4,6 @@ from .advice import check_recordings as check_recordings, long_clips as long_cli
 from .clips import ImportedClip as ImportedClip, level_and_trim as level_and_trim
 from .cutting import AlignedClip as AlignedClip, AlignedReading as AlignedReading, align_reading as align_reading
 from .options import ImportOptions as ImportOptions
+from .recordings import safe_name as safe_name
 from .run import import_recordings as import_recordings
 from .subtitles import read_reading_text as read_reading_text

@@ -209,7 +209,8 @@ def build_trainer(
     if training.set_up_networks is not None:
         _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
     if training.compute_statistics is not None:
-        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
+        lines = training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
+        _print_once(ranks, *lines)
     engine = Engine(
         networks,
         training.build_objective(options, audio),

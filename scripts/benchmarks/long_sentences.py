@@ -23,7 +23,7 @@ from common.evaluation.metrics import FLOOR_DB, speech_pairs
 from common.files import read_text
 from common.synthesis import Voice, load_voice
 from scripts.benchmarks.table import machine, markdown
-from scripts.datasets.make_corpus import READER, normalize
+from scripts.datasets.embedded_corpus import READER, normalize
 from scripts.launch import ROOT
 
 QUARTERS = 4

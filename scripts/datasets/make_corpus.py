@@ -1,106 +1,250 @@
-"""Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
+"""Makes a corpus in LJSpeech's layout: a server with OpenAI's speech API reads a list of texts.
 
-    python -m scripts.datasets.make_corpus -o output/corpus
+    python -m scripts.datasets.make_corpus texts.txt -o teacher --from-server http://127.0.0.1:8080 --voice alloy
 
-Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
-filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
-voices, each with its own pitch, read all sentences, and the lists have a column of their names.
+What is read is checked: empty, silent, cut off, or far too fast or slow for its text, it is named and left out. Run
+again, the command keeps what is there and asks for the rest.
 """
 
-from dataclasses import replace
+import os
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import tgt
+import numpy as np
 import torch
 
-from common.audio import save_wav
+from common.audio import check_wav, decode, save_wav
 from common.cli import ArgumentParser, run
-from common.errors import InputError
-from common.files import read_lines, write_atomically, write_text
-from common.progress import progress
-from common.text import EspeakSpeech, Speaker, get_cleaner
+from common.errors import AudioError, InputError, OptionError, OutputError, shown
+from common.files import read_json, read_lines, write_json, write_text, writing
+from common.importing import ImportOptions, level_and_trim, safe_name
+from common.importing.clips import loudness_meter
+from common.importing.levels import find_sound
+from common.importing.options import SPEAKERS, USUAL_RATE
+from common.options import add_options, option, read_options
+from common.pages import text_table
+from common.progress import Progress, progress
+from common.signals import ended_by
+from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, find_phones, read_texts
+from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
 
-SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
-# Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
-READER = Speaker(pitch=95, marked=True)
-
-
-def read_sentences(path: Path) -> list[str]:
-    """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
-
-    Raises InputError for a missing or empty file.
-    """
-    sentences = [line.strip() for line in read_lines(path) if line.strip() and not line.startswith("#")]
-    if not sentences:
-        raise InputError(f"{path}: no sentences")
-    return sentences
-
-
-def normalize(text: str) -> str:
-    """A text as the embedded speaker gets it to read: numbers and abbreviations in words."""
-    return get_cleaner("english_cleaners_v3")(text)
+_CARD = "corpus.json"
+_END = 0.02  # s of sound before it ends
+_LOUD_END = (
+    -15.0
+)  # dB relative to the speech: whole sentences end below -28, more than half of those that are cut above
+_SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
+_SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
+_ENOUGH = 8  # clips that say how fast their voice is
+_MOST_SHOWN = 10  # clips that are left out
 
 
-def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker], *, n_validation: int) -> None:
-    """Let each of ``speakers``, by name, read ``sentences``; ``n_validation``, evenly spread, are for validation.
+@dataclass(frozen=True)
+class ReadingOptions:
+    """Who reads, how, and where to."""
 
-    Clips are in folders of the names, with which lines of the lists end; a single speaker may have none. The same
-    sentences and speakers give the same files; a line on stdout says how much speech they are.
+    output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
+    from_server: str = option(
+        None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
+    )
+    voice: tuple[str, ...] = option((), "voices of the server; each of several reads all texts", required=True)
+    model: str = option("tts-1", "model of the server")
+    license: str | None = option(None, "license of what the voices read, for corpus.json, such as Apache-2.0")
+    requests: int = option(4, "made at once", least=1, most=64)
+    retries: int = option(6, "of a request that failed, after longer and longer pauses", least=0, most=100)
+    sampling_rate: int = option(USUAL_RATE, "of the clips, Hz", least=8000, most=192000)
+    g2p_language: str = option("en-us", "language tag of eSpeak NG, for the length that a text should have")
+
+
+class Reading(NamedTuple):
+    """A text that a voice reads."""
+
+    clip: str  # path in wavs/, without suffix
+    voice: str
+    text: str
+    n_symbols: int  # of the set `espeak`
+
+    @property
+    def line(self) -> str:
+        """Its line of metadata.csv."""
+        return f"{self.clip}|{self.text}"
+
+
+def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: ReadingOptions) -> int:
+    """Let each voice read all ``texts``, which have ids, into a corpus; the exit status, 1 where no clip is made.
+
+    A signal ends it with status 128 + its number; what is finished is kept.
 
     Raises:
-        InputError: a list would get no sentence.
+        OptionError: the folder holds something else, or voices have the same name.
+        InputError: the server cannot be reached, or refuses the first text of a voice.
     """
-    if not 0 < n_validation < len(sentences):
-        raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
-    stride = len(sentences) / n_validation
-    validation = {int((i + 0.5) * stride) for i in range(n_validation)}
-    duration_s = 0.0
-    files: dict[str, list[str]] = {"train.txt": [], "val.txt": [], "metadata.csv": []}
-    readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
-    for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = f"{voice and f'{voice}/'}EM-{number + 1:04d}", normalize(sentences[number])
-        speech = speakers[voice].speak(text)
-        write_clip(folder, name, speech)
-        duration_s += speech.duration_s
-        split = "val.txt" if number in validation else "train.txt"
-        files[split].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}")
-        files["metadata.csv"].append(f"{name}|{sentences[number]}|{text}")
-    for file, rows in files.items():
-        write_text(folder / file, "\n".join([*rows, ""]))
-    print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
+    folder, several = options.output, len(options.voice) > 1
+    card = _claim_folder(options)
+    phones = find_phones(texts, language=options.g2p_language)
+    readings = [
+        Reading(f"{safe_name(voice)}/{one}" if several else one, voice, texts[one], len(phones[one]))
+        for voice in options.voice
+        for one in phones
+    ]
+    table = folder / "metadata.csv"  # also says what a run that was stopped has made
+    made = {*read_lines(table)} if table.is_file() else set()
+    kept = {one for one in readings if one.line in made and _seconds(one, options)}
+    _write_lines(table, [one.line for one in readings if one in kept])
+    if several:
+        _write_lines(folder / SPEAKERS, sorted(map(safe_name, options.voice)))
+    try:
+        left_out = _read_all(readings, kept, server, options)
+    except KeyboardInterrupt as stop:
+        message, status = ended_by(stop)
+        print(f"{message}; the same command resumes")
+        return status
+    seconds = {one: _seconds(one, options) for one in readings if one.clip not in left_out}
+    left_out |= find_odd_lengths(seconds)
+    clips = [one for one in seconds if one.clip not in left_out]
+    minutes = sum(seconds[one] for one in clips) / 60
+    _write_lines(table, [one.line for one in clips])
+    write_json(folder / _CARD, card | {"clips": len(clips), "minutes": round(minutes, 2), "left_out": left_out})
+    print(f"{folder}: {len(clips)} of {len(options.voice) * len(texts)} clips, {minutes:.1f} minutes of speech")
+    if left_out:
+        print(f"left out: {len(left_out)}, all of them in {folder / _CARD}; the same command asks for them again")
+        print(*text_table([*left_out.items()][:_MOST_SHOWN]), sep="\n")
+    if card["license"] is None:
+        print(f"note: {folder / _CARD} names no license; say by --license who may use the corpus for what")
+    return int(not clips)
 
 
-def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
-    """``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
-    wave = torch.from_numpy(speech.wave)
-    save_wav(folder / "wavs" / f"{name}.wav", wave, sampling_rate=speech.sampling_rate, durable=False)
-    grid = tgt.TextGrid()
-    for tier, intervals in (("words", speech.words), ("phones", speech.phones)):
-        objects = [tgt.Interval(one.start_s, one.end_s, one.label) for one in intervals]
-        grid.add_tier(tgt.IntervalTier(0, speech.duration_s, tier, objects))
-    text = tgt.io.export_to_long_textgrid(grid).encode("utf-8")
-    write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
+def _claim_folder(options: ReadingOptions) -> dict[str, Any]:
+    """Write who reads into the folder, and return it; OptionError where something else is there, or names clash."""
+    if len({safe_name(voice).lower() for voice in options.voice}) < len(options.voice):
+        raise OptionError(f"--voice {' '.join(options.voice)}: two of them would have the same folder")
+    path = options.output / _CARD
+    before = read_json(path) if path.exists() else {}
+    before = before if isinstance(before, dict) else {}
+    card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
+    table = options.output / "metadata.csv"
+    has_clips = (options.output / "wavs").exists() or (table.is_file() and table.stat().st_size > 0)
+    if has_clips and any(before.get(name) != value for name, value in card.items()):
+        raise OptionError(f"{options.output}: its corpus is not of {shown(card)}; name another folder")
+    card |= {"server": options.from_server, "license": options.license or before.get("license")}
+    write_json(path, card)
+    return card
 
 
-def main(argv: list[str] | None = None) -> None:
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _seconds(one: Reading, options: ReadingOptions) -> float:
+    """How long the clip is; 0 where there is none."""
+    try:
+        wav = options.output / "wavs" / f"{one.clip}.wav"
+        return check_wav(wav, sampling_rate=options.sampling_rate).n_samples / options.sampling_rate
+    except AudioError:
+        return 0.0
+
+
+def _read_all(
+    readings: Sequence[Reading], kept: Collection[Reading], server: SpeechServer, options: ReadingOptions
+) -> dict[str, str]:
+    """Make the clips but those that are kept, and add each to metadata.csv; returns why others are left out."""
+    left_out: dict[str, str] = {}
+    spoken = {one.voice for one in kept}
+    table = options.output / "metadata.csv"
+    loudness_meter(options.sampling_rate)  # loads its packages before there are threads
+    pool = ThreadPoolExecutor(options.requests)
+    bar: Progress[Reading] = progress(total=len(readings) - len(kept), desc="reading", unit="text")
+    with bar, table.open("a", encoding="utf-8", newline="") as journal:
+
+        def finish(one: Reading, reason: str) -> None:
+            if reason:
+                left_out[one.clip] = reason
+            else:
+                with writing(table):
+                    journal.write(f"{one.line}\n")
+                    journal.flush()
+            bar.update()
+
+        try:
+            for voice in options.voice:
+                jobs = [one for one in readings if one.voice == voice and one not in kept]
+                if jobs and voice not in spoken:  # a server that refuses the first text would refuse thousands
+                    first = jobs.pop(0)
+                    finish(first, _read(first, server, options, may_be_refused=False))
+                futures = {pool.submit(_read, one, server, options): one for one in jobs}
+                for future in as_completed(futures):
+                    finish(futures[future], future.result())
+        finally:
+            server.stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+    return left_out
+
+
+def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be_refused: bool = True) -> str:
+    """Make a clip, of one loudness and without long silence at its ends; why it is left out, else ""."""
+    rate = options.sampling_rate
+    try:
+        sound = server.speak(one.text, one.voice)
+        wave = np.concatenate([*decode(sound, sampling_rate=rate, name=one.clip).blocks])
+        check_end(wave, rate)
+        wave, _ = level_and_trim(wave, ImportOptions(sampling_rate=rate))
+    except (ServerError, OutputError):
+        raise
+    except AudioError as error:
+        return str(error).removeprefix(f"{one.clip}: ")
+    except InputError as error:
+        if may_be_refused:
+            return str(error)
+        raise InputError(f"{one.clip}, {shown(one.text)}: {error}") from error
+    save_wav(options.output / "wavs" / f"{one.clip}.wav", torch.from_numpy(wave), sampling_rate=rate, durable=False)
+    return ""
+
+
+def check_end(wave: np.ndarray, sampling_rate: int) -> None:
+    """Raise AudioError where speech (T,) stops at its full loudness, also before added silence."""
+    speech, sounding = find_sound(wave, sampling_rate), np.flatnonzero(np.abs(wave) > _SILENT)
+    if speech is not None and len(sounding):
+        end = wave[: sounding[-1] + 1][-round(_END * sampling_rate) :].astype(np.float64)
+        level = 10 * np.log10(np.mean(np.square(end - wave.mean())) + 1e-12) - speech.level
+        if level > _LOUD_END:
+            raise AudioError(f"cut off: its last {_END:g} s are {level:+.0f} dB relative to its speech")
+
+
+def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
+    """Clip -> what is wrong, of those that are far too short or long for their texts and the rate of their voice."""
+    odd = {}
+    for voice in {one.voice for one in seconds}:
+        rates = [one.n_symbols / max(s - _SILENCES, 0.05) for one, s in seconds.items() if one.voice == voice]
+        rate, most = SYMBOLS_PER_MINUTE / 60, 2.5
+        if len(rates) >= _ENOUGH:
+            rate, most = statistics.median(rates), 1.5
+        for one, length in seconds.items():
+            usual = one.n_symbols / rate + _SILENCES
+            if one.voice == voice and not usual / most - 0.2 < length < usual * most + 0.5:
+                what = "fast" if length < usual else "slow"
+                odd[one.clip] = f"far too {what}: {length:.1f} s, expected about {usual:.1f} for its text"
+    return odd
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Make the corpus."""
-    parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
-    add = parser.add_argument
-    add("-o", "--output", type=Path, required=True, help="folder of the corpus")
-    add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
-    add("--n-validation", type=int, default=10, help="sentences kept for validation")
-    add("--voice", default=READER.voice, help="language tag of eSpeak NG")
-    add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
-    add("--pitch", type=int, default=READER.pitch, help="0 to 99; 50: as the voice is")
-    text = "several voices, each reading all sentences; --pitch is theirs then"
-    add("--speakers", nargs="+", default=[], metavar="NAME=PITCH", help=text)
+    parser = ArgumentParser(
+        prog="make_corpus.sh",
+        description="Make a corpus in LJSpeech's layout that a server with OpenAI's speech API reads",
+        epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
+    )
+    parser.add_argument("texts", type=Path, help="list of lines id|text, or of texts alone")
+    add_options(parser, ReadingOptions)
     args = parser.parse_args(argv)
-    speaker = replace(READER, voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
-    named = (text.partition("=") for text in args.speakers)
-    speakers = {name: replace(speaker, pitch=int(pitch)) for name, _, pitch in named} or {"": speaker}
-    sentences = read_sentences(args.sentences)
-    make_corpus(args.output, sentences, speakers, n_validation=args.n_validation)
+    options = read_options(args, ReadingOptions)
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    server = SpeechServer(options.from_server, options.model, key=key, retries=options.retries)
+    return make_corpus(read_texts(args.texts), server, options)
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, teardown=False)  # requests that are being answered are not waited for

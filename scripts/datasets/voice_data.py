@@ -22,7 +22,7 @@ from common.cli import ArgumentParser, run
 from common.files import write_text
 from common.progress import progress
 from common.text import Speaker
-from scripts.datasets.make_corpus import SENTENCES, normalize, read_sentences
+from scripts.datasets.embedded_corpus import SENTENCES, normalize, read_sentences
 from scripts.datasets.make_filelists import read_metadata
 from scripts.variables import HELD_BACK
 

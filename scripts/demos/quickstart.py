@@ -22,7 +22,7 @@ from common.errors import InputError
 from common.evaluation.metrics import compare_speech
 from common.options import add_options, option, read_options
 from common.synthesis import Phrase, read_phrases
-from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
+from scripts.datasets.embedded_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
 from scripts.launch import ROOT, given, run_or_print
 
 _STARTED = time.monotonic()

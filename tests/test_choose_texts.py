@@ -1,0 +1,71 @@
+"""Texts for a corpus: in an order that covers phones, their pairs, questions and exclamations early."""
+
+import random
+from collections import Counter
+from math import fsum
+from pathlib import Path
+
+import pytest
+
+from common.errors import InputError
+from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, main, read_texts
+
+SENTENCES = Path(__file__).parents[1] / "scripts/datasets/voice_sentences.txt"
+
+
+@pytest.fixture(scope="module")
+def phones() -> dict[str, list[str]]:
+    texts = read_texts(SENTENCES)
+    return find_phones(dict(list(texts.items())[:150]), language="en-us")
+
+
+def test_the_order_is_that_of_trying_all_texts_each_time(phones):
+    left, order, chosen = list(phones), [], Counter()
+    while left:
+        worths = []
+        for name in left:
+            units = find_units(phones[name])
+            values = [1 / (1 + chosen[unit]) ** 2 for unit in units]
+            values += [3 / (1 + chosen[mark]) ** 0.5 for mark in ("?", "!") if mark in units]
+            worths.append(fsum(values) / len(phones[name]))
+        order.append(left.pop(worths.index(max(worths))))
+        chosen.update(find_units(phones[order[-1]]))
+    assert [name for name, _ in zip(choose_texts(phones), range(40))] == order[:40]
+
+
+def test_the_first_texts_cover_more_than_others_of_the_same_length(phones):
+    def covered(order: list[str], symbols: int) -> int:
+        units: set = set()
+        for name in order:
+            symbols -= len(phones[name])
+            units |= find_units(phones[name]) if symbols > 0 else set()
+        return len(units)
+
+    order, drawn = choose_texts(phones), random.Random(0).sample(list(phones), len(phones))
+    assert sorted(order) == sorted(phones)
+    assert covered(order, 1000) > 1.1 * covered(drawn, 1000)
+    first = {phone for name in order[:20] for phone in phones[name]}
+    assert {"?", "!"} <= first
+
+
+def test_the_command_writes_lines_of_both_kinds_of_lists(tmp_path, capsys):
+    (tmp_path / "own.txt").write_text("one|raw|Is it you?\ntwo|Stop!\nthree|***\n\n# no text\n", "utf-8")
+    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
+    lists, output = [str(tmp_path / "own.txt"), str(tmp_path / "plain.txt")], tmp_path / "chosen.txt"
+    main([*lists, "-o", str(output)])
+    assert sorted(output.read_text("utf-8").splitlines()) == [
+        "one|Is it you?",
+        "plain-00001|A plain line.",
+        "two|Stop!",
+    ]
+    assert "three" in capsys.readouterr().err
+    for words, lines in (("--lines 2", 2), ("--minutes 0.02", 1), ("--minutes 0", 0)):
+        main([*lists, "-o", str(output), *words.split()])
+        assert len(output.read_text("utf-8").splitlines()) == lines
+
+
+@pytest.mark.parametrize("line", ["../a|Text.", "a|", "|Text.", "first|Twice.", "a b|Text."])
+def test_a_line_that_is_no_text_is_named(tmp_path, line):
+    (tmp_path / "list.txt").write_text(f"first|Text.\n{line}\n", "utf-8")
+    with pytest.raises(InputError, match=r"list\.txt:2: "):
+        read_texts(tmp_path / "list.txt")
