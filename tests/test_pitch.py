@@ -10,7 +10,14 @@ from safetensors.numpy import load_file
 
 from common.audio import load_wav
 from common.audio.options import PITCH_KINDS
-from common.audio.pitch import estimate_pitch, normalize, pitch_of_kind, read_pitch_statistics, split_durations, statistics
+from common.audio.pitch import (
+    estimate_pitch,
+    normalize,
+    pitch_of_kind,
+    read_pitch_statistics,
+    split_durations,
+    statistics,
+)
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
