@@ -799,11 +799,23 @@ install_browser
 
 @pytest.mark.parametrize(
     ("asked", "user", "has_browser", "status", "calls"),
-    [("true", "0", "", "0", 1), ("true", "0", "", "1", 2), ("", "0", "", "0", 0), ("false", "0", "", "0", 0), ("true", "0", "1", "0", 0)],
+    [
+        ("true", "0", "", "0", 1),
+        ("true", "0", "", "1", 2),
+        ("", "0", "", "0", 0),
+        ("false", "0", "", "0", 0),
+        ("true", "0", "1", "0", 0),
+    ],
 )
 def test_a_browser_is_installed_where_that_is_asked_for(tmp_path: Path, asked, user, has_browser, status, calls):
     log = tmp_path / "log"
-    settings = {"INSTALL_PACKAGES": asked, "USER_ID": user, "HAS_BROWSER": has_browser, "STATUS": status, "LOG": str(log)}
+    settings = {
+        "INSTALL_PACKAGES": asked,
+        "USER_ID": user,
+        "HAS_BROWSER": has_browser,
+        "STATUS": status,
+        "LOG": str(log),
+    }
     result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
     assert result.returncode == 0, result.stderr
     assert len(log.read_text().splitlines() if log.exists() else []) == calls
