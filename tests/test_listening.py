@@ -357,6 +357,12 @@ def test_the_command_speaks_each_checkpoint_and_writes_the_test(evaluate, tmp_pa
     assert (pairs.count("a.wav"), pairs.count("b.wav")) == (6, 3)  # of four systems, and of three without a recording
 
 
+def test_checkpoints_of_one_stem_have_folders_of_their_own(evaluate, tmp_path):
+    others = [save_vocoder(tmp_path / name, AUDIO) for name in ("x_a.pt", "x_a.bin", "x_a.voc")]
+    assert evaluate("--listening", "ab", "--against", *others) == 0
+    assert len([*(tmp_path / "out" / "against").iterdir()]) == len(others)
+
+
 def test_mistakes_in_a_listening_test_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
     mistakes = {
         ("--against", tiny.vocoder): "add --listening mushra or ab",

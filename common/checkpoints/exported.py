@@ -84,10 +84,10 @@ def _check_external_data(path: Path) -> None:
 
 def _tensors(message: Any) -> Iterator[Any]:
     """All tensors in a message of protobuf, those of graphs within graphs too."""
-    for field, value in message.ListFields():
-        if field.message_type is not None:
+    for known, value in message.ListFields():
+        if known.message_type is not None:
             for one in value if isinstance(value, Sequence) else [value]:
-                yield from [one] if field.message_type.name == "TensorProto" else _tensors(one)
+                yield from [one] if known.message_type.name == "TensorProto" else _tensors(one)
 
 
 class ModuleRunner:
