@@ -28,7 +28,7 @@ from common.config import differences, from_plain, to_plain
 from common.data import Dataset, Longest, TextMelDataset, shapes_for
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
-from common.files import check_apart, make_folder
+from common.files import check_apart, lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -206,6 +206,7 @@ def build_trainer(
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     log_file = prepare_output(run, spec, datasets, read=command.read)
+    lock = lock_folder(run.output) if ranks.is_main else None
     if training.set_up_networks is not None:
         _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
     if training.compute_statistics is not None:
@@ -224,7 +225,9 @@ def build_trainer(
     shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets or 0)
     _print_once(ranks, *lines)
     logger = Logger(log_file, enabled=ranks.is_main)
-    trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
+    trainer = Trainer(
+        engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger, lock=lock
+    )
     return trainer, logger
 
 

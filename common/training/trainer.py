@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 
@@ -58,9 +58,14 @@ class Trainer:
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
+        lock: TextIO | None = None,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any."""
+        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any.
+
+        ``lock`` is that of the output, which is held as long as the trainer.
+        """
         self.engine = engine
+        self._lock = lock
         self._template = template
         self._ranks = ranks
         self._options = options
