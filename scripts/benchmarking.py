@@ -55,7 +55,7 @@ def _make_random(folder: Path, model: str, *words: str | Path) -> None:
     {
         f"{GPU} amp output_dir batch_sizes": (),
         ComputingOptions: (),
-        f"{VOICE} phrases audio torchscript": SPEAKING,
+        f"{VOICE} phrases audio": SPEAKING,
         **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
         "jasper model_config durations dataset_path manifest iterations": JASPER,
         **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),

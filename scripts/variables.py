@@ -124,7 +124,6 @@ class Variables:
     durations: tuple[float, ...] = _variable("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of recordings", above=0)
     iterations: int = _count("ITERATIONS NUM_STEPS", 500, "batches that are measured, about")
     audio: bool = _variable("AUDIO", True, "false: measure the text-to-mel model only")
-    torchscript: bool = _variable("TORCHSCRIPT", False, "compile the networks to TorchScript")
     gpu_numbers: str = _variable(
         "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
         "auto",
