@@ -151,6 +151,7 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
     },
     removed=f"{train.train.removed} LOG_FILE RESUME BMARK_EPOCHS_NUM",
     default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
+    names_model=True,
     trains=train.train,
 )
 def train_benchmark(own: Variables, environ: dict[str, str], words: list[str], *, noise: bool = False) -> None:

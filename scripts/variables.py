@@ -31,7 +31,7 @@ def _variable(names: str, default: Any, help: str, **known: Any) -> Any:
 
 def _count(names: str, default: Any, help: str, **known: Any) -> Any:
     """A variable that is a positive number, or several."""
-    return _variable(names, default, help, **{"least": 1, "most": 99999} | known)
+    return _variable(names, default, help, **{"least": 1, "most": 9_999_999} | known)
 
 
 @dataclass(frozen=True)

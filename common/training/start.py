@@ -23,11 +23,11 @@ from common.checkpoints import (
     load_weights,
     saved_checkpoints,
 )
-from common.cli import ComputingOptions
+from common.cli import ComputingOptions, names_given
 from common.config import differences, from_plain, to_plain
 from common.data import Dataset, Longest, TextMelDataset, shapes_for
 from common.distributed import Ranks
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError, InputError, OptionError
 from common.files import check_apart, lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
@@ -137,7 +137,12 @@ def train(argv: Sequence[str] | None = None) -> int:
     request = command.request
     with distributed.processes(cuda=request.computing.cuda) as ranks:
         torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
-        received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
+        try:
+            received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
+        except InputError as error:
+            if names_given(argv) & {"-m", "--model", "--model-name"} or " columns" not in str(error):
+                raise
+            raise InputError(f"{error}; a list of another model? this is {command.spec.name}, -m names others") from error
     if received is None:
         return 0
     _print_once(ranks, f"stopped by {received.name}; add --resume to continue")
