@@ -142,7 +142,9 @@ def train(argv: Sequence[str] | None = None) -> int:
         except InputError as error:
             if names_given(argv) & {"-m", "--model", "--model-name"} or " columns" not in str(error):
                 raise
-            raise InputError(f"{error}; a list of another model? this is {command.spec.name}, -m names others") from error
+            raise InputError(
+                f"{error}; a list of another model? this is {command.spec.name}, -m names others"
+            ) from error
     if received is None:
         return 0
     _print_once(ranks, f"stopped by {received.name}; add --resume to continue")
@@ -153,7 +155,11 @@ def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> si
     """Train; the signal that stopped it early. Nothing that uses the process group outlives this function."""
     setup = command.spec.training.set_up(command.options, command.request)
     trainer, logger = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
-    logger.parameter(**command.values)
+    text, values = setup.text, dict(command.values)
+    if text is not None:  # which lists, languages and voices decide, too
+        values |= {"input_type": text.input_type, "symbol_set": text.symbol_set, "text_cleaners": text.cleaners}
+        values["g2p"] = text.g2p
+    logger.parameter(**values)
     if command.found is not None:
         _resume(trainer, *command.found, ranks=ranks)
     return trainer.fit()
