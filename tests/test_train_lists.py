@@ -13,6 +13,7 @@ import extract_mels
 import train
 from common.checkpoints import load_checkpoint
 from common.errors import InputError
+from common.logger import read_log
 
 WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
 QUICKSTART = "bash scripts/download_dataset.sh && bash scripts/prepare_dataset.sh && DRY_RUN=1 bash scripts/train.sh"
@@ -84,6 +85,9 @@ def test_durations_of_text_grids_train_on_the_same_list_and_on_that_of_phones(tm
         assert train.main([*map(str, words)]) == 0
         text = load_checkpoint(tmp_path / f"{name}{bool(extra)}" / "FastPitch_checkpoint_1.pt").text
         assert (text.input_type, text.symbol_set) == ("phone", "arpabet")
+        records = read_log(tmp_path / f"{name}{bool(extra)}" / "nvlog.json")
+        logged = next(one["data"] for one in records if one.get("step") == "PARAMETER")
+        assert [logged[one] for one in ("input_type", "symbol_set", "text_cleaners")] == ["phone", "arpabet", []]
         assert ("--symbol-set arpabet" in capsys.readouterr().out) == (not extra)
 
 
