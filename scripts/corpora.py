@@ -146,8 +146,8 @@ def download_dataset(own: Variables, environ: dict[str, str], words: list[str]) 
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
-    launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
+    launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
 @script({"source subsets dataset_path verify": ()})
