@@ -116,7 +116,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """End with one line and status 2; an option that does not exist gets the nearest name of one that does."""
         names = [name for one in self._actions if one.help != argparse.SUPPRESS for name in one.option_strings]
         unknown = (word.partition("=")[0] for word in self._words if word.startswith("--"))
-        for name in (name for name in unknown if name not in self._option_string_actions):
+        for name in (name for name in unknown if name not in {*self._option_string_actions, *self.published}):
             if near := nearest_name(name, names):
                 message += f"; {'' if message.startswith(name) else f'{name}: '}did you mean {near}?"
                 break

@@ -1,9 +1,10 @@
 """How audio became mels, stored in every checkpoint, and configs as plain types."""
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -56,12 +57,17 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 
     Up to 22050 Hz FastPitch, Tacotron 2 and HiFi-GAN were published with fmax 8000 Hz; wider bands have no such rule.
     """
-    if sampling_rate >= 32000:
-        return AudioConfig(sampling_rate, filter_length=2048, hop_length=512, win_length=2048, mel_fmax=None)
-    if sampling_rate <= 16000:
-        fmax = 8000.0 if sampling_rate == 16000 else None
-        return AudioConfig(sampling_rate, filter_length=1024, hop_length=200, win_length=800, mel_fmax=fmax)
-    return replace(AudioConfig(), sampling_rate=sampling_rate)
+    if sampling_rate < 16000:
+        hop = max(16, 16 * round(sampling_rate * 0.00075))  # a product of small factors, as vocoders need
+        window = 4 * hop
+    elif sampling_rate == 16000:
+        hop, window = 200, 800
+    else:
+        scale = 2 ** round(math.log2(sampling_rate / AudioConfig.sampling_rate))
+        hop, window = scale * AudioConfig.hop_length, scale * AudioConfig.win_length
+    fmax = AudioConfig.mel_fmax if 16000 <= sampling_rate < 32000 else None
+    size = 2 ** math.ceil(math.log2(window))
+    return AudioConfig(sampling_rate, filter_length=size, hop_length=hop, win_length=window, mel_fmax=fmax)
 
 
 def to_plain(config: Any) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Atomic writes of files, and readers that name the file which cannot be read."""
 
 import codecs
+import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import stat
 import sys
@@ -12,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from common.errors import InputError, OptionError, OutputError, at
 
@@ -34,6 +36,29 @@ def make_folder(path: Path, hint: str = "") -> None:
     """Make a folder and those above it where they are missing; raises as `writing`."""
     with writing(path, hint):
         path.mkdir(parents=True, exist_ok=True)
+
+
+def lock_folder(folder: Path) -> TextIO:
+    """Let this process alone work into ``folder`` as long as the file that is returned is open.
+
+    The lock is fcntl's: forked processes do not keep it, and the end of this one releases it, whatever ends it.
+
+    Raises:
+        OutputError: another process has it, which is named; or as `writing`.
+    """
+    path = folder / ".lock"
+    with writing(path):
+        file = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        file.seek(0)
+        raise OutputError(f"{folder}: {file.read()} works into it; stop that one, or choose another folder") from error
+    except OSError:  # a file system without locks
+        pass
+    file.truncate(0)
+    print(f"process {os.getpid()} of {platform.node()}", end="", file=file, flush=True)
+    return file
 
 
 def check_output_file(path: Path) -> None:

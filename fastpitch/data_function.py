@@ -102,6 +102,7 @@ class FastPitchDataset(TextMelDataset):
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
+                    wanted += "; durations of TextGrids need the list of --output-meta-file, with --input-type phone"
                     raise shape_error(entry, column, values, wanted=wanted)
             return batch(durations=durations[None], pitch=pitch[None])
         size = mel.size(1), len(tokens)

@@ -7,6 +7,8 @@ from pathlib import Path
 from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
+from common.files import read_text
+from common.text.teacher import TEACHER
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
@@ -52,7 +54,10 @@ def columns_of(filelist: Path) -> tuple[str, ...]:
 
 
 def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
-    """The features of a recording in place of it; raises InputError where one is missing."""
+    """The features of a recording in place of it, and the phones of its TextGrid if its durations are theirs.
+
+    Raises InputError where one is missing.
+    """
     wav, words = entry.fields["wav"], {name: value for name, value in entry.fields.items() if name != "wav"}
     paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
     if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
@@ -60,6 +65,9 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
             f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; make them by extract_mels.py "
             "--extract-mels --extract-durations --extract-pitch-char, or add --learned-alignment"
         )
+    durations = dataset_path / paths["durations"]
+    if (phones := durations.with_suffix(".txt")).is_file() and not durations.with_name(TEACHER).is_file():
+        words["text"] = read_text(phones)
     return FilelistEntry(paths | words, entry.where)
 
 

@@ -1,17 +1,20 @@
 """What FastPitch's options mean for a training: lists, mels, text, architecture and schedule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig
+from common.data import FilelistEntry
 from common.errors import OptionError
-from common.text import TextFrontEnd
+from common.text import TextFrontEnd, get_symbol_table
+from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.languages import refuse_rewritten_letters
 from common.text.options import options_of_text, text_config, written_options
+from common.text.symbols import SILENCES, canonical_phone
 from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.settings import MelSource, stored_mels
@@ -54,10 +57,25 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
                 said += " --unknown-symbols drop"
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
             notes.append(f"text is read as {durations} says, whose durations are of the symbols of {said}")
+    if voice is None and (of_phones := _read_as_phones(text, entries)) is not None:
+        text = of_phones
+        notes.append(f"the lists are of phones: --input-type phone --symbol-set {text.symbol_set}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+
+
+def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
+    """The front end for lists of phones, as those of TextGrids are, where options do not say how text is read."""
+    words = {word for entry in entries for word in canonical_phone(entry.fields["text"]).split()}
+    is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
+    if not is_default or not any(word in SILENCES or word[-1].isdigit() for word in words):
+        return None
+    for name in ("arpabet", "ipa"):
+        if all(word in get_symbol_table(name) for word in words):
+            return replace(text, input_type="phone", symbol_set=name, cleaners=())
+    return None
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Trains Jasper on 4 GPUs of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 MODEL=Jasper run_script train NUM_GPUS=4 BS=16 GRAD_ACCUMULATION=8 AMP=true "$@"

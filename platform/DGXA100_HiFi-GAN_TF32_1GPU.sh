@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Trains HiFi-GAN on 1 GPU of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 MODEL=HiFi-GAN run_script train NUM_GPUS=1 BS=128 AMP=false "$@"

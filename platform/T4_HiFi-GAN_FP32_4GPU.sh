@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Trains HiFi-GAN on 4 GPUs of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 MODEL=HiFi-GAN run_script train NUM_GPUS=4 BS=32 AMP=false "$@"

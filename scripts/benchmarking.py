@@ -55,7 +55,7 @@ def _make_random(folder: Path, model: str, *words: str | Path) -> None:
     {
         f"{GPU} amp output_dir batch_sizes": (),
         ComputingOptions: (),
-        f"{VOICE} phrases audio torchscript": SPEAKING,
+        f"{VOICE} phrases audio": SPEAKING,
         **dict.fromkeys(SPEAKING_OPTIONS, SPEAKING),
         "jasper model_config durations dataset_path manifest iterations": JASPER,
         **dict.fromkeys(TRANSCRIBING_OPTIONS, JASPER),
@@ -151,6 +151,7 @@ def _speaking_runs(own: Variables, folder: Path, words: list[str]) -> Runs:
     },
     removed=f"{train.train.removed} LOG_FILE RESUME BMARK_EPOCHS_NUM",
     default_models={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
+    names_model=True,
     trains=train.train,
 )
 def train_benchmark(own: Variables, environ: dict[str, str], words: list[str], *, noise: bool = False) -> None:

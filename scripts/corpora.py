@@ -147,6 +147,7 @@ def download_dataset(own: Variables, environ: dict[str, str], words: list[str]) 
     checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
+    launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
 @script({"source subsets dataset_path verify": ()})

@@ -118,6 +118,8 @@ def _evaluate_several(
             if one.spec.role not in ("vocoder", *speaking):
                 raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
             output = args.output / "against" / "_".join(path.with_suffix("").parts).strip("/_")
+            while output in (other for other, _ in voices):  # of x/voice.pt and x/voice.onnx
+                output = output.with_name(f"{output.name}_{path.suffix[1:]}")
             voices.append((output, {**speaking, one.spec.role: one}))
     systems = {_name_of(models): output for output, models in voices} | {str(path): path for path in folders}
     if len(systems) < len(voices) + len(folders):

@@ -60,7 +60,7 @@ REMOVED = {
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext
 _OF_SYSTEM = re.compile(".*[_:.@].*|C|POSIX")  # its values that are no tags of eSpeak NG: en_US:en, C.UTF-8
-_OF_BASH = ("DRY_RUN", "PYTHON", "USE_SYSTEM_PYTHON", "VENV_PYTHON")  # variables that lib.sh reads
+_OF_BASH = ("DRY_RUN", "PYTHON", "USE_SYSTEM_PYTHON", "VENV_PYTHON", "INSTALL_PACKAGES")  # variables that lib.sh reads
 _LEAST_LETTERS = 6  # of a variable that a misspelled name is taken for
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 

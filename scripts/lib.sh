@@ -7,6 +7,7 @@ SCRIPT=${BASH_SOURCE[1]:-} # that sources this file
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
+MARK=made-by-scripts # a file in a .venv that these scripts have made, and may make anew
 
 # fail STATUS MESSAGE: ends with one line; status 2 is for arguments and variables that cannot be.
 fail() {
@@ -34,7 +35,7 @@ for argument in "$@"; do
 done
 
 # The scripts ask for 0 or 1; a script that another one starts gets the same.
-for name in DRY_RUN USE_SYSTEM_PYTHON; do
+for name in DRY_RUN USE_SYSTEM_PYTHON INSTALL_PACKAGES; do
     case "${!name:-}" in
         "") ;;
         1 | [Tt]rue | TRUE | [Yy]es | YES | [Oo]n | ON) export "$name=1" ;;
@@ -65,15 +66,20 @@ find_python() {
 make_venv() {
     local python=$1 package
     rm -rf "$VENV"
+    mkdir -p "$VENV"
+    touch "$VENV/$MARK"
     ! "$python" -m venv "$VENV" >/dev/null 2>&1 || return 0
     ! "$python" -m virtualenv --quiet "$VENV" >/dev/null 2>&1 || return 0
-    # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user gets the command.
+    # A fresh Debian's python3 has no ensurepip.
     package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        echo "installing Debian's $package, which $python needs to make .venv" >&2
-        { apt-get update -qq && apt-get install -y -qq "$package"; } >/dev/null || true
-    fi
-    "$python" -m venv --clear "$VENV" || fail 1 "$python -m venv $VENV failed; on Debian: apt-get install $package"
+    install_package "$package" && "$python" -m venv "$VENV" ||
+        fail 1 "$python -m venv $VENV failed; on Debian: apt-get install $package, which INSTALL_PACKAGES=1 does as root"
+}
+
+# Installs Debian's package $1 where that is asked for, as .ci/run does, and we may.
+install_package() {
+    [ "${INSTALL_PACKAGES:-0}" = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    apt-get install -y -qq "$1" >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq "$1"; } >/dev/null 2>&1
 }
 
 # Sets PYTHON, the interpreter to run with: $PYTHON if it is given, the system's with USE_SYSTEM_PYTHON=1 (as in Docker,
@@ -108,6 +114,8 @@ update_venv() {
         stamp="$VENV/stamp-dev"
     fi
     if ! { is_supported_python "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }; then
+        [ -e "$VENV/$MARK" ] || [ -z "$(ls -A "$VENV" 2>/dev/null)" ] || fail 1 "$VENV has no Python 3.10 to 3.14" \
+            "with pip, and these scripts did not make it; move it away, or set PYTHON to a Python with the requirements"
         python=$(find_python) || exit 1
         echo "making $VENV with $("$python" --version)" >&2
         make_venv "$python"
@@ -137,12 +145,10 @@ use_writable_caches() {
     fi
 }
 
-# Installs Debian's Chromium for the studio's tests in continuous integration (CI=true), where we are root.
+# Installs Debian's Chromium for the studio's tests, where that is asked for.
 install_browser() {
-    [[ -n "${CI:-}" && ! "${CI,,}" =~ ^(0|false|no|off)$ ]] && [ "${DRY_RUN:-0}" != 1 ] && ! command -v chromium >/dev/null || return 0
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
-    apt-get install -y -qq chromium >/dev/null 2>&1 ||
-        { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 ||
+    [ "${INSTALL_PACKAGES:-0}" != 1 ] || [ "${DRY_RUN:-0}" = 1 ] || command -v chromium >/dev/null ||
+        install_package chromium ||
         echo "note: Debian's chromium could not be installed; the studio's tests are skipped" >&2
 }
 

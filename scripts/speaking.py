@@ -42,8 +42,7 @@ def find_newest(model: str) -> Path:
     Raises:
         InputError: there is none.
     """
-    trained = [*Path("output").glob(f"{model}_checkpoint_*.pt")]
-    found = max(trained or downloaded(model), key=lambda path: path.stat().st_mtime, default=None)
+    found = next(iter(_checkpoints_of(model)), None)
     if found is None and dry_run():
         return Path(f"output/{model}_checkpoint_NEWEST.pt")
     found = found or SHIPPED.get(model)
@@ -53,8 +52,14 @@ def find_newest(model: str) -> Path:
     return found
 
 
+def _checkpoints_of(model: str) -> list[Path]:
+    """The checkpoints of a model in ./output, the newest first, then those in ./pretrained_models."""
+    trained = Path("output").glob(f"{model}_checkpoint_*.pt")
+    return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
+
+
 def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> Variables:
-    """The variables with the newest voice where none is named, and a downloaded vocoder that fits it.
+    """The variables with the newest voice where none is named, and a trained or downloaded vocoder that fits it.
 
     A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
     """
@@ -65,9 +70,9 @@ def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> V
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
         own = replace(own, **{name: str(find_newest(own.model))})
-    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters|torchscript)")
-    if audio and own.voice and not (own.vocoder or own.torchscript or any(map(decided.match, words))):
-        for name, path in ((name, path) for model, name in VOCODERS.items() for path in downloaded(model)):
+    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
+    if audio and own.voice and not (own.vocoder or any(map(decided.match, words))):
+        for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model)):
             if dry_run() or _fits(own.voice, path):  # a dry run reads no checkpoint
                 note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
                 return replace(own, **{name: str(path)})
@@ -100,7 +105,7 @@ def downloaded(model: str) -> list[Path]:
     {
         f"{launch.GPU} output_dir dataset_path": (),
         ComputingOptions: (),
-        f"{VOICE} phrases torchscript": launch.SPEAKING,
+        f"{VOICE} phrases": launch.SPEAKING,
         **dict.fromkeys(SPEAKING_OPTIONS, launch.SPEAKING),
         "jasper dataset manifest": launch.JASPER,
         **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),

@@ -31,7 +31,7 @@ def _variable(names: str, default: Any, help: str, **known: Any) -> Any:
 
 def _count(names: str, default: Any, help: str, **known: Any) -> Any:
     """A variable that is a positive number, or several."""
-    return _variable(names, default, help, **{"least": 1, "most": 99999} | known)
+    return _variable(names, default, help, **{"least": 1, "most": 9_999_999} | known)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,6 @@ class Variables:
     durations: tuple[float, ...] = _variable("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of recordings", above=0)
     iterations: int = _count("ITERATIONS NUM_STEPS", 500, "batches that are measured, about")
     audio: bool = _variable("AUDIO", True, "false: measure the text-to-mel model only")
-    torchscript: bool = _variable("TORCHSCRIPT", False, "compile the networks to TorchScript")
     gpu_numbers: str = _variable(
         "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
         "auto",

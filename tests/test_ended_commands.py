@@ -4,7 +4,9 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -184,3 +186,16 @@ def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Pa
         assert ended(train.main, *MODELS[0].words(corpora, tmp_path, "--epochs", "2", "--num-workers", "1")) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: DataLoader worker ") and "--resume" in line
+
+
+def test_a_second_training_into_one_output_is_refused_and_names_the_first(corpora: Path, tmp_path: Path):
+    words = [sys.executable, "train.py", *MODELS[0].words(corpora, tmp_path, "--epochs", "2")]
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    refused = []
+    with at_iteration(1, lambda: refused.append(run(words))), without_samples():
+        assert ended(train.main, *words[2:], "--num-workers", "1") == 0
+    (other,) = refused
+    assert other.returncode == 1 and other.stderr.count("\n") == 1
+    assert f"error: {tmp_path}: process {os.getpid()} of " in other.stderr
+    done = run([*words, "--resume"])
+    assert done.returncode == 0, done.stderr  # nothing is locked for ever

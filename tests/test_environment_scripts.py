@@ -1,5 +1,6 @@
 """The shell files are valid, and the environment that they make and run in is as they say."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,8 @@ def test_each_script_is_valid_bash():
     for path in SHELL_FILES:
         done = subprocess.run(["bash", "-n", str(path)], capture_output=True, check=False)
         assert done.stderr == b"", path
-        is_run = path.name != "lib.sh" and path.parent.name != "platform"  # the others are sourced, or given to bash
-        assert not is_run or path.read_text().startswith("#!/usr/bin/env bash\n")
+        if path.name != "lib.sh":  # which is sourced
+            assert path.read_text().startswith("#!/usr/bin/env bash\n") and os.access(path, os.X_OK), path
 
 
 def test_the_scripts_run_in_a_folder_with_spaces(tmp_path: Path):
@@ -33,7 +34,7 @@ ENSURE = """
 source "$1/scripts/lib.sh"
 ROOT=$2 VENV=$2/.venv
 make_venv() {
-    rm -rf "$VENV"; mkdir -p "$VENV/bin"; echo made
+    rm -rf "$VENV"; mkdir -p "$VENV/bin"; touch "$VENV/$MARK"; echo made
     printf '#!/bin/sh\\nexec "%s" "$@"\\n' "$1" > "$VENV/bin/python"; chmod +x "$VENV/bin/python"
 }
 install_requirements() { echo "installed $(basename "$1")"; }
@@ -53,6 +54,37 @@ def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_pat
     assert result.returncode == 0, result.stderr
     base, dev = "installed requirements.txt\n", "installed requirements-dev.txt\n"
     assert result.stdout == f"made\n{base}--\n{dev}--\n{dev}{base}--\n{base}--\nmade\n{base}"
+
+
+@pytest.mark.parametrize("python", ["", "exit 1", "[ $1 != -m ]"])
+def test_an_environment_that_the_scripts_did_not_make_is_left_alone(python: str, tmp_path: Path):
+    (venv := tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (venv / "python").write_text(f"#!/bin/sh\n{python}\n")
+    (venv / "python").chmod(0o755 if python else 0o644)
+    (venv / "work").write_text("mine")
+    script = 'source "$1/scripts/lib.sh"; unset PYTHON; VENV=$2; DRY_RUN=0; ensure_venv'
+    result = run_bash("-c", script, "bash", ROOT, tmp_path / ".venv", VENV_PYTHON=sys.executable)
+    assert (result.returncode, result.stdout, (venv / "work").read_text()) == (1, "", "mine")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and "PYTHON" in result.stderr
+
+
+DEBIAN = """
+LOG=$2/log
+apt-get() { echo "$*" >> "$LOG"; }
+id() { echo 0; }
+source "$1/scripts/lib.sh"
+VENV=$2/.venv
+printf '#!/bin/sh\\n[ "$1" = -c ] && exec "%s" "$@"\\nexit 1\\n' "$3" > "$2/python"; chmod +x "$2/python"
+make_venv "$2/python"
+"""
+
+
+@pytest.mark.parametrize("asked", ["", "false", "true"])
+def test_debian_packages_are_installed_where_that_is_asked_for_alone(asked: str, tmp_path: Path):
+    result = run_bash("-c", DEBIAN, "bash", ROOT, tmp_path, sys.executable, INSTALL_PACKAGES=asked)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1) and "-venv" in result.stderr
+    assert (tmp_path / "log").exists() == (asked == "true")
+    assert (tmp_path / ".venv" / "made-by-scripts").is_file()
 
 
 def test_a_python_that_does_not_fit_is_refused_in_one_line(tmp_path: Path):

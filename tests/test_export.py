@@ -265,21 +265,42 @@ def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, ca
     assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it
 
 
-@pytest.mark.skipif(
-    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24), reason="older ones open files anywhere"
-)
-@pytest.mark.parametrize("place", ["/dev/zero", "../x"])
-def test_onnx_of_other_programs_opens_no_file_outside_its_folder(tmp_path: Path, place: str):
+def onnx_with_weights_in(place: str, *, nested: bool) -> bytes:
+    """A graph whose one tensor is in another file, within a branch if ``nested``."""
     weights = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    weights.ClearField("float_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value=place)
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
-    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [weights])
-    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
-    (tensor,) = model.graph.initializer
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.ClearField("float_data")
-    tensor.external_data.add(key="location", value=place)
-    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
-    with pytest.raises(CheckpointError, match=r"a\.onnx: onnxruntime cannot read it .*[Pp]ath"):
+    node = helper.make_node("Constant", [], ["y"], value=weights)
+    if nested:
+        branch = helper.make_graph([node], "b", [], [output])
+        yes = helper.make_tensor("c", TensorProto.BOOL, [], [True])
+        nodes = [helper.make_node("Constant", [], ["c"], value=yes)]
+        nodes += [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
+        graph = helper.make_graph(nodes, "g", [], [output])
+    else:
+        graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [weights])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("place", ["/dev/zero", "../x", "a/../../x", "link", "*/_ORT_MEM_ADDR_/*"])
+def test_onnx_of_other_programs_opens_no_file_outside_its_folder(tmp_path: Path, monkeypatch, place: str, nested: bool):
+    (tmp_path / "x").write_bytes(bytes(4))
+    (folder := tmp_path / "folder").mkdir()
+    (folder / "a").mkdir()
+    (folder / "link").symlink_to("../x")
+    (folder / "a.onnx").write_bytes(onnx_with_weights_in(place, nested=nested))
+    monkeypatch.setattr(onnxruntime, "InferenceSession", None)  # which older ones would open it by
+    with pytest.raises(CheckpointError, match=r"a\.onnx: its weights are in .*, expected a file in its folder"):
+        open_checkpoint(folder / "a.onnx")
+
+
+def test_onnx_of_other_programs_may_keep_weights_in_its_folder(tmp_path: Path):
+    (tmp_path / "w").write_bytes(bytes(4))
+    (tmp_path / "a.onnx").write_bytes(onnx_with_weights_in("w", nested=False))
+    with pytest.raises(CheckpointError, match=r"a\.onnx: not written by scripts"):  # so it was read
         open_checkpoint(tmp_path / "a.onnx")
 
 

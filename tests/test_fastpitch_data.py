@@ -138,7 +138,7 @@ BAD_TENSORS = {
 def test_features_that_do_not_fit_are_named_with_file_and_line(corpus: Path, name: str):
     feature, tensor, message = BAD_TENSORS[name]
     save_tensor(corpus / feature / "a.pt", tensor)
-    assert refused(corpus) == f"{message} (list.txt:1)"
+    assert (line := refused(corpus)).startswith(message) and line.endswith(" (list.txt:1)")
 
 
 def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training_list(corpus: Path):

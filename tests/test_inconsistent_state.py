@@ -57,6 +57,15 @@ def with_huge_mels(payload: dict[str, Any], *place: str) -> dict[str, Any]:
             "its EMA weights do not fit the model: Missing",
         ),
         ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "its optimizer's state does not fit"),
+        *(
+            ((*OPTIMIZER, "states", "fastpitch.proj.bias"), change, "state of fastpitch.proj.bias")
+            for change in (
+                lambda one: {**one, "exp_avg": one["exp_avg"][:1]},
+                lambda one: {**one, "exp_avg_sq": torch.zeros(())},
+                lambda one: {**one, "step": torch.zeros(3)},
+                lambda one: {"step": one["step"], "exp_avg": one["exp_avg"]},
+            )
+        ),
         (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "are of mpd, expected fastpitch"),
         (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
         (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),

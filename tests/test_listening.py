@@ -368,6 +368,12 @@ def test_without_listeners_systems_are_compared_by_their_figures(evaluate, tmp_p
     assert speed.count(" to ") == 2 and not (tmp_path / "out" / LISTENING_PAGE).exists()
 
 
+def test_checkpoints_of_one_stem_have_folders_of_their_own(evaluate, tmp_path):
+    others = [save_vocoder(tmp_path / name, AUDIO) for name in ("x_a.pt", "x_a.bin", "x_a.voc")]
+    assert evaluate("--listening", "ab", "--against", *others) == 0
+    assert len([*(tmp_path / "out" / "against").iterdir()]) == len(others)
+
+
 def test_mistakes_in_a_listening_test_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
     mistakes = {
         ("--against", tmp_path): r"expected evaluation\.json in it",

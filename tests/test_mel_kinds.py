@@ -22,7 +22,8 @@ from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json
 from common.text.config import TextConfig
-from hifigan.config import PUBLISHED_MELS
+from hifigan.config import PRESETS, PUBLISHED_MELS
+from hifigan.training_setup import fitting_rates
 from scripts.datasets import describe_mels
 from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH
 
@@ -45,6 +46,14 @@ def audio_of(model: str, corpus: Path, *words: str | Path) -> AudioConfig:
     lists = [word for name in ("training", "validation") for word in (f"--{name}-files", corpus / "train.txt")]
     argv = ["-m", model, "-d", corpus, "-o", corpus / "out", *lists, *MODELS[model], *words]
     return set_up(*map(str, argv)).audio
+
+
+def test_windows_are_about_as_long_at_every_rate():
+    for rate in (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 192000):
+        audio = audio_preset(rate)
+        assert 0.04 < audio.win_length / rate < 0.065 and 0.0099 < audio.hop_length / rate < 0.0161, rate
+        assert audio.filter_length < 2 * audio.win_length and audio.hop_length % 8 == 0, rate
+        assert fitting_rates(audio.hop_length, PRESETS["v1"].upsample_rates)
 
 
 def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:

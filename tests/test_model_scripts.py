@@ -132,11 +132,18 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
     def run(**variables: str) -> CompletedProcess[str]:
         return run_bash(project / "scripts/inference_example.sh", PYTHON=python, FASTPITCH=voice, **variables)
 
-    found = run()
-    assert options_in(found.stdout.split(), "--hifigan pretrained_models/hifigan/fitting.pt --denoising-strength 0.005")
-    said = "note: pretrained_models/hifigan/fitting.pt makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another"
-    assert found.stderr == f"{said} vocoder\n"
+    trained = project / "output/HiFi-GAN_checkpoint_9.pt"
+    for file, torchscript in ((fitting, "false"), (fitting, "true"), (trained, "true")):
+        name = file.relative_to(project)
+        trained.parent.mkdir(exist_ok=True)
+        if file == trained:
+            trained.write_bytes(fitting.read_bytes())
+        found = run(TORCHSCRIPT=torchscript)
+        assert options_in(found.stdout.split(), f"--hifigan {name} --denoising-strength 0.005")
+        said = f"note: {name} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another"
+        assert found.stderr == f"{said} vocoder\n"
     fitting.unlink()
+    trained.unlink()
     for none in (run(), run(TORCHSCRIPT="true")):  # inference.py chooses
         assert (none.returncode, none.stderr) == (0, "")
         assert not any(option in none.stdout for option in ("--hifigan", "--waveglow", "--harmonic"))

@@ -9,6 +9,8 @@ from shell import ROOT, dry_run, run_bash
 
 import inference
 from common.cli import ArgumentParser
+from common.registry import get_model
+from common.training.options import build_training_parser
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,17 @@ def test_an_unknown_option_gets_the_nearest_name_also_where_others_are_missing(c
         with pytest.raises(SystemExit):
             parser.parse_args(words.split())
         assert "; --epoch: did you mean --epochs? (see x --help)" in capsys.readouterr().err
+
+
+def test_an_option_of_the_originals_gets_its_answer_alone(capsys: pytest.CaptureFixture) -> None:
+    for words in ("--text Hi. --n-speakers 2", "--text Hi. --max-wav-value 1"):
+        with pytest.raises(SystemExit):
+            inference.main(words.split())
+    for words in ("--pitch-std 60", "--load-mel-from-disk"):
+        with pytest.raises(SystemExit):
+            build_training_parser(get_model("FastPitch")).parse_args(words.split())
+    said = capsys.readouterr().err
+    assert said.count("\n") == 4 and "mean --" not in said
 
 
 def train(*words: str, **variables: str) -> list[str]:

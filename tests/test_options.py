@@ -28,6 +28,7 @@ class Job:
     amp: bool = option(False, "mixed precision", variable="AMP")
     tf32: bool = option(True, "on GPUs", variable="TF32")
     cleaners: tuple[str, ...] = option(("basic",), "in order", variable="CLEANERS", choices=("basic", "english"))
+    rates: tuple[int, ...] = option((8, 2), "factors", least=1, empty=True, words={"none": ()})
     sizes: Sizes = group(Sizes, "sizes")
     n_symbols: int = 0  # no option
 
@@ -44,8 +45,30 @@ def test_defaults_are_the_declared_ones_and_other_fields_are_given():
 
 def test_words_become_values_of_the_fields_types():
     words = "-o out --bs 8 --keep all --amp --no-tf32 --cleaners basic english --kernel_size 5 --p-dropout 0".split()
-    expected = Job(Path("out"), 8, None, True, False, ("basic", "english"), Sizes(5, 0.0))
+    expected = Job(Path("out"), 8, None, True, False, ("basic", "english"), sizes=Sizes(5, 0.0))
     assert read_options(parser_of(Job).parse_args(words), Job) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--rates 4 2", (4, 2)),
+        ("--rates=[4,2]", (4, 2)),
+        ("--rates [4,2]", (4, 2)),
+        ("--rates none", ()),
+        ("--rates", ()),
+        ("--rates none 4", None),
+        ("--rates [4,2] 8", None),
+        ("--rates [4,0]", None),
+        ("--rates [4,2", None),
+    ],
+)
+def test_several_values_are_words_or_one_word(words: str, expected: tuple[int, ...] | None):
+    if expected is not None:
+        assert read_options(parser_of(Job).parse_args(words.split()), Job).rates == expected
+        return
+    with pytest.raises(SystemExit):
+        parser_of(Job).parse_args(words.split())
 
 
 @pytest.mark.parametrize(

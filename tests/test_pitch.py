@@ -10,7 +10,14 @@ from safetensors.numpy import load_file
 
 from common.audio import load_wav
 from common.audio.options import PITCH_KINDS
-from common.audio.pitch import estimate_pitch, normalize, pitch_of_kind, split_durations, statistics
+from common.audio.pitch import (
+    estimate_pitch,
+    normalize,
+    pitch_of_kind,
+    read_pitch_statistics,
+    split_durations,
+    statistics,
+)
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
@@ -113,3 +120,12 @@ def test_a_recording_shorter_than_three_periods_is_a_clear_error():
     ):
         estimate_pitch(tone(200, 0.03), CONFIG, n_frames=3, where="list.txt:7")
     assert len(estimate_pitch(tone(200, 0.041), CONFIG, n_frames=4)) == 4
+
+
+@pytest.mark.parametrize("mean, std", [("NaN", "20.0"), ("150.0", "NaN"), ("150.0", "Infinity"), ("150.0", "0.0")])
+def test_statistics_that_are_no_finite_numbers_are_refused(mean: str, std: str, tmp_path: Path):
+    (path := tmp_path / "stats.json").write_text(f'{{"mean": {mean}, "std": {std}}}')
+    with pytest.raises(InputError, match=f"^{path}: .*(nan|inf|std 0) "):
+        read_pitch_statistics(path)
+    with pytest.raises(InputError):
+        statistics([np.array([150.0, 160.0, float("nan")])])

@@ -1,6 +1,7 @@
 """The sampler: random global batches that depend on seed and epoch alone, dealt out by length."""
 
 import itertools
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from common.data import GlobalBatchSampler, validation_batches
 from common.data.batch import Draw
 from common.distributed import Ranks
 from common.errors import InputError
+from common.training.position import Position, resumed_position
 
 LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
 
@@ -97,3 +99,13 @@ def test_validation_takes_each_utterance_once_over_all_processes():
 def test_too_few_utterances_are_an_error_with_the_sum():
     with pytest.raises(InputError, match="103 utterances, fewer than one update takes: 128 = 2 processes x 2"):
         GlobalBatchSampler(LENGTHS, batch_size=32, accumulation=2, seed=0, ranks=Ranks(world_size=2))
+
+
+@pytest.mark.parametrize("batch_size, done", [(2, 12), (4, 6), (8, 3), (16, 1), (32, 0)])
+def test_a_resumed_position_keeps_its_means_in_updates_of_another_size(batch_size: int, done: int):
+    sampler = GlobalBatchSampler(LENGTHS, batch_size=batch_size, accumulation=1, seed=7, ranks=Ranks())
+    saved = Position(epoch=3, steps_done=6, sums={"loss": 4.0}, frames=600, seconds=6.0, skipped=2)  # 4 updates of 1.0
+    found = resumed_position(asdict(saved) | {"global_batch": 4}, sampler)
+    assert (found.epoch, found.steps_done) == (3, done)
+    assert found.means(["loss"]) == ({"loss": pytest.approx(1.0)} if done else {})
+    assert found == saved or batch_size != 4

@@ -798,12 +798,24 @@ install_browser
 
 
 @pytest.mark.parametrize(
-    ("ci", "user", "has_browser", "status", "calls"),
-    [("true", "0", "", "0", 1), ("true", "0", "", "1", 2), ("", "0", "", "0", 0), ("true", "0", "1", "0", 0)],
+    ("asked", "user", "has_browser", "status", "calls"),
+    [
+        ("true", "0", "", "0", 1),
+        ("true", "0", "", "1", 2),
+        ("", "0", "", "0", 0),
+        ("false", "0", "", "0", 0),
+        ("true", "0", "1", "0", 0),
+    ],
 )
-def test_only_continuous_integration_installs_a_browser(tmp_path: Path, ci, user, has_browser, status, calls):
+def test_a_browser_is_installed_where_that_is_asked_for(tmp_path: Path, asked, user, has_browser, status, calls):
     log = tmp_path / "log"
-    settings = {"CI": ci, "USER_ID": user, "HAS_BROWSER": has_browser, "STATUS": status, "LOG": str(log)}
+    settings = {
+        "INSTALL_PACKAGES": asked,
+        "USER_ID": user,
+        "HAS_BROWSER": has_browser,
+        "STATUS": status,
+        "LOG": str(log),
+    }
     result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
     assert result.returncode == 0, result.stderr
     assert len(log.read_text().splitlines() if log.exists() else []) == calls

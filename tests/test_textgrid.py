@@ -81,6 +81,14 @@ def test_gaps_are_silence_unless_times_are_rounded(tmp_path: Path):
     assert read_alignment(path, CONFIG).phones == ("AA1", "B")
 
 
+def test_a_boundary_at_a_frame_is_that_frame_at_every_rate(tmp_path: Path):
+    for rate, hop in ((24000, 240), (16000, 160), (48000, 480), (22050, 256)):
+        bounds = [round(i * hop / rate, 6) for i in range(1, 60)]
+        grid = write_grid(tmp_path / "a.TextGrid", [(a, b, "AA1") for a, b in pairwise([0.0, *bounds])])
+        config = AudioConfig(rate, hop_length=hop)
+        assert read_alignment(grid, config).durations == (1,) * 59
+
+
 @pytest.mark.parametrize(("n_frames", "last"), [(8, None), (9, 4), (10, 5), (11, 6), (12, None)])
 def test_the_last_interval_takes_a_difference_of_one_frame_and_more_is_refused(
     tmp_path: Path, n_frames: int, last: int | None

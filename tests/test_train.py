@@ -16,6 +16,7 @@ from common.checkpoints import Stripped, epoch_of, load_checkpoint, saved_checkp
 from common.errors import CheckpointError, InputError
 from common.logger import read_log
 from common.training import Trainer
+from common.training.engine import PhaseLoss
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +228,17 @@ def test_the_only_pitch_statistics_of_a_dataset_are_taken_and_several_are_not_gu
     (corpus / "pitch_char_stats__more.json").write_text('{"mean": 100.0, "std": 10.0}')
     with pytest.raises(InputError, match=r"pitch_char_stats__more\.json.*--pitch-mean-std-file"):
         run_train(corpus, tmp_path / "two", "--epochs", "1")
+
+
+def test_an_epoch_whose_updates_are_all_skipped_is_said_and_is_not_the_best(corpus, tmp_path, monkeypatch, capsys):
+    forward = PhaseLoss.forward
+
+    def without_end(self: PhaseLoss, *given):
+        loss, numerators = forward(self, *given)
+        return loss * math.inf, numerators
+
+    monkeypatch.setattr(PhaseLoss, "forward", without_end)
+    run_train(corpus, tmp_path, "--epochs", "1", "-bs", "16")
+    out = capsys.readouterr().out
+    assert "warning: all 1 updates of epoch 1 were skipped" in out
+    assert "saved " in out and "best validation" not in out

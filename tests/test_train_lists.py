@@ -4,12 +4,16 @@ import shlex
 from pathlib import Path
 
 import pytest
+from corpus import make_corpus as make_clips
 from seed_commands import archive_of_ljspeech
 from shell import ROOT, dry_run, run_bash, training_options
 from tiny import TINY_OPTIONS
 
+import extract_mels
 import train
 from common.checkpoints import load_checkpoint
+from common.errors import InputError
+from common.logger import read_log
 
 WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
 QUICKSTART = "bash scripts/download_dataset.sh && bash scripts/prepare_dataset.sh && DRY_RUN=1 bash scripts/train.sh"
@@ -67,3 +71,30 @@ def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_pa
     assert (args.training_files[0].name, args.energy_conditioning) == ("my_audio_text_train_filelist.txt", False)
     args = training_options(dry_run("scripts/train.sh", MODEL="HiFi-GAN", **settings)[0])
     assert args.training_files == [tmp_path / "my_audio_train.txt"]
+
+
+def test_durations_of_text_grids_train_on_the_same_list_and_on_that_of_phones(tmp_path: Path, capsys):
+    corpus = make_clips(tmp_path / "corpus", 4)
+    made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--output-meta-file"]
+    words = ["-d", corpus, "--wav-text-filelist", corpus / "train.txt", *made, corpus / "phones.txt"]
+    assert extract_mels.main([*map(str, words), "--num-workers", "1"]) == 0
+    for name, extra in (("train", ""), ("phones", ""), ("train", "--input-type phone --symbol-set arpabet")):
+        words = ["-d", corpus, "-o", tmp_path / f"{name}{bool(extra)}", *TINY_OPTIONS, "--epochs", "1", "-bs", "2"]
+        words += [word for kind in ("training", "validation") for word in (f"--{kind}-files", corpus / f"{name}.txt")]
+        words += ["--pitch-mean-std-file", corpus / "pitch_char_stats__train.json", *extra.split()]
+        assert train.main([*map(str, words)]) == 0
+        text = load_checkpoint(tmp_path / f"{name}{bool(extra)}" / "FastPitch_checkpoint_1.pt").text
+        assert (text.input_type, text.symbol_set) == ("phone", "arpabet")
+        records = read_log(tmp_path / f"{name}{bool(extra)}" / "nvlog.json")
+        logged = next(one["data"] for one in records if one.get("step") == "PARAMETER")
+        assert [logged[one] for one in ("input_type", "symbol_set", "text_cleaners")] == ["phone", "arpabet", []]
+        assert ("--symbol-set arpabet" in capsys.readouterr().out) == (not extra)
+
+
+@pytest.mark.parametrize("words", [(), ("-m", "FastPitch")])
+def test_a_list_of_another_model_names_the_option_where_it_is_left_out(words: tuple[str, ...], tmp_path: Path):
+    (path := tmp_path / "list.txt").write_text("wavs/a.wav\nwavs/b.wav\n")
+    lists = ["--training-files", str(path), "--validation-files", str(path)]
+    with pytest.raises(InputError, match=r"list\.txt:1: 1 columns") as caught:
+        train.main([*words, "-o", str(tmp_path / "out"), *lists])
+    assert ("FastPitch, -m " in str(caught.value)) == (not words)

@@ -1,5 +1,6 @@
 """Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalize them."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,10 @@ class PitchStatistics:
 
     mean: float
     std: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 < self.std < math.inf):
+            raise InputError(f"pitch statistics of mean {self.mean:g} and std {self.std:g} Hz: expected finite ones")
 
 
 def estimate_pitch(

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
 from common.config import AudioConfig, from_plain
-from common.errors import CheckpointError, reason
+from common.errors import CheckpointError, reason, shown
 from common.files import check_file
 from common.text import TextFrontEnd
 
@@ -49,7 +49,7 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     """An ONNX file opened in onnxruntime, and its metadata.
 
     Raises:
-        CheckpointError: onnxruntime cannot read it.
+        CheckpointError: onnxruntime cannot read it, or its weights are in a file outside its folder.
     """
     import onnxruntime  # takes long to import
 
@@ -59,10 +59,35 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
+        _check_external_data(path)
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
+    except CheckpointError:
+        raise
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
+
+
+def _check_external_data(path: Path) -> None:
+    """Refuse an ONNX file that names files outside its folder for its weights: onnxruntime before 1.24 opens them."""
+    if b"location" not in (data := path.read_bytes()):  # few files, and none of ours, have weights elsewhere
+        return
+    import onnx
+
+    # The folder of the name, or of the file that it links to, as in Hugging Face's cache.
+    folders = [path.parent.resolve(), path.resolve().parent]
+    for tensor in _tensors(onnx.ModelProto.FromString(data)):
+        for place in (path.parent / entry.value for entry in tensor.external_data if entry.key == "location"):
+            if not (place.is_file() and any(place.resolve().is_relative_to(folder) for folder in folders)):
+                raise CheckpointError(f"{path}: its weights are in {shown(str(place))}, expected a file in its folder")
+
+
+def _tensors(message: Any) -> Iterator[Any]:
+    """All tensors in a message of protobuf, those of graphs within graphs too."""
+    for known, value in message.ListFields():
+        if known.message_type is not None:
+            for one in value if isinstance(value, Sequence) else [value]:
+                yield from [one] if known.message_type.name == "TensorProto" else _tensors(one)
 
 
 class ModuleRunner:

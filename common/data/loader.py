@@ -38,14 +38,24 @@ def build_loader(
     )
 
 
-def loader_processes(n_workers: int) -> dict[str, Any]:
-    """Arguments of a DataLoader with so many processes, forked where that is possible.
+# How loader processes are started: forked where that is possible. Python 3.14 starts them from a server process by
+# default: they would outlive a job that is killed, as they look whether their parent is there, and that is the server.
+_METHOD = "fork" if sys.platform == "linux" else "spawn"
+_CONTEXT: Any = type(multiprocessing.get_context(_METHOD))
+_PROCESS: Any = _CONTEXT.Process
 
-    Python 3.14 starts them from a server process by default: they would outlive a job that is killed, as they look
-    whether their parent is there, and that is the server.
-    """
-    forked = n_workers > 0 and sys.platform == "linux"
-    return {"num_workers": n_workers, "multiprocessing_context": "fork" if forked else None}
+
+class LoaderProcess(_PROCESS):
+    """A loader process of ours; a program that uses this package may have other processes."""
+
+
+class _LoaderContext(_CONTEXT):
+    Process = LoaderProcess
+
+
+def loader_processes(n_workers: int) -> dict[str, Any]:
+    """Arguments of a DataLoader with so many processes."""
+    return {"num_workers": n_workers, "multiprocessing_context": _LoaderContext() if n_workers > 0 else None}
 
 
 def leave_to_the_parent(worker: int) -> None:
@@ -60,7 +70,7 @@ def leave_to_the_parent(worker: int) -> None:
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
 def end_loader_processes() -> None:
     """End the loader processes of a job that an error or a signal has ended: they have nothing to save."""
-    loaders = [process for process in multiprocessing.active_children() if process.daemon]
+    loaders = [process for process in multiprocessing.active_children() if isinstance(process, LoaderProcess)]
     if loaders:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would call it an error
     for process in loaders:

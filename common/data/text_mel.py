@@ -1,5 +1,6 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -86,11 +87,13 @@ class Transcripts:
         texts = {entry.where: entry.fields["text"] for entry in entries}
         if unknown_symbols == "error":
             refuse_rewritten_letters(texts, text.of_transcripts)
-        warn_of_language(texts, text.of_transcripts)
+        if warns := os.environ.get("RANK", "0") == "0":  # other processes read the same list
+            warn_of_language(texts, text.of_transcripts)
         for entry in entries:
             self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
             self._ids.append(self._encode(len(self._ids)))
-        self._front_end.warn_dropped(where=entries[0].where.rpartition(":")[0] if entries else "")
+        if warns:
+            self._front_end.warn_dropped(where=entries[0].where.rpartition(":")[0] if entries else "")
 
     def _encode(self, index: int, draw: RandomNumbers | None = None) -> list[int]:
         entry = self._entries[index]

@@ -24,6 +24,7 @@ from common.errors import InputError, OptionError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, with_durations, write_feature
 from common.extraction.options import ExtractionOptions
 from common.files import sha256
+from common.precision import one_thread
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis import MelOutput
@@ -76,15 +77,16 @@ def map_in_processes(
     InputError of the function ends it.
     """
     n_workers = max(1, min(n_workers or own_cores(), len(items)))
-    if n_workers == 1:
-        torch.set_num_threads(1)  # the same sums in the same order, whatever the number of workers
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
     chunks = _cut(len(items), size)
     done = read_in_batches(_Results(function, items), chunks, n_workers=n_workers if n_workers > 1 else 0)
-    for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled):
-        if isinstance(result, InputError):
-            raise result
-        yield result
+    with one_thread():  # also without workers: the same sums in the same order, whatever their number
+        for result in progress(
+            chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled
+        ):
+            if isinstance(result, InputError):
+                raise result
+            yield result
 
 
 def _cut(n_items: int, size: int) -> list[list[int]]:

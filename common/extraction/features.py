@@ -16,7 +16,7 @@ from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
-from common.files import writing
+from common.files import write_atomically, writing
 from common.nn.alignment import interpolated_prior
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
@@ -221,6 +221,9 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
+    if options.extract_durs_from_textgrids:  # whose phones training reads beside them
+        text = plan.path("durations", item.utterance.name).with_suffix(".txt")
+        write_atomically(text, lambda file: file.write(item.text.encode()), durable=False)
     pitches = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
     return replace(item, made=(*item.made, *new), pitches=pitches)
 

@@ -90,15 +90,16 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
 
 
 def _named_lists(prefix: Path, columns: str, checkpoint: Path) -> list[Path]:
-    """The training list of that name, of what the model is trained on, and the validation list if there is one."""
-    train, val = (prefix.with_name(f"{prefix.name}_{columns}_{split}_filelist.txt") for split in ("train", "val"))
+    """The training list of that name, of what the model is trained on, and the other splits' lists that there are."""
+    splits = ("train", "val", "test")
+    train, *others = (prefix.with_name(f"{prefix.name}_{columns}_{split}_filelist.txt") for split in splits)
     if not train.is_file():
         features = " FEATURES=false" if columns == "audio_text" else ""
         raise InputError(
             f"{train}: no such list, which {checkpoint} would be trained on; make it by "
             f"NAME={prefix.name}{features} bash scripts/prepare_dataset.sh, or give --filelist"
         )
-    return [train, val] if val.is_file() else [train]
+    return [train, *(path for path in others if path.is_file())]
 
 
 def _plan(

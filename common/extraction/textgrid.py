@@ -36,14 +36,18 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     An unreadable file, a missing tier, and intervals that overlap, are truncated or have no label are InputErrors.
     """
     tier = _read_tier(path)
-    frames_per_second = config.sampling_rate / config.hop_length
+
+    def frame_of(seconds: float) -> int:
+        # Times are rounded in the file and in floating point, where 0.07 s x 24000 Hz / 240 is 7.000000000000001.
+        return math.ceil(round(seconds * config.sampling_rate / config.hop_length, 3))
+
     labels: list[str] = []
     durations: list[int] = []
     reached = 0  # frame
     for interval in tier:
         first, last = float(interval.start_time), float(interval.end_time)
-        start = max(reached, math.ceil(first * config.sampling_rate / config.hop_length))
-        end = max(start, math.ceil(last * config.sampling_rate / config.hop_length))
+        start = max(reached, frame_of(first))
+        end = max(start, frame_of(last))
         if start > reached:
             labels.append("")
             durations.append(start - reached)
@@ -56,10 +60,9 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     if not labels:
         raise InputError(f"{path}: the {TIER} tier is empty")
     end_time, tier_end = float(tier[-1].end_time), float(tier.end_time)
-    # times are rounded in the file, so the tier may seem to end after its last interval
-    if math.ceil(round(tier_end * frames_per_second, 3)) > reached + 1:
+    if frame_of(tier_end) > reached + 1:
         labels.append("")
-        durations.append(math.ceil(tier_end * frames_per_second) - reached)
+        durations.append(frame_of(tier_end) - reached)
         end_time = tier_end
     silences = [EDGE_SILENCE, *[PAUSE] * (len(labels) - 2), EDGE_SILENCE]
     phones = (silence if label in SILENCE_LABELS else label for label, silence in zip(labels, silences))

@@ -228,8 +228,8 @@ class VoiceOptions:
 
     @property
     def takes_shipped_vocoder(self) -> bool:
-        """Whether the shipped vocoder may make the sound where none is given; it has no TorchScript."""
-        return self.speaking.griffin_lim_iters is None and not self.acceleration.torchscript
+        """Whether the shipped vocoder may make the sound where none is given."""
+        return self.speaking.griffin_lim_iters is None
 
 
 _ANSWERS = {

@@ -56,11 +56,14 @@ class _Espeak:
     def __init__(self, library: str, data: str) -> None:
         self._library = ctypes.CDLL(library)
         flags = _PHONEME_EVENTS | _PHONEME_IPA | _DONT_EXIT
-        self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), flags)
+        self._data = Path(data).absolute()
+        # The library cuts off long paths, and reads those of voices in lowercase and up to a "+": it gets names alone.
+        os.chdir(self._data.parent)
+        name = os.fsencode(self._data.name)
+        self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, name, flags)
         self._callback = _SynthCallback(self._collect)  # the library keeps only a pointer to it
         self._library.espeak_SetSynthCallback(self._callback)
         self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
-        self._data = Path(data)
         self._settings: tuple[Any, ...] | None = None
         self._samples: list[bytes] = []
         self._phones: list[tuple[int, str, int]] = []
@@ -75,7 +78,11 @@ class _Espeak:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "steady"
             path.write_text(self._definition(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
-            if self._library.espeak_SetVoiceByFile(str(path).encode()) != 0:
+            path.with_name(self._data.name).symlink_to(self._data)  # with the language's dictionary
+            os.chdir(folder)
+            status = self._library.espeak_SetVoiceByFile(path.name.encode())
+            os.chdir(self._data.parent)
+            if status != 0:
                 raise ValueError(f"eSpeak NG cannot use its voice {voice!r}; reinstall espeakng-loader")
         for parameter, value in zip((_RATE, _PITCH, _RANGE), parameters):
             self._library.espeak_SetParameter(parameter, value, 0)

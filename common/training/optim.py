@@ -302,7 +302,7 @@ def load_state_by_name(
 ) -> None:
     """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
 
-    CheckpointError where it is of other parameters or of another optimizer.
+    CheckpointError where it is of other parameters, of other shapes or of another optimizer.
     """
     own, states = optimizer.param_groups[0], saved["states"]
     settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}
@@ -313,6 +313,19 @@ def load_state_by_name(
     for name, state in states.items():
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
         device = named[name].device
-        optimizer.state[named[name]] = {
-            key: torch.as_tensor(value).to(device, torch.float32, copy=True) for key, value in state.items()
-        }
+        restored = {key: torch.as_tensor(value).to(device, torch.float32, copy=True) for key, value in state.items()}
+        found, expected = {key: one.shape for key, one in restored.items()}, _state_shapes(optimizer, named[name])
+        if found != expected:  # which a fused optimizer would read and write all the same
+            got, wanted = (", ".join(f"{key} {tuple(one)}" for key, one in some.items()) for some in (found, expected))
+            raise CheckpointError(f"{where}: its optimizer's state of {name} is {got}; expected {wanted}")
+        optimizer.state[named[name]] = restored
+
+
+def _state_shapes(optimizer: torch.optim.Optimizer, weight: nn.Parameter) -> dict[str, torch.Size]:
+    """The shapes of what an optimizer keeps of a parameter."""
+    group, names = optimizer.param_groups[0], ("exp_avg", "exp_avg_sq")
+    if isinstance(optimizer, _FusedOptimizer):
+        own = {name: one.shape for name, one in optimizer._new_state(weight.detach().to("meta"), group).items()}
+    else:
+        own = dict.fromkeys((*names, "max_exp_avg_sq") if group["amsgrad"] else names, weight.shape)
+    return {"step": torch.Size()} | own

@@ -1,7 +1,7 @@
 """Where a training stands: in which epoch and update, with the sums that the epoch's averages need."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from common.data import GlobalBatchSampler
@@ -48,5 +48,9 @@ def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Posi
     steps, global_batch = state.get("steps_done"), sampler.global_batch
     if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
         return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
-    saved = {one.name: state[one.name] for one in fields(Position)}
-    return Position(**saved | {"steps_done": done // global_batch, "sums": dict(state["sums"])})
+    saved = Position(**{one.name: state[one.name] for one in fields(Position)})
+    position = replace(saved, steps_done=done // global_batch)
+    position.skipped = saved.skipped * position.steps_done // max(1, steps)
+    # The sums are of as many updates as the position counts, so that the means stay what they were.
+    position.sums = {name: total * position.applied / saved.applied for name, total in saved.sums.items()}
+    return position if position.steps_done else Position(epoch=saved.epoch)

@@ -23,12 +23,12 @@ from common.checkpoints import (
     load_weights,
     saved_checkpoints,
 )
-from common.cli import ComputingOptions
+from common.cli import ComputingOptions, names_given
 from common.config import differences, from_plain, to_plain
 from common.data import Dataset, Longest, TextMelDataset, shapes_for
 from common.distributed import Ranks
-from common.errors import CheckpointError, OptionError
-from common.files import check_apart, make_folder
+from common.errors import CheckpointError, InputError, OptionError
+from common.files import check_apart, lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -137,7 +137,14 @@ def train(argv: Sequence[str] | None = None) -> int:
     request = command.request
     with distributed.processes(cuda=request.computing.cuda) as ranks:
         torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
-        received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
+        try:
+            received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
+        except InputError as error:
+            if names_given(argv) & {"-m", "--model", "--model-name"} or " columns" not in str(error):
+                raise
+            raise InputError(
+                f"{error}; a list of another model? this is {command.spec.name}, -m names others"
+            ) from error
     if received is None:
         return 0
     _print_once(ranks, f"stopped by {received.name}; add --resume to continue")
@@ -148,7 +155,11 @@ def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> si
     """Train; the signal that stopped it early. Nothing that uses the process group outlives this function."""
     setup = command.spec.training.set_up(command.options, command.request)
     trainer, logger = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
-    logger.parameter(**command.values)
+    text, values = setup.text, dict(command.values)
+    if text is not None:  # which lists, languages and voices decide, too
+        values |= {"input_type": text.input_type, "symbol_set": text.symbol_set, "text_cleaners": text.cleaners}
+        values["g2p"] = text.g2p
+    logger.parameter(**values)
     if command.found is not None:
         _resume(trainer, *command.found, ranks=ranks)
     return trainer.fit()
@@ -206,6 +217,7 @@ def build_trainer(
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     log_file = prepare_output(run, spec, datasets, read=command.read)
+    lock = lock_folder(run.output) if ranks.is_main else None
     if training.set_up_networks is not None:
         _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
     if training.compute_statistics is not None:
@@ -225,7 +237,9 @@ def build_trainer(
     shapes, lines = shapes_for(datasets.values(), 0 if setup.same_shapes else run.length_buckets or 0)
     _print_once(ranks, *lines)
     logger = Logger(log_file, enabled=ranks.is_main)
-    trainer = Trainer(engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger)
+    trainer = Trainer(
+        engine, template=template, **datasets, shapes=shapes, ranks=ranks, options=run, logger=logger, lock=lock
+    )
     return trainer, logger
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 
@@ -58,9 +58,14 @@ class Trainer:
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
+        lock: TextIO | None = None,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any."""
+        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any.
+
+        ``lock`` is that of the output, which is held as long as the trainer.
+        """
         self.engine = engine
+        self._lock = lock
         self._template = template
         self._ranks = ranks
         self._options = options
@@ -261,6 +266,9 @@ class Trainer:
         if position.skipped:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
+        if position.skipped == position.steps_done and self._ranks.is_main:
+            what = f"all {position.skipped} updates of epoch {position.epoch} were skipped: their losses or gradients"
+            print_line(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
@@ -319,6 +327,7 @@ class Trainer:
             names = ", ".join(figures)
             print_line(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
         is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
+        is_best &= position.skipped < position.steps_done  # else nothing was learned
         if is_best:
             self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
