@@ -240,6 +240,8 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
     assert {round(row["pitch"] / mean, 1) for row in rows if row["pitch"]} == {1.0}
     refused(speak(served, input="la.", like="?"), 400, "like: expected a sound file in base64")
     refused(speak(served, input="la.", like="bm90aGluZw=="), 400, "like: no sound file")
+    slow = base64.b64encode(recording(rate=10, seconds=1.0, form="FLAC")).decode()
+    refused(speak(served, input="la.", like=slow), 400, "like: 10 Hz")
     refused(speak(served, prosody=answer["prosody"], like=like), 400, "like: a recording of the text in input")
 
 
@@ -385,6 +387,8 @@ UPLOADS = {
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "no samples": (recording(seconds=0), {}, "no samples"),
+    "a rate of nothing": (recording(rate=10, seconds=1.0), {}, "10 Hz"),
+    "too many channels": (recording(channels=40, seconds=0.1), {}, "40 channels"),
     "unknown field": (recording(), {"language": "de"}, "language: unknown field"),
     "a stream": (recording(), {"stream": "true"}, "stream: input should be 'false'"),
 }

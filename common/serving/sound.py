@@ -11,7 +11,7 @@ import soxr
 import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_complete, resample, to_int16, wav_header
+from common.audio import SOUND_FORMATS, check_complete, check_limits, resample, to_int16, wav_header
 from common.errors import AudioError
 
 _OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # Hz
@@ -44,7 +44,7 @@ USUAL_FORMAT = "mp3"
 _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
 _SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
-_BLOCK = 1 << 16  # samples that are encoded at once
+_BLOCK = 1 << 16  # samples that are encoded or decoded at once
 
 
 class Encoder:
@@ -152,8 +152,12 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     """
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
+            check_limits(file.samplerate, file.channels, name="file")
             rate, most = file.samplerate, round(max_seconds * file.samplerate)
-            wave = file.read(most + 1, dtype="float32", always_2d=True).mean(axis=1)
+            parts = [np.zeros(0, np.float32)]
+            while sum(map(len, parts)) <= most and len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+                parts.append(block.mean(axis=1))
+            wave = np.concatenate(parts)
             if file.format in ("WAV", "WAVEX", "RF64"):
                 check_complete(file, name="file")
     except soundfile.LibsndfileError as error:
