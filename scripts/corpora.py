@@ -37,7 +37,10 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     if features in ("auto", "true"):
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
-    if not (texts.is_file() or (features == "false" and recordings.is_file())):
+    found = texts.is_file() or (recordings.is_file() and not (corpus / "wavs").is_dir())
+    if found and not dry_run() and not (corpus / "metadata.csv").is_file():
+        note(f"note: {corpus} has no metadata.csv: the lists {own.filelists}/{own.name}_... are kept as they are")
+    else:
         own_lists = given(dataset_path=corpus, output=own.filelists, name=own.name)
         own_lists += prepare_dataset.passed_on(environ)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *own_lists])

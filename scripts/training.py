@@ -39,11 +39,10 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
         launch.require(corpus / "metadata.csv", wanted)
         lists = output / "filelists"
         training, validation = (lists / f"{speaker}_audio_text_{split}_filelist.txt" for split in ("train", "val"))
-        if not training.is_file():
-            named = None if own.speaker is None and (corpus / SPEAKERS).is_file() else speaker
-            options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=named)
-            options += finetune_voice.passed_on(environ)
-            launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
+        named = None if own.speaker is None and (corpus / SPEAKERS).is_file() else speaker
+        options = given(dataset_path=corpus, output=lists, name=speaker, n_test=0, speaker=named)
+        options += finetune_voice.passed_on(environ)
+        launch.run_or_print([python(), "-m", "scripts.datasets.make_filelists", *options])
     environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
     if own.num_gpus == "auto":

@@ -229,7 +229,7 @@ def test_a_file_that_opens_others_or_takes_all_memory_is_refused(tmp_path: Path,
     path = Path(f"a.{suffix}")
     path.write_bytes(data)
     for source in (path, data):
-        with pytest.raises(AudioError, match=None if suffix == "raw" else words) as caught:  # libsndfile leaves it alone
+        with pytest.raises(AudioError, match=None if suffix == "raw" else words) as caught:
             list(decode(source, sampling_rate=RATE, name="it").blocks)
         assert str(caught.value).startswith("it: ") and "\n" not in str(caught.value)
 
