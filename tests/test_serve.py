@@ -383,7 +383,7 @@ def recording(*, seconds: float = 0.5, rate: int = 8000, channels: int = 1, form
 
 
 UPLOADS = {
-    "no sound": (b"hello", {}, "not a readable WAV"),
+    "no sound": (b"hello", {}, "no sound file"),
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "no samples": (recording(seconds=0), {}, "no samples"),

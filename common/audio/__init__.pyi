@@ -1,6 +1,6 @@
 """Recordings in and sound out: wav files, mel-spectrograms, pitch and its statistics, Griffin-Lim, the denoiser."""
 
-from .decoding import Decoded as Decoded, check_limits as check_limits, decode as decode
+from .decoding import Decoded as Decoded, decode as decode
 from .denoiser import BIAS_FRAMES as BIAS_FRAMES, Denoiser as Denoiser
 from .mel import (
     MAGNITUDE_FLOOR as MAGNITUDE_FLOOR,

@@ -7,7 +7,7 @@ network address, and rate, channels and length are limited.
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +64,20 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
     try:
         file = soundfile.SoundFile(source if isinstance(source, Path) else io.BytesIO(source))
     except (soundfile.LibsndfileError, OSError, TypeError):  # TypeError: a name that ends in .raw
-        opened = _decode_by_ffmpeg(source, name)
+        rate, n_channels, blocks = _decode_by_ffmpeg(source, name)
     else:
         if file.format not in _CONTAINERS or file.subtype.split("_")[0] not in _CODECS:
             file.close()
             raise AudioError(f"{name}: {file.format} with {file.subtype} samples is not supported; convert it to WAV")
         check_complete(file, name=name)
-        opened = _mixed_down(file.samplerate, file.channels, _read_blocks(file, name), name)
-    if sampling_rate is None or sampling_rate == opened.sampling_rate:
-        return opened
-    return replace(opened, blocks=_resampled(opened.blocks, opened.sampling_rate, sampling_rate))
+        rate, n_channels, blocks = file.samplerate, file.channels, _read_blocks(file, name)
+    if not (RATES[0] <= rate <= RATES[1] and n_channels <= MOST_CHANNELS):
+        limits = f"expected {RATES[0]} to {RATES[1]} Hz and at most {MOST_CHANNELS} channels"
+        raise AudioError(f"{name}: {rate} Hz, {n_channels} channels, {limits}")
+    blocks = _mixed_down(blocks, name, longest=LONGEST * 3600 * rate)
+    return Decoded(
+        rate, n_channels, blocks if sampling_rate in (None, rate) else _resampled(blocks, rate, sampling_rate)
+    )
 
 
 def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
@@ -90,20 +94,7 @@ def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
         raise AudioError(f"{name}: truncated, {n_read} of {announced} samples")
 
 
-def check_limits(rate: int, n_channels: int, *, name: str) -> None:
-    """Refuse, by an AudioError, a recording ``name`` whose rate (Hz) or channels would take all memory."""
-    if not (RATES[0] <= rate <= RATES[1] and 1 <= n_channels <= MOST_CHANNELS):
-        limits = f"expected {RATES[0]} to {RATES[1]} Hz and at most {MOST_CHANNELS} channels"
-        raise AudioError(f"{name}: {rate} Hz, {n_channels} channels, {limits}")
-
-
-def _mixed_down(rate: int, n_channels: int, blocks: Iterator[np.ndarray], name: str) -> Decoded:
-    """A recording of blocks (T, channels), within the limits."""
-    check_limits(rate, n_channels, name=name)
-    return Decoded(rate, n_channels, _mean_blocks(blocks, name, longest=LONGEST * 3600 * rate))
-
-
-def _mean_blocks(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
+def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
     """Blocks (T, channels) -> their mean (T,), finite numbers; AudioError where they cancel out."""
     power = power_mixed = 0.0
     n_samples = 0
@@ -122,7 +113,8 @@ def _mean_blocks(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> It
         raise AudioError(f"{name}: its channels cancel each other out; export one of them")
 
 
-def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
+def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterator[np.ndarray]]:
+    """The rate (Hz), the channels, and blocks (T, channels)."""
     import av  # here, as most recordings do without it
 
     try:  # of an open file, no path: FFmpeg reads paths as addresses
@@ -142,7 +134,7 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
             raise AudioError(f"{name}: sound coded as {stream.codec_context.name} is not supported; convert it to WAV")
         if not (stream.rate and stream.channels):  # what FFmpeg takes for a sound file by its suffix alone
             raise AudioError(f"{name}: {_NO_SOUND_FILE}")
-        return _mixed_down(stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name), name)
+        return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
 
 
 def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.ndarray]:

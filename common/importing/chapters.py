@@ -30,8 +30,10 @@ def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str
     named alike. Raises InputError where there is no recording or no text.
     """
     if source.is_dir():
-        index = RecordingIndex(files_below(source))
-        recordings, left = index.recordings, {str(one): reason for one, reason in index.reasons.items()}
+        files, left = files_below(source)
+        index = RecordingIndex(files)
+        recordings = index.recordings
+        left |= {str(one): reason for one, reason in index.reasons.items()}
     else:
         recordings, left = [PurePosixPath(source.name)], {}
     recordings = [one for one in recordings if str(one) not in left]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
-import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_complete, check_limits, resample, to_int16, wav_header
+from common.audio import SOUND_FORMATS, to_int16, wav_header
 from common.errors import AudioError
+from common.synthesis import load_recording
 
 _OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # Hz
 _MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)  # Hz
@@ -44,7 +44,7 @@ USUAL_FORMAT = "mp3"
 _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
 _SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
-_BLOCK = 1 << 16  # samples that are encoded or decoded at once
+_BLOCK = 1 << 16  # samples that are encoded at once
 
 
 class Encoder:
@@ -150,21 +150,7 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     Raises:
         AudioError: not a sound file, damaged, or longer than ``max_seconds``.
     """
-    try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
-            check_limits(file.samplerate, file.channels, name="file")
-            rate, most = file.samplerate, round(max_seconds * file.samplerate)
-            parts = [np.zeros(0, np.float32)]
-            while sum(map(len, parts)) <= most and len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
-                parts.append(block.mean(axis=1))
-            wave = np.concatenate(parts)
-            if file.format in ("WAV", "WAVEX", "RF64"):
-                check_complete(file, name="file")
-    except soundfile.LibsndfileError as error:
-        reason = error.error_string.rstrip(".")
-        raise AudioError(f"file: not a readable WAV, FLAC, Ogg or MP3 file ({reason})") from error
-    if len(wave) > most:
-        raise AudioError(f"file: longer than {max_seconds:g} s, this server's limit")
+    wave = load_recording(data, sampling_rate=sampling_rate, max_seconds=max_seconds, name="file")
     if not len(wave):
         raise AudioError("file: no samples")
-    return resample(torch.from_numpy(wave), ratio=sampling_rate / rate)
+    return wave

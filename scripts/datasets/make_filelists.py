@@ -92,31 +92,17 @@ def split_clips(
         raise InputError(f"{twice[0]} is named twice in the files of clips")
     rest = sorted(set(clips) - set(taken))
     random.Random(seed).shuffle(rest)
+    needed = [] if speaker_of is None else [*{speaker_of(clip): clip for clip in rest}.values()]  # the last of each
+    rest = [clip for clip in rest if clip not in {*needed}]
     for split, size in (("val", n_val), ("test", n_test)):
         if split not in splits:
-            splits[split], rest = _draw(rest, size, splits.get("train"), speaker_of)
-    splits.setdefault("train", rest)
+            splits[split], rest = rest[:size], rest[size:]
+    splits.setdefault("train", [*rest, *needed])
     if not splits["train"]:
         raise InputError(
             f"no clips are left to train on: {len(splits['val'])} go to validation and {len(splits['test'])} to testing"
         )
     return {split: splits[split] for split in SPLITS}
-
-
-def _draw(
-    clips: list[str], size: int, training: list[str] | None, speaker_of: Callable[[str], str] | None
-) -> tuple[list[str], list[str]]:
-    """The first ``size`` clips whose speakers have others to train on, and the rest."""
-    if speaker_of is None:
-        return clips[:size], clips[size:]
-    n_left = Counter(map(speaker_of, clips if training is None else training))
-    drawn: list[str] = []
-    for clip in clips:
-        if len(drawn) < size and n_left[speaker_of(clip)] > (training is None):
-            n_left[speaker_of(clip)] -= training is None
-            drawn.append(clip)
-    taken = {*drawn}
-    return drawn, [clip for clip in clips if clip not in taken]
 
 
 def write_list(path: Path, lines: list[str]) -> None:
