@@ -130,8 +130,9 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterat
         stream = next(iter(container.streams.audio), None)
         if stream is None:
             raise AudioError(f"{name}: holds no sound")
-        if stream.codec_context.name not in _FFMPEG["codec_whitelist"].split(","):
-            raise AudioError(f"{name}: sound coded as {stream.codec_context.name} is not supported; convert it to WAV")
+        codec = getattr(stream.codec_context, "name", "something unknown")
+        if codec not in _FFMPEG["codec_whitelist"].split(","):
+            raise AudioError(f"{name}: sound coded as {codec} is not supported; convert it to WAV")
         if not (stream.rate and stream.channels):  # what FFmpeg takes for a sound file by its suffix alone
             raise AudioError(f"{name}: {_NO_SOUND_FILE}")
         return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
@@ -147,7 +148,7 @@ def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.
             for frame in container.decode(audio=0):
                 for planes in to_planes.resample(frame):
                     yield planes.to_ndarray().T
-        except (av.FFmpegError, OSError, ValueError) as error:  # ValueError: the rate or channels change
+        except (av.FFmpegError, OSError, ValueError, IndexError) as error:  # ValueError: the rate or channels change
             raise AudioError(f"{name}: damaged or truncated ({reason(error)})") from error
 
 

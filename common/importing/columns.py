@@ -12,7 +12,7 @@ OTHER = "-"  # a column without meaning here
 _TRIED = 1000  # rows
 _NUMBER = re.compile(r"[\d\s.,:+-]+(s|sec|ms|hz|khz)?", re.IGNORECASE)  # a length, a time, a rate
 _WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese do not separate words
-_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")
+_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # at least a tenth of phones
 _ALIKE = 0.5  # of the words of two texts that say the same
 _LONGER = 3  # times as long as titles, names and remarks are texts
 _FEW = 10  # rows: in a table that small, each speaker may be there once
@@ -44,9 +44,9 @@ def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separ
     if not others:  # a few sentences, read by several
         unnamed = [n for n in texts if not all(map(str.__contains__, paths, columns[n]))]
         others = [max(unnamed or texts, key=lambda n: len("".join(columns[n])))]
-    spelled = [n for n in others if not _are_phones(columns[n])] or others
-    sizes = {n: len("".join(columns[n])) for n in spelled}
-    text = next(n for n in spelled if sizes[n] * _LONGER >= max(sizes.values()))
+    sizes = {n: len("".join(columns[n])) for n in others}
+    spelled = [n for n in others if len(_IPA.findall("".join(columns[n]))) < sizes[n] / 10] or others
+    text = next(n for n in spelled if sizes[n] * _LONGER >= max(sizes[one] for one in spelled))
     heading = [OTHER] * width
     heading[path], heading[text] = "path", "text"
     if found := [n for n in speakers if n != text and not _are_lengths(columns[n], columns[text], after=n > text)]:
@@ -67,11 +67,6 @@ def _are_speakers(columns: Mapping[int, Sequence[str]], place: int, paths: Seque
         return True
     sentences = any(" " in one for n, others in columns.items() if n != place for one in others)
     return sentences and len(values) <= _FEW and not any(" " in one or one.isdigit() for one in values)
-
-
-def _are_phones(texts: Sequence[str]) -> bool:
-    """Whether texts are in the International Phonetic Alphabet."""
-    return len(_IPA.findall(" ".join(texts))) > len(" ".join(texts).split()) / 2
 
 
 def _are_lengths(values: Sequence[str], texts: Sequence[str], *, after: bool) -> bool:

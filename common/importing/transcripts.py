@@ -35,9 +35,7 @@ _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
 _NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
 _TIME_MARKS = re.compile(r"(\s*(\d+[.,]\d+\s+\d+[.,]\d+|\d+\s+\d{4,})(\s.*)?(\n|$))+")  # labels: Audacity's, HTK's
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_UNFIT = re.compile(
-    r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]"
-)  # control characters, halves of characters: no text has them
+_UNFIT = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # control characters and halves of characters
 _SEPARATORS = "|\t;,:"
 _UNCLOSED = '"'  # marks a row with a quote that is not closed
 _TABLES = (".csv", ".tsv", ".txt", ".list", ".lst")
@@ -170,18 +168,17 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
 
 def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
     """Transcripts of Kaldi's ``text``, whose utterances are recordings of ``wav.scp``, of speakers of ``utt2spk``."""
-    pairs: dict[str, dict[str, str]] = {}
-    for name in ("wav.scp", "utt2spk", "segments"):
+    tables: dict[str, dict[str, str]] = {}
+    for name in ("text", "wav.scp", "utt2spk", "segments"):
         lines = read_lines(about.folder / path.with_name(name)) if path.with_name(name) in about.files else []
-        pairs[name] = {words[0]: words[1].strip() for line in lines if len(words := line.split(maxsplit=1)) == 2}
-    if pairs["segments"]:
+        tables[name] = {words[0]: words[1].strip() for line in lines if len(words := line.split(maxsplit=1)) == 2}
+    if tables["segments"]:
         raise InputError(f"{path}: its utterances are parts of recordings (segments), which is not supported")
-    for number, line in enumerate(read_lines(about.folder / path), 1):
-        utterance, _, text = line.strip().partition(" ")
-        place = pairs["wav.scp"].get(utterance, utterance)
+    for utterance, text in tables["text"].items():
+        place = tables["wav.scp"].get(utterance, utterance)
         if place.endswith("|"):  # a command, which is not run
             place = next((word for word in place.split() if PurePosixPath(word).suffix.lower() in SUFFIXES), "")
-        yield Transcript(place, text, pairs["utt2spk"].get(utterance), f"{path}:{number}")
+        yield Transcript(place, text, tables["utt2spk"].get(utterance), f"{path}:{utterance}")
 
 
 def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
