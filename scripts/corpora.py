@@ -37,7 +37,10 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     if features in ("auto", "true"):
         own, options = _choose_durations(own, corpus)
         features = "true" if options else "mels"
-    if not (texts.is_file() or (features == "false" and recordings.is_file())):
+    found = texts.is_file() or (recordings.is_file() and not (corpus / "wavs").is_dir())
+    if found and not dry_run() and not (corpus / "metadata.csv").is_file():
+        note(f"note: {corpus} has no metadata.csv: the lists {own.filelists}/{own.name}_... are kept as they are")
+    else:
         own_lists = given(dataset_path=corpus, output=own.filelists, name=own.name)
         own_lists += prepare_dataset.passed_on(environ)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *own_lists])
@@ -45,7 +48,10 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
         where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
         run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
     if features != "false":
-        _extract(own, corpus, features, ["--extract-mels", *options, *cuda(own), *words])
+        made = [split for split in SPLITS if environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
+        if not dry_run():
+            made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
+        _extract(own, corpus, features, made, ["--extract-mels", *options, *cuda(own), *words])
     if features != "true" and (texts.is_file() or dry_run()):
         language = own.language or "en-us"  # phones, which a voice learns faster than spelling
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", f"LANGUAGE={language}")
@@ -92,10 +98,9 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
-def _extract(own: Variables, corpus: Path, features: str, options: list[str | Path]) -> None:
+def _extract(own: Variables, corpus: Path, features: str, splits: list[str], options: list[str | Path]) -> None:
     """Make mel-spectrograms, and features of FastPitch; prints what trains on them."""
     model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
-    splits = [split for split in SPLITS if list_path(own, "audio_text", split).is_file() or dry_run()]
     if not splits:
         raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
     recordings = [list_path(own, "audio_text", split) for split in splits]

@@ -43,9 +43,8 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
         training, validation = (output / f"filelists/{speaker}_audio_text_{split}_filelist.txt" for split in SPLITS[:2])
-        if not training.is_file():
-            _list_clips(corpus, speaker, own, environ, training.parent)
-    environ |= {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
+        _list_clips(corpus, speaker, own, environ, training.parent)
+    environ = environ | {"TRAIN_FILELIST": str(training), "VAL_FILELIST": str(validation), "OUTPUT_DIR": str(output)}
     environ |= {"MODEL": "FastPitch", "LEARNED_ALIGNMENT": "true", "DATASET_PATH": str(corpus)}
     n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
     batch = int(environ.get("BS") or min(8, n_clips))

@@ -1,5 +1,6 @@
 """Recordings of every usable format are read alike; every unusable one is one clear line."""
 
+import io
 import re
 import struct
 import sys
@@ -11,7 +12,7 @@ import pytest
 import soundfile
 import torch
 
-from common.audio import check_sound_format, check_wav, load_wav, save_wav
+from common.audio import check_sound_format, check_wav, decode, load_wav, save_wav
 from common.errors import AudioError
 
 RATE = 22050
@@ -207,3 +208,52 @@ def test_a_wave_that_cannot_be_saved_is_refused(tmp_path: Path):
     with pytest.raises(AudioError, match="not finite"):
         save_wav(tmp_path / "a.wav", torch.tensor([0.0, float("nan")]), sampling_rate=RATE)
     assert not (tmp_path / "a.wav").exists()
+
+
+def sound(tone: np.ndarray, form: str, *, rate: int = RATE, channels: int = 1, subtype: str | None = None) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.stack([tone] * channels, axis=1), rate, format=form, subtype=subtype)
+    return file.getvalue()
+
+
+TONE = np.sin(np.arange(4000) * 0.2) / 2
+STRANGERS = {  # what a file is -> what it says, and what its refusal names
+    "ffconcat": (b"ffconcat version 1.0\nfile 'inner.wav'\n", "no sound file"),
+    "sdp": (b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nm=audio 5004 RTP/AVP 0\n", "no sound file"),
+    "m3u8": (b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ninner.wav\n#EXT-X-ENDLIST\n", "no sound file"),
+    "a name that is an address": (b"http://127.0.0.1:9/a.wav", "no sound file"),
+    "zeros": (bytes(20000), "no sound file"),
+    "a container of instruments": (sound(TONE, "XI", subtype="DPCM_16"), "XI with DPCM_16"),
+    "a codec of modems": (sound(TONE, "AU", subtype="G721_32"), "AU with G721_32"),
+    "a rate of 10 Hz": (sound(TONE, "FLAC", rate=10), "10 Hz"),
+    "a rate of 2 GHz": (sound(TONE, "WAV", rate=2_000_000_000), "2000000000 Hz"),
+    "64 channels": (sound(TONE, "WAV", channels=64), "64 channels"),
+    "hours": (sound(TONE, "FLAC"), "longer than"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGERS)
+@pytest.mark.parametrize("suffix", ["flac", "m4a", "raw"])
+def test_a_file_that_opens_others_or_takes_all_memory_is_refused(tmp_path: Path, monkeypatch, kind: str, suffix: str):
+    data, words = STRANGERS[kind]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("common.audio.decoding.LONGEST", 12 if kind != "hours" else 0.1 / 3600)
+    Path("inner.wav").write_bytes(sound(TONE, "WAV"))
+    path = Path(f"a.{suffix}")
+    path.write_bytes(data)
+    for source in (path, data):
+        with pytest.raises(AudioError, match=None if suffix == "raw" else words) as caught:
+            list(decode(source, sampling_rate=RATE, name="it").blocks)
+        assert str(caught.value).startswith("it: ") and "\n" not in str(caught.value)
+
+
+def test_the_sound_of_a_video_is_read_and_its_pictures_are_not(tmp_path: Path, tone: np.ndarray):
+    with av.open(str(tmp_path / "a.mkv"), "w") as file:
+        pictures, stream = file.add_stream("mpeg4", rate=25), file.add_stream("aac", rate=RATE, layout="mono")
+        pictures.width = pictures.height = 64
+        frame = av.AudioFrame.from_ndarray(tone[None].astype(np.float32), format="fltp", layout="mono")
+        frame.sample_rate = RATE
+        for packets in (pictures.encode(av.VideoFrame(64, 64, "yuv420p")), stream.encode(frame), stream.encode(None)):
+            file.mux(packets)
+    decoded = decode(tmp_path / "a.mkv")
+    assert abs(sum(map(len, decoded.blocks)) - len(tone)) < 3000 and decoded.sampling_rate == RATE

@@ -51,6 +51,43 @@ def test_a_corpus_is_split_without_overlap_and_the_same_way_each_time(tmp_path: 
     assert lines != sorted(lines)
 
 
+def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(tmp_path: Path):
+    corpus, lists = make_corpus(tmp_path / "corpus", clips=6), tmp_path / "lists"
+    (corpus / "audio.json").write_text("{}")
+    settings = {"DATASET_PATH": corpus, "FILELISTS": lists, "NAME": "my", "FEATURES": "false"}
+    script = ROOT / "scripts/prepare_dataset.sh"
+    assert run_bash(script, N_VAL="1", N_TEST="1", **settings).returncode == 0
+    train = lists / "my_audio_text_train_filelist.txt"
+    train.write_text("edited by hand\n")
+    for _ in range(2):
+        (corpus / "metadata.csv").write_text("".join(f"c0{number}|Corrected {number}.\n" for number in range(5)))
+        result = run_bash(script, N_VAL="2", N_TEST="0", **settings)
+    assert "replaced" not in result.stdout  # nothing has changed
+    assert {*train.read_text().splitlines()} < {f"wavs/c0{number}.wav|Corrected {number}." for number in range(5)}
+    assert len((lists / "my_audio_val.txt").read_text().splitlines()) == 2
+    assert not (lists / "my_audio_test.txt").exists()  # its clip may be one to train on
+    assert (lists / "replaced" / f"{train.name}.1").read_text() == "edited by hand\n"
+    (corpus / "metadata.csv").unlink()  # of lists that somebody else made
+    train.write_text("wavs/c00.wav|Mine.\n")
+    assert run_bash(script, N_VAL="2", N_TEST="0", **settings).returncode == 0
+    assert train.read_text() == "wavs/c00.wav|Mine.\n"
+
+
+def test_a_speaker_of_a_single_clip_is_trained_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    names = [*(f"anna/{n}" for n in range(4)), "ben/1", *(f"cy/{n}" for n in range(2)), "zoe/1"]
+    for name in names:
+        (tmp_path / f"wavs/{name}.wav").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"wavs/{name}.wav").touch()
+    (tmp_path / "metadata.csv").write_text("".join(f"{name}|text\n" for name in names))
+    (tmp_path / "speakers.txt").write_text("anna\nben\ncy\nzoe\n")
+    for number, (n_val, n_test, found) in enumerate([(2, 1, 2), (9, 0, 4), (3, 3, 3)]):
+        words = ["--name", "my", "--n-val", str(n_val), "--n-test", str(n_test), "--seed", str(number)]
+        make_lists(monkeypatch, "-d", tmp_path, "-o", tmp_path / str(number), *words)
+        train, val = ((tmp_path / f"{number}/my_audio_text_{one}_filelist.txt").read_text() for one in ("train", "val"))
+        assert {line.split("|")[-1] for line in train.splitlines()} == {"anna", "ben", "cy", "zoe"}
+        assert val.count("\n") == found and not {*train.splitlines()} & {*val.splitlines()}
+
+
 def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     corpus = make_corpus(tmp_path / "corpus", clips=5)
     for name, seconds in (("c00", 20.1), ("c01", 9), ("c02", 301), ("c03", 62), ("c04", 30)):

@@ -84,3 +84,31 @@ def test_lines_of_a_metadata_csv_are_recordings_of_the_corpus_with_their_normali
         read(path, "LJ001-0001||\n")
     mixed = read(path, "LJ001-0001|raw|normalized\nwavs/other.wav|a transcript\n")
     assert [entry.fields["wav"] for entry in mixed] == ["wavs/LJ001-0001.wav", "wavs/other.wav"]
+
+
+SENTENCES = ["the first one is here", "and a second one too", "third of them", "fourth and last one"]
+JAPANESE = ["水をマレーシアから買う", "木曜日の停戦会談は", "上院議員は私がデータを", "私たちは会談をした"]
+NAMES = ["anna", "ben", "anna", "ben"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "speakers", "is_right"),
+    [
+        (SENTENCES, NAMES, True),
+        (NAMES, SENTENCES, False),
+        ("0101", SENTENCES, False),
+        (NAMES, JAPANESE, False),
+        (NAMES, SENTENCES[:2] * 2, False),
+        (["anna"], SENTENCES[:1], False),
+        (["yes", "no"] * 2, ["p1", "p2", "p3", "p4"], True),
+        (["yes", "no"] * 2, ["Karen Savage", "John Smith", "Ann Lee", "Bo Li"], True),
+        ([""] * 4, NAMES, True),
+    ],
+)
+def test_speakers_that_are_sentences_are_refused(tmp_path: Path, texts, speakers, is_right: bool):
+    lines = "".join(f"w/{number}.wav|{text}|{name}\n" for number, (text, name) in enumerate(zip(texts, speakers)))
+    if is_right:
+        assert len(read(tmp_path / "list.txt", lines, may_be_empty=("text",))) == len(texts)
+        return
+    with pytest.raises(InputError, match=rf"list\.txt:1: .*{speakers[0]}.*wav\|text\[\|speaker\]"):
+        read(tmp_path / "list.txt", lines)

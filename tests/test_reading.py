@@ -241,6 +241,24 @@ def write_chapters(source: Path) -> None:
         (source / f"ch{number}.txt").write_text("\n".join(said), encoding="utf-8")
 
 
+def test_names_in_capitals_stay_and_descriptions_of_sounds_go(tmp_path: Path):
+    cues = {
+        "The space agency (NASA) landed.": "The space agency (NASA) landed.",
+        "(UN) and (UNESCO) met.": "(UN) and (UNESCO) met.",
+        "(LAUGHS) No. (DOG BARKS) (MAN SPEAKING GERMAN)": "No.",
+        "(IN SPANISH) Hello.": "Hello.",
+        "The body (UNITED NATIONS) met. [music]": "The body (UNITED NATIONS) met.",
+    }
+    lines = [f"00:00:0{number},0 --> 00:00:0{number},9\n{cue}\n\n" for number, cue in enumerate(cues)]
+    (tmp_path / "a.srt").write_text("".join(lines))
+    assert read_reading_text(tmp_path / "a.srt").sentences == tuple(cues.values())
+    for bad in ("9" * 5000 + ":00:01,0", "noon"):
+        (tmp_path / "a.srt").write_text(f"{bad} --> 00:00:09,0\nA\n")
+        with pytest.raises(InputError, match=r"a\.srt: .*-->") as error:
+            read_reading_text(tmp_path / "a.srt")
+        assert len(str(error.value)) < 300 + len(str(tmp_path)) and "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("how", ["SIGINT", "kill"])
 def test_a_run_that_is_stopped_keeps_finished_recordings_and_resumes(tmp_path: Path, monkeypatch, how: str, capsys):
     write_chapters(source := tmp_path / "source")

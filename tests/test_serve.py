@@ -296,6 +296,8 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
     assert {round(row["pitch"] / mean, 1) for row in rows if row["pitch"]} == {1.0}
     refused(speak(served, input="la.", like="?"), 400, "like: expected a sound file in base64")
     refused(speak(served, input="la.", like="bm90aGluZw=="), 400, "like: no sound file")
+    slow = base64.b64encode(recording(rate=10, seconds=1.0, form="FLAC")).decode()
+    refused(speak(served, input="la.", like=slow), 400, "like: 10 Hz")
     refused(speak(served, prosody=answer["prosody"], like=like), 400, "like: a recording of the text in input")
 
 
@@ -476,14 +478,14 @@ def recording(*, seconds: float = 0.5, rate: int = 8000, channels: int = 1, form
 
 
 UPLOADS = {
-    "no sound": (b"hello", {}, "not a readable WAV"),
+    "no sound": (b"hello", {}, "no sound file"),
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "no samples": (recording(seconds=0), {}, "no samples"),
     "unknown field": (recording(), {"lang": "de"}, "lang: unknown field"),
-    "a rate of 2 GHz": (recording(rate=2_000_000_000, seconds=1e-7), {}, "file: 2000000000 Hz"),
-    "a rate of 10 Hz": (recording(rate=10, seconds=2), {}, "file: 10 Hz"),
-    "many channels": (recording(channels=9), {}, "9 channels, expected 4000 to 192000 Hz and 1 to 8 channels"),
+    "a rate of 2 GHz": (recording(rate=2_000_000_000, seconds=1e-7), {}, "2000000000 Hz"),
+    "a rate of nothing": (recording(rate=10, seconds=1.0), {}, "10 Hz"),
+    "too many channels": (recording(channels=40, seconds=0.1), {}, "40 channels"),
 }
 
 

@@ -1,9 +1,13 @@
-"""Sound files of any kind as blocks of mono samples: libsndfile decodes them, or FFmpeg (PyAV) where it cannot."""
+"""Sound files of many kinds as blocks of mono samples: libsndfile decodes them, or FFmpeg (PyAV) where it cannot.
+
+Files come from anyone: only containers and codecs of recordings are opened, none of which names another file or a
+network address, and rate, channels and length are limited.
+"""
 
 import io
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,21 @@ from common.errors import AudioError, reason
 from common.files import check_file
 
 BLOCK = 1 << 16  # samples that are decoded at once
+RATES = (4000, 384000)  # Hz: the lowest and the highest
+MOST_CHANNELS = 32
+LONGEST = 12  # hours
+_NO_SOUND_FILE = "no sound file that libsndfile or FFmpeg can decode, or truncated"
+# libsndfile's containers, the first words of its names of codecs, and those of FFmpeg
+_CONTAINERS = ("AIFF", "AU", "CAF", "FLAC", "MP3", "NIST", "OGG", "RF64", "W64", "WAV", "WAVEX")
+_CODECS = ("ALAC", "ALAW", "DOUBLE", "FLOAT", "GSM610", "IMA", "MPEG", "MS", "OPUS", "PCM", "ULAW", "VORBIS")
+_FFMPEG = {
+    "format_whitelist": "aac,ac3,aiff,amr,asf,au,avi,caf,flac,flv,matroska,mov,mp3,mpeg,mpegts,ogg,w64,wav,wv",
+    "protocol_whitelist": "",
+    "codec_whitelist": "aac,ac3,adpcm_ima_qt,adpcm_ima_wav,adpcm_ms,alac,amrnb,amrwb,eac3,flac,gsm,gsm_ms,"
+    "libopencore_amrnb,libopencore_amrwb,libopus,mp2,mp2float,mp3,mp3float,opus,pcm_alaw,pcm_f32be,pcm_f32le,pcm_f64be,"
+    "pcm_f64le,pcm_mulaw,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8,speex,vorbis,wavpack,"
+    "wmalossless,wmapro,wmav1,wmav2,wmavoice",
+}
 _LEAST_MIXED = 0.03  # of the channels' power: one of eight that alone sounds keeps an eighth
 
 
@@ -34,8 +53,8 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
     ``name`` is what errors call it; "" is its path.
 
     Raises:
-        AudioError: it is missing, or no sound file; ``blocks`` raise it where the file is damaged or cut, a sample is
-            not finite, or the channels cancel each other out.
+        AudioError: it is missing, no sound file, or beyond the limits; ``blocks`` raise it where the file is damaged,
+            cut or too long, a sample is not finite, or the channels cancel each other out.
     """
     name = name or str(source)
     if isinstance(source, Path):
@@ -44,14 +63,21 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
         raise AudioError(f"{name}: an empty file")
     try:
         file = soundfile.SoundFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except (soundfile.LibsndfileError, OSError):
-        opened = _decode_by_ffmpeg(source, name)
+    except (soundfile.LibsndfileError, OSError, TypeError):  # TypeError: a name that ends in .raw
+        rate, n_channels, blocks = _decode_by_ffmpeg(source, name)
     else:
+        if file.format not in _CONTAINERS or file.subtype.split("_")[0] not in _CODECS:
+            file.close()
+            raise AudioError(f"{name}: {file.format} with {file.subtype} samples is not supported; convert it to WAV")
         check_complete(file, name=name)
-        opened = Decoded(file.samplerate, file.channels, _mixed_down(_read_blocks(file, name), name))
-    if sampling_rate is None or sampling_rate == opened.sampling_rate:
-        return opened
-    return replace(opened, blocks=_resampled(opened.blocks, opened.sampling_rate, sampling_rate))
+        rate, n_channels, blocks = file.samplerate, file.channels, _read_blocks(file, name)
+    if not (RATES[0] <= rate <= RATES[1] and n_channels <= MOST_CHANNELS):
+        limits = f"expected {RATES[0]} to {RATES[1]} Hz and at most {MOST_CHANNELS} channels"
+        raise AudioError(f"{name}: {rate} Hz, {n_channels} channels, {limits}")
+    blocks = _mixed_down(blocks, name, longest=LONGEST * 3600 * rate)
+    return Decoded(
+        rate, n_channels, blocks if sampling_rate in (None, rate) else _resampled(blocks, rate, sampling_rate)
+    )
 
 
 def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
@@ -68,10 +94,14 @@ def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
         raise AudioError(f"{name}: truncated, {n_read} of {announced} samples")
 
 
-def _mixed_down(blocks: Iterator[np.ndarray], name: str) -> Iterator[np.ndarray]:
+def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
     """Blocks (T, channels) -> their mean (T,), finite numbers; AudioError where they cancel out."""
     power = power_mixed = 0.0
+    n_samples = 0
     for samples in blocks:
+        n_samples += len(samples)
+        if n_samples > longest:
+            raise AudioError(f"{name}: longer than {LONGEST} hours")
         mono, *others = samples.T  # several times faster than ``mean`` over rows
         mono = sum(others, mono) / np.float32(samples.shape[1])
         if not np.isfinite(mono).all():
@@ -83,34 +113,42 @@ def _mixed_down(blocks: Iterator[np.ndarray], name: str) -> Iterator[np.ndarray]
         raise AudioError(f"{name}: its channels cancel each other out; export one of them")
 
 
-def _decode_by_ffmpeg(source: Path | bytes, name: str) -> Decoded:
+def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterator[np.ndarray]]:
+    """The rate (Hz), the channels, and blocks (T, channels)."""
     import av  # here, as most recordings do without it
 
-    try:
-        container = av.open(str(source) if isinstance(source, Path) else io.BytesIO(source))
-    except (av.FFmpegError, OSError, ValueError) as error:
-        problem = "no sound file that libsndfile or FFmpeg can decode, or truncated"
-        if isinstance(error, PermissionError):
-            problem = "cannot be read, permission denied"
-        raise AudioError(f"{name}: {problem}") from error
-    if not container.streams.audio:
-        container.close()
-        raise AudioError(f"{name}: holds no sound")
-    stream = container.streams.audio[0]
-    return Decoded(stream.rate, stream.channels, _mixed_down(_ffmpeg_blocks(container, name), name))
+    try:  # of an open file, no path: FFmpeg reads paths as addresses
+        file = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
+    except OSError as error:
+        raise AudioError(f"{name}: cannot be read ({error.strerror or error})") from error
+    with ExitStack() as opened:
+        opened.enter_context(file)
+        try:
+            container = opened.enter_context(av.open(file, container_options=_FFMPEG))
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise AudioError(f"{name}: {_NO_SOUND_FILE}") from error
+        stream = next(iter(container.streams.audio), None)
+        if stream is None:
+            raise AudioError(f"{name}: holds no sound")
+        codec = getattr(stream.codec_context, "name", "something unknown")
+        if codec not in _FFMPEG["codec_whitelist"].split(","):
+            raise AudioError(f"{name}: sound coded as {codec} is not supported; convert it to WAV")
+        if not (stream.rate and stream.channels):  # what FFmpeg takes for a sound file by its suffix alone
+            raise AudioError(f"{name}: {_NO_SOUND_FILE}")
+        return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
 
 
-def _ffmpeg_blocks(container: Any, name: str) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) of the first audio stream, whatever its sample format."""
+def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.ndarray]:
+    """Blocks (T, channels) of the first audio stream, whatever its sample format; ``opened`` is closed at the end."""
     import av
 
     to_planes = av.AudioResampler(format="fltp")
-    with closing(container):
+    with opened:
         try:
             for frame in container.decode(audio=0):
                 for planes in to_planes.resample(frame):
                     yield planes.to_ndarray().T
-        except av.FFmpegError as error:
+        except (av.FFmpegError, OSError, ValueError, IndexError) as error:  # ValueError: the rate or channels change
             raise AudioError(f"{name}: damaged or truncated ({reason(error)})") from error
 
 

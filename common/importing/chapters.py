@@ -30,8 +30,10 @@ def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str
     named alike. Raises InputError where there is no recording or no text.
     """
     if source.is_dir():
-        index = RecordingIndex(files_below(source))
-        recordings, left = index.recordings, {str(one): reason for one, reason in index.reasons.items()}
+        files, left = files_below(source)
+        index = RecordingIndex(files)
+        recordings = index.recordings
+        left |= {str(one): reason for one, reason in index.reasons.items()}
     else:
         recordings, left = [PurePosixPath(source.name)], {}
     recordings = [one for one in recordings if str(one) not in left]
@@ -60,7 +62,7 @@ def choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> st
         return options.language
     texts = [one.text for one in matched]
     if options.text is not None:
-        with suppress(InputError):  # which the recording's own row will say
+        with suppress(InputError, OSError):  # which the recording's own row will say
             texts = [sentence for path in texts for sentence in read_reading_text(Path(path)).sentences]
     found = guess_language(texts)
     return TextConfig.g2p_language if found in ("", "en") else found
@@ -89,7 +91,7 @@ def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: Imp
         rows = [*_import_clips(row, reading.clips, recording=recording, target=target, options=options)]
     except OutputError:
         raise
-    except InputError as error:
+    except (InputError, OSError) as error:
         return [replace(row, state="refused", reason=str(error).removeprefix(f"{recording}: "))]
     for clip in reading.odd_lengths:
         seconds, reason = clip.end_s - clip.start_s, f"expected {SHORTEST:g} to {LONGEST:g}: {clip.text}"

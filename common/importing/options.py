@@ -33,6 +33,9 @@ class ImportOptions:
         "folders: by the first folder that tells recordings apart; none: one speaker",
         choices=("auto", "folders", "none"),
     )
+    columns: str | None = option(
+        None, "of tables, - for one without meaning: path,speaker,text (default: by their headings, else by content)"
+    )
     text: Path | None = option(
         None,
         "what one long recording says, .txt or subtitles .srt or .vtt, to cut it into clips; or a folder with such a "

@@ -10,30 +10,34 @@ from pathlib import Path, PurePosixPath
 
 from unidecode import unidecode
 
-from common.errors import InputError
 from common.importing.options import SUFFIXES
 
 _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first is taken
 
 
-def files_below(source: Path) -> list[PurePosixPath]:
-    """All files below a folder but hidden ones, relative to it, in order.
+def files_below(source: Path) -> tuple[list[PurePosixPath], dict[str, str]]:
+    """All files below a folder but hidden ones, relative to it, in order; and why others cannot be read.
 
-    Raises InputError for a name that is unprintable, OSError for a folder that cannot be read.
+    A folder counts once, however many links lead to it, and links to folders above are not followed.
     """
-    names = []
-    for folder, folders, files in os.walk(source, followlinks=True, onerror=_refuse):
-        inner = PurePosixPath(Path(folder).relative_to(source).as_posix())
-        links = {name for name in folders if Path(folder, name).resolve() in Path(folder).resolve().parents}  # endless
-        folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX")) and name not in links]
-        names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
-    if bad := next((name for name in names if not str(name).isprintable()), None):
-        raise InputError(f"{str(bad)!a}: a name of other than printable UTF-8 characters; rename the file")
-    return sorted(names)
-
-
-def _refuse(error: OSError) -> None:
-    raise error
+    names: list[PurePosixPath] = []
+    errors: list[OSError] = []
+    seen, waiting = {*source.resolve().parents}, [source]
+    for start in waiting:  # links come last: what they lead to may have a name of its own here
+        for folder, folders, files in os.walk(start, onerror=errors.append):
+            real, inner = Path(os.path.realpath(folder)), PurePosixPath(Path(folder).relative_to(source).as_posix())
+            if real in seen:
+                folders.clear()
+                continue
+            seen.add(real)
+            folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX")))
+            links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
+            waiting += [link for link in links if Path(os.path.realpath(link)) not in real.parents]
+            names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
+    bad = [f"{str(name)!a}" for name in names if not str(name).isprintable()]
+    left = dict.fromkeys(bad, "a name of other than printable UTF-8 characters; rename the file")
+    left |= {f"{error.filename!a}": f"cannot be read ({error.strerror})" for error in errors}
+    return sorted(name for name in names if str(name).isprintable()), left
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:
@@ -64,8 +68,7 @@ class RecordingIndex:
         Folders of the name that do not exist here are ignored, as those of lists made on other machines; of several
         recordings the one in the folder ``near`` is meant.
         """
-        path = _clip_of(PurePosixPath(name.replace("\\", "/")))
-        parts = [part for part in path.parts if part not in (".", "..", "/")]
+        parts = _parts_of(name)
         for start in range(len(parts)):
             found = self._by_name.get("/".join(parts[start:]), [])
             if len(found) > 1:
@@ -77,10 +80,21 @@ class RecordingIndex:
                 return None, f"{len(found)} recordings are called {name}: {found[0]}, {found[1]}"
         return None, f"no recording {name}" if parts else "names no recording, or has no text"
 
+    def knows(self, name: str) -> bool:
+        """Whether one recording or several have that name."""
+        parts = _parts_of(name)
+        return any("/".join(parts[start:]) in self._by_name for start in range(len(parts)))
+
     def explain(self, recording: PurePosixPath | None, reason: str) -> None:
         """Note why a recording is left out."""
         if recording is not None:
             self.reasons[recording] = reason
+
+
+def _parts_of(name: str) -> list[str]:
+    """The folders and the name in what a transcript calls a recording."""
+    path = _clip_of(PurePosixPath(name.strip().replace("\\", "/")))
+    return [part for part in path.parts if part not in (".", "..", "/")]
 
 
 def _clip_of(path: PurePosixPath) -> PurePosixPath:
@@ -127,17 +141,28 @@ def safe_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", unidecode(text)).strip("-.")[:80] or "x"
 
 
+def without_number(name: str) -> str:
+    """``talk_0001`` -> ``talk``: the clip's name of the recording that a clip was cut from."""
+    return re.sub(r"_\d{4,}$", "", name)
+
+
 def clip_names(recordings: Sequence[PurePosixPath], speakers: Sequence[str | None]) -> list[str]:
-    """A unique name for each recording's clip, ``speaker/name``; its folders are part of it where it needs them."""
+    """A unique name for each recording's clip, ``speaker/name``; its folders are part of it where it needs them.
+
+    No name is that of a clip that may be cut from another recording: beside ``talk_0001`` there is no ``talk``.
+    """
     depth = _common_depth(recordings)
     stems = [safe_name(_clip_of(one).name) for one in recordings]
     counts = Counter((speaker, stem.lower()) for speaker, stem in zip(speakers, stems))
-    names: dict[str, str] = {}  # in lower case, as some file systems do not tell capitals apart
+    wanted: list[str] = []
     for recording, speaker, stem in zip(recordings, speakers, stems):
         if counts[speaker, stem.lower()] > 1:
             stem = "-".join(safe_name(part) for part in _clip_of(recording).parts[depth:])
-        name = stem if speaker is None else f"{speaker}/{stem}"
+        wanted.append(stem if speaker is None else f"{speaker}/{stem}")
+    cut = {without_number(name.lower()) for name in wanted if name != without_number(name)}
+    names: dict[str, str] = {}  # in lower case, as some file systems do not tell capitals apart
+    for name in wanted:
         numbered = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
-        name = next(one for one in numbered if one.lower() not in names)
+        name = next(one for one in numbered if one.lower() not in names and one.lower() not in cut)
         names[name.lower()] = name
     return list(names.values())

@@ -19,7 +19,7 @@ from common.importing.advice import long_clips
 from common.importing.chapters import choose_language, import_recording, match_readings
 from common.importing.clips import ImportedClip, loudness_meter
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
-from common.importing.recordings import clip_names, files_below, first_folders, speakers_of
+from common.importing.recordings import clip_names, files_below, first_folders, speakers_of, without_number
 from common.importing.transcripts import Transcript, match_transcripts
 from common.pages import text_table
 from common.signals import ended_by
@@ -41,12 +41,16 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     """
     folder = _check_folders(source, target, is_reading=options.text is not None)
     if options.text is None:
-        matched, left = match_transcripts(source, files_below(source))
+        files, unread = files_below(source)
+        matched, left = match_transcripts(source, files, options.columns)
+        left |= unread
     else:
         matched, left = match_readings(source, options.text)
     options = replace(options, language=choose_language(options, matched))
     rows = _rows_of(folder, matched, options)
-    done = _keep_clips(_read_table(target / TABLE), rows, target)
+    earlier = _read_table(target / TABLE)
+    _check_target(target, rows, earlier)
+    done = _keep_clips(earlier, rows, target)
     n_kept = sum(row.is_imported for row in chain(*done.values()))
     make_folder(target / "wavs")
     jobs = [row for row in rows if row.source not in done and not row.reason]
@@ -108,9 +112,20 @@ def _check_folders(source: Path, target: Path, *, is_reading: bool) -> Path:
     wavs, start = (target / "wavs").resolve(), folder.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
         raise OptionError(f"{target}: would overwrite the recordings; name another folder")
-    if (target / METADATA).exists() and not (target / TABLE).exists():
+    if any((target / name).exists() for name in (METADATA, SPEAKERS)) and not (target / TABLE).exists():
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
     return folder
+
+
+def _check_target(target: Path, rows: Sequence[ImportedClip], earlier: Sequence[ImportedClip]) -> None:
+    """Refuse, by an OptionError, to write through a link, or over a file that no ``earlier`` run made."""
+    wavs, wanted, made = target / "wavs", {row.clip.lower() for row in rows}, _Made(earlier)
+    for path in (wavs, *wavs.rglob("*"), *(target / name for name in (METADATA, SPEAKERS, TABLE))):
+        name = path.with_suffix("").as_posix().removeprefix(f"{wavs.as_posix()}/")
+        if path.is_symlink():
+            raise OptionError(f"{path}: a link, through which nothing is written; remove it, or name another folder")
+        if {name.lower(), without_number(name.lower())} & wanted and path.suffix == ".wav" and name not in made:
+            raise OptionError(f"{path}: was not made by this command; move it, or name another folder")
 
 
 def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions) -> list[ImportedClip]:
@@ -157,6 +172,17 @@ def _keep_clips(
     return kept
 
 
+class _Made:
+    """The names of the clips that rows say are made, or that a stopped run may have made."""
+
+    def __init__(self, rows: Sequence[ImportedClip]) -> None:
+        self._unfinished = {row.clip for row in rows if not row.is_finished}
+        self._names = {row.clip for row in rows if row.is_imported} | self._unfinished
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names or without_number(name) in self._unfinished
+
+
 def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
     """Whether what an earlier run made is what would be made now."""
     facts = [(one.clip, one.size, one.modified, one.settings) for one in (row, now)]
@@ -165,12 +191,11 @@ def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
 
 def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[str, Sequence[ImportedClip]]) -> None:
     """Remove the clips of rows, and what a stopped run may have cut from a recording, but not ``kept`` ones."""
-    names, wavs = {row.clip for row in rows}, target / "wavs"
-    unfinished = {row.clip for row in rows if not row.is_finished}
-    good = {row.clip for row in chain(*kept.values()) if row.is_imported}
-    for path in wavs.rglob("*.wav") if names else ():
+    wavs, good = target / "wavs", {row.clip for row in chain(*kept.values()) if row.is_imported}
+    made = _Made(rows)
+    for path in wavs.rglob("*.wav") if rows else ():
         name = path.relative_to(wavs).with_suffix("").as_posix()
-        if name not in good and (name in names or re.sub(r"_\d{4,}$", "", name) in unfinished):
+        if name not in good and name in made:
             path.unlink()
 
 

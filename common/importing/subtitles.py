@@ -7,17 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.files import read_text
 from common.text import Span, split_utterances
 
 TEXT_SUFFIXES = (".srt", ".vtt", ".txt")  # those with times first
 _TOLERANCE = 1.0  # s, of a subtitle's times
-_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
-_TIMES = re.compile(rf"{_TIME}\s*-->\s*{_TIME}")
+_TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,9})"
+_TIMES = re.compile(rf"(?<![\d:]){_TIME}\s*-->\s*{_TIME}(?!\d)")
 _MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]")
 _SPEAKER = re.compile(r"^\s*([-–—]\s|>>+)?\s*([A-Z][A-Z .']+:\s)?")  # of a line: "- ", ">> ", "JOHN: "
-_DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\([A-Z ]+\)")  # of sounds that are not speech: [music], (LAUGHS)
+_DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\(([A-Z ]+)\)")  # of sounds that are not speech: [music], (LAUGHS)
+_SOUNDS = frozenset(Path(__file__).with_name("sounds.txt").read_text(encoding="utf-8").split())  # in (DOG BARKS)
 
 
 @dataclass(frozen=True)
@@ -53,19 +54,29 @@ def _read_subtitles(text: str, path: Path) -> ReadingText:
         lines = block.split("\n")
         found = next(((place, times) for place, line in enumerate(lines) if (times := _TIMES.search(line))), None)
         if found is None:
+            if bad := next((line for line in lines if "-->" in line), None):
+                raise InputError(f"{path}: {shown(bad)}, expected times as 00:01:02,500 --> 00:01:04,000")
             continue  # a heading, a note or a style
         place, times = found
         start, end = (_seconds(times.groups("0")[first : first + 4]) for first in (0, 4))
         if end <= start:
             raise InputError(f"{path}: {lines[place].strip()}: a subtitle that ends before it begins")
         words = " ".join(_SPEAKER.sub("", _MARKUP.sub("", line)) for line in lines[place + 1 :])
-        sentence = " ".join(html.unescape(_DESCRIPTION.sub(" ", words)).split())
+        sentence = " ".join(html.unescape(_DESCRIPTION.sub(_spoken_part, words)).split())
         if re.search(r"\w", sentence):
             sentences.append(sentence)
             windows.append((start - _TOLERANCE, end + _TOLERANCE))
     order = sorted(range(len(windows)), key=windows.__getitem__)
     sentences = [sentences[place] for place in order]
     return ReadingText(_spoken(sentences, path), np.array([windows[place] for place in order]))
+
+
+def _spoken_part(description: re.Match[str]) -> str:
+    """What is spoken of a description: nothing, but a name in capitals, ``(NASA)``, stays."""
+    words, before = (description[1] or "").split(), description.string[: description.start()].rstrip()
+    is_sound = any(word in _SOUNDS or word.endswith("ING") for word in words)
+    is_apart = len(words) > 1 and not before[-1:].isalnum()  # (IN GERMAN), where a sentence begins
+    return " " if is_sound or is_apart or not words else description[0]
 
 
 def _seconds(fields: tuple[str, ...]) -> float:

@@ -1,20 +1,24 @@
 """Finds recordings and their transcripts in a folder, in the layouts that people have them in.
 
 A transcript stands in a table (``metadata.csv`` and its relatives, Common Voice's TSV), in lines of JSON, in
-LibriSpeech's ``*.trans.txt``, or in a file of its own, ``a.txt`` or ``a.lab``, beside ``a.wav`` or in a folder that
-mirrors that of the recordings.
+LibriSpeech's ``*.trans.txt``, in Kaldi's ``text``, or in a file of its own, ``a.txt`` or ``a.lab``, beside ``a.wav`` or
+in a folder that mirrors that of the recordings. A file that cannot be read is left out, and the others are read.
 """
 
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from common.errors import InputError
+from common.errors import InputError, OptionError, reason
 from common.files import read_lines, read_text
-from common.importing.options import TABLE
+from common.importing.columns import OTHER, guess_columns
+from common.importing.options import SUFFIXES, TABLE
 from common.importing.recordings import RecordingIndex, without_suffix
 
 # Names of columns, and of fields of JSON; of several texts the first of these is taken that is not empty.
@@ -31,6 +35,10 @@ _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
 _NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
 _TIME_MARKS = re.compile(r"(\s*(\d+[.,]\d+\s+\d+[.,]\d+|\d+\s+\d{4,})(\s.*)?(\n|$))+")  # labels: Audacity's, HTK's
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_UNFIT = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # control characters and halves of characters
+_SEPARATORS = "|\t;,:"
+_UNCLOSED = '"'  # marks a row with a quote that is not closed
+_TABLES = (".csv", ".tsv", ".txt", ".list", ".lst")
 
 
 class Transcript(NamedTuple):
@@ -42,167 +50,259 @@ class Transcript(NamedTuple):
     where: str  # "metadata.csv:7", relative to the source
 
 
-def match_transcripts(source: Path, files: Sequence[PurePosixPath]) -> tuple[list[Transcript], dict[str, str]]:
+@dataclass(frozen=True)
+class _Source:
+    """A folder of recordings and transcripts."""
+
+    folder: Path
+    files: Sequence[PurePosixPath]  # relative to it
+    index: RecordingIndex
+    columns: tuple[str, ...]  # of tables, where they are given
+    guessed: dict[tuple[str, ...], list[PurePosixPath]]  # columns of tables without a heading
+
+
+_Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Transcript]]]  # a file, and what reads it
+
+
+def match_transcripts(
+    source: Path, files: Sequence[PurePosixPath], columns: str | None = None
+) -> tuple[list[Transcript], dict[str, str]]:
     """The transcript of each recording among ``files`` (relative to ``source``), and why others are left out.
 
-    The latter by recording, or by the place of a transcript without one. Where several kinds of places give the text
-    of a recording, tables come first, then JSON, then files of its own. Raises InputError where there are no
-    recordings, or no transcripts.
+    The latter by recording, by file that cannot be read, or by the place of a transcript without recording. Where
+    several kinds of places give the text of a recording, tables come first, then JSON, then files of its own.
+    ``columns`` are those of tables, ``path,speaker,text``; those that are guessed are printed. Raises InputError where
+    there are no recordings, or no transcripts, OptionError for ``columns`` without path or text.
     """
+    named = tuple(one.strip().lower() for one in columns.split(",")) if columns else ()
+    if named and (_CLIP_NAMES.isdisjoint(named) or _TEXT_NAMES.isdisjoint(named)):
+        raise OptionError(f"--columns {columns}: expected path and text among them, as in path,speaker,text")
     index = RecordingIndex(files)
     if not index.recordings:
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
+    about = _Source(source, files, index, named, defaultdict(list))
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
-    for kind in (_read_tables, _read_json, _read_own_files):
+    for kind in (_tables, _json_files, _own_files):
         found: dict[str, Transcript] = {}
-        for one in kind(source, files, index):
+        for one in _read_each(kind, about, left):
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
             if recording is None:
                 left[one.where] = problem
             elif str(recording) not in matched:
                 one = one._replace(clip=str(recording), text=" ".join(one.text.split()))
                 first = found.setdefault(one.clip, one)
-                if first.text != one.text:
+                if unfit := _UNFIT.search(one.text):
+                    index.explain(recording, f"the transcript has the character {unfit[0]!a} ({one.where})")
+                elif first.text != one.text:
                     index.explain(recording, f"two transcripts that differ ({first.where} and {one.where})")
         matched |= {name: one for name, one in found.items() if PurePosixPath(name) not in index.reasons}
     if not matched and not left and not index.reasons:
         looked_for = "metadata.csv or another table, JSON lines, *.trans.txt, or a.txt or a.lab beside a.wav"
         raise InputError(f"{source}: no transcripts found; looked for {looked_for}")
+    for heading, paths in about.guessed.items():
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        print(f"{paths[0]}{more}: read as {'|'.join(heading)}; --columns names others")
     without = (one for one in index.recordings if str(one) not in matched)
     left |= {str(one): index.reasons.get(one, "no transcript") for one in without}
     return [matched[name] for name in sorted(matched)], left
 
 
-def _read_tables(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
-    """Transcripts of tables: a clip and its text separated by |, tab, comma or semicolon, with a heading or not."""
-    tables = [one for one in files if one.suffix.lower() in (".csv", ".tsv", ".txt")]
-    validated = {
-        one.parent for one in tables if one.name == "validated.tsv"
-    }  # Common Voice's other lists are its parts
-    for path in tables:
-        if path.name in _NOT_READ or (path.parent in validated and path.name != "validated.tsv"):
-            continue
-        if path.suffix.lower() == ".txt" and (index.find(str(path.with_suffix("")))[0] or not _is_list(source / path)):
-            continue
-        separator, rows = _read_rows(source / path)
-        heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
-        if _CLIP_NAMES.isdisjoint(heading):
-            absent = ["clip", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
-            heading = _guess_heading([row for _, row in rows], index, separator=separator) or absent
-        elif not _TEXT_NAMES.isdisjoint(heading):
-            rows = rows[1:]
-        else:
-            heading = []  # of another table
-        for number, row in rows if heading else ():
-            fields, where = dict(zip(heading, row)), f"{path}:{number}"
-            if separator in ",;" and any(row[len(heading) :]):  # a text with commas, without quotes
-                if heading[-1] not in _TEXT:
-                    recording, _ = index.find(_transcript(fields, where).clip, near=path.parent)
-                    index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
-                    continue
-                fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
-            yield _transcript(fields, where)
+def _read_each(
+    kind: Callable[[_Source], Iterable[_Reading]], about: _Source, left: dict[str, str]
+) -> Iterator[Transcript]:
+    """The transcripts of all files of a kind; why files cannot be read is added to ``left``."""
+    for path, read in kind(about):
+        try:
+            yield from [*read(path, about)]
+        except InputError as error:
+            left[str(path)] = str(error).removeprefix(f"{about.folder}/")
+        except (OSError, ValueError, csv.Error) as error:
+            left[str(path)] = f"cannot be read ({reason(error)})"
+
+
+def _tables(about: _Source) -> Iterator[_Reading]:
+    """Tables: a clip and its text separated by |, tab, comma, semicolon or colon, with a heading or not; Kaldi's."""
+    # Common Voice's other lists are parts of validated.tsv
+    validated = {one.parent for one in about.files if one.name == "validated.tsv"}
+    for path in about.files:
+        if path.name == "text" and path.with_name("wav.scp") in about.files:
+            yield path, _read_kaldi
+        elif path.suffix.lower() in _TABLES and path.name not in _NOT_READ:
+            has_own = path.suffix.lower() == ".txt" and about.index.find(str(path.with_suffix("")))[0]
+            if not has_own and (path.parent not in validated or path.name == "validated.tsv"):
+                yield path, _read_table
+
+
+def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
+    """Transcripts of a table. Rows whose quotes are not closed are left out."""
+    index = about.index
+    if path.suffix.lower() == ".txt" and not _is_list(about.folder / path, index):
+        return
+    separator, rows = _read_rows(about.folder / path, index)
+    heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
+    has_heading = not _CLIP_NAMES.isdisjoint(heading)
+    if about.columns or not has_heading:
+        guessed = about.columns or guess_columns([row for _, row in rows], index, separator=separator)
+        if guessed and not about.columns and separator != " ":
+            about.guessed[tuple(guessed)].append(path)
+        rows = rows[1:] if has_heading else rows
+        absent = ["path", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
+        heading = [*guessed] or absent
+    elif not _TEXT_NAMES.isdisjoint(heading):
+        rows = rows[1:]
+    else:
+        heading = []  # of another table
+    for number, row in rows if heading else ():
+        fields, where = dict(zip(heading, row)), f"{path}:{number}"
+        recording, _ = index.find(_transcript(fields, where).clip, near=path.parent)
+        if row[-1:] == [_UNCLOSED]:
+            index.explain(recording, f"a quote that is not closed ({where})")
+        elif separator in ",;" and any(row[len(heading) :]) and heading[-1] != OTHER:  # a text with commas, unquoted
+            if heading[-1] not in _TEXT:
+                index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
+                continue
+            fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
+        yield _transcript(fields, where)
+
+
+def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
+    """Transcripts of Kaldi's ``text``, whose utterances are recordings of ``wav.scp``, of speakers of ``utt2spk``."""
+    tables: dict[str, dict[str, str]] = {}
+    for name in ("text", "wav.scp", "utt2spk", "segments"):
+        lines = read_lines(about.folder / path.with_name(name)) if path.with_name(name) in about.files else []
+        tables[name] = {words[0]: words[1].strip() for line in lines if len(words := line.split(maxsplit=1)) == 2}
+    if tables["segments"]:
+        raise InputError(f"{path}: its utterances are parts of recordings (segments), which is not supported")
+    for utterance, text in tables["text"].items():
+        place = tables["wav.scp"].get(utterance, utterance)
+        if place.endswith("|"):  # a command, which is not run
+            place = next((word for word in place.split() if PurePosixPath(word).suffix.lower() in SUFFIXES), "")
+        yield Transcript(place, text, tables["utt2spk"].get(utterance), f"{path}:{utterance}")
 
 
 def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
     """The transcript that the fields of a row say, by their names; its clip is empty where they name none."""
     clip, text, speaker = (
-        next((str(fields[name]).strip() for name in known if fields.get(name)), "")
+        next((value for name in known if isinstance(value := fields.get(name), str) and value.strip()), "").strip()
         for known in (_CLIP, _TEXT, _SPEAKER)
     )
+    clip, speaker = (value.encode(errors="replace").decode() for value in (clip, speaker))
     return Transcript(clip, text, speaker or None, where)
 
 
-def _is_list(path: Path) -> bool:
+def _is_list(path: Path, index: RecordingIndex) -> bool:
     """Whether a .txt is a list of clips and texts, ``wavs/a.wav|text``, in place of a text."""
     with path.open("rb") as file:
         first = file.readline(4096)
-    return b"|" in first or b"\t" in first or path.name.endswith(".trans.txt")
+    name, colon, _ = first.decode(errors="replace").removeprefix("\ufeff").partition(":")  # JSUT's
+    return b"|" in first or b"\t" in first or path.name.endswith(".trans.txt") or (bool(colon) and index.knows(name))
 
 
-def _read_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
-    """What separates the fields of a table, by its first line, and the rows with the numbers of their last lines.
+def _read_rows(path: Path, index: RecordingIndex) -> tuple[str, list[tuple[int, list[str]]]]:
+    """What separates the fields of a table, and the rows with the numbers of their last lines.
 
     Quotes mean something where commas or semicolons separate, and around a whole field between tabs.
     """
     lines = read_lines(path)
     if path.name.endswith(".trans.txt"):  # LibriSpeech's: 84-121123-0001 TEXT
         return " ", [(number, line.split(maxsplit=1)) for number, line in enumerate(lines, 1) if line.strip()]
-    first = next((line for line in lines if line.strip()), "")
-    separator = next((one for one in "|\t;," if one in first), ",")
+    first = [line for line in lines if line.strip()][:20]
+    there = [one for one in _SEPARATORS[:-1] if first and one in first[0]] or [","]
+    counts = {one: sum(any(map(index.knows, line.split(one))) for line in first) for one in _SEPARATORS}
+    best = max(counts.values())
+    separator = next((one for one in _SEPARATORS if best and counts[one] == best), there[0])
     if separator in ",;":
-        has_spaces = any(f'{separator} "' in line for line in lines)
-        reader = csv.reader((line + "\n" for line in lines), delimiter=separator, skipinitialspace=has_spaces)
-        return separator, [(reader.line_num, row) for row in reader if any(row)]
+        return separator, [(number, row) for number, row in _quoted_rows(lines, separator, index) if any(row)]
     rows = []
     for number, line in enumerate(lines, 1):
-        fields = [field.strip() for field in line.split(separator)]
+        fields = [field.strip() for field in line.split(separator, maxsplit=1 if separator == ":" else -1)]
         if separator == "\t":
             fields = [found[1].replace('""', '"') if (found := _QUOTED.fullmatch(one)) else one for one in fields]
         rows.append((number, fields))
     return separator, [row for row in rows if any(row[1])]
 
 
-def _guess_heading(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separator: str) -> list[str]:
-    """Clip and text, and a third column of normalized texts or of speakers; none for a table without recordings."""
-    known = [row for row in rows[:100] if len(row) > 1 and row[0] and index.find(row[0])[0]]
-    has_long_texts = any(" " in row[1].strip() for row in known)
-    if not any(letter.isalpha() for row in known for letter in row[1]):  # such as lengths
-        return []
-    third = {row[2] for row in rows if len(row) > 2 and row[2]}
-    few = has_long_texts or len(third) <= len(rows) / 2
-    folders = {part for row in rows for part in PurePosixPath(row[0]).parts[:-1]}
-    if third and not any(" " in one for one in third) and (few or third <= folders):
-        return ["clip", "text", "speaker"]
-    if separator in ",;":  # of a text without quotes
-        return ["clip", "text"]
-    return ["clip", "text", "normalized_text"]
+def _quoted_rows(lines: Sequence[str], separator: str, index: RecordingIndex) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a table with quotes; one whose quote is not closed before the next recording ends with `_UNCLOSED`."""
+    has_spaces = any(f'{separator} "' in line for line in lines)
+    opening = re.compile(f'(^|{separator}) *"')
+    start = 0
+    while start < len(lines):
+        end, n_quotes = start + 1, lines[start].count('"') if opening.search(lines[start]) else 0
+        while n_quotes % 2 and end < len(lines):
+            if any(index.knows(cell.strip(' "')) for cell in lines[end].split(separator)):
+                break
+            n_quotes += lines[end].count('"')
+            end += 1
+        row = [*lines[start].split(separator), _UNCLOSED]
+        if n_quotes % 2 == 0:
+            with suppress(csv.Error):  # a field that is too long
+                rows = (line + "\n" for line in lines[start:end])
+                row = next(csv.reader(rows, delimiter=separator, skipinitialspace=has_spaces), [])
+        yield start + 1 if row[-1:] == [_UNCLOSED] else end, row
+        start = end
 
 
-def _read_json(source: Path, files: Iterable[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _json_files(about: _Source) -> Iterator[_Reading]:
+    """Files of JSON, or of a JSON a line."""
+    return ((path, _read_json) for path in about.files if path.suffix.lower() in (".json", ".jsonl", ".ndjson"))
+
+
+def _read_json(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
     """Transcripts of lines of JSON, or of a list: ``{"audio_filepath": "a.wav", "text": "..."}``."""
-    for path in (one for one in files if one.suffix.lower() in (".json", ".jsonl", ".ndjson")):
-        text = read_text(source / path)
-        try:
-            whole = json.loads(text)
-            items = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
-        except json.JSONDecodeError:
-            items = [(number, _parsed(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        items = [(number, item if isinstance(item, dict) else {}) for number, item in items]
-        if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # no file of settings
-            yield from (_transcript(item, f"{path}:{number}") for number, item in items)
+    text = read_text(about.folder / path)
+    whole = _parse(text)
+    items = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    if whole is None:
+        items = [(number, _parse(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not any(isinstance(item, dict) for _, item in items) and whole is None:
+        raise InputError(f"{path}: neither JSON nor lines of JSON, or nested too deeply")
+    items = [(number, item if isinstance(item, dict) else {}) for number, item in items]
+    if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # no file of settings
+        yield from (_transcript(item, f"{path}:{number}") for number, item in items)
 
 
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return None
+def _parse(text: str) -> Any:
+    """The value of a text of JSON, None if it is none; numbers stay text, as a speaker or a clip may be called 0."""
+    with suppress(json.JSONDecodeError, RecursionError):
+        return json.loads(text, parse_int=str, parse_float=str)
+    return None
 
 
-def _read_own_files(source: Path, files: Sequence[PurePosixPath], index: RecordingIndex) -> Iterator[Transcript]:
+def _own_files(about: _Source) -> Iterator[_Reading]:
     """Files of one transcript each: ``a.normalized.txt``, ``a.txt``, ``a.lab``, the first of these that there is."""
-    texts = [one for one in files if one.suffix.lower() in (".txt", ".lab")]
+    texts = [one for one in about.files if one.suffix.lower() in (".txt", ".lab")]
     best: dict[PurePosixPath, PurePosixPath] = {}  # path without suffixes -> file
     for path in sorted(texts, key=lambda one: (not one.name.endswith(".normalized.txt"), one.suffix.lower() == ".lab")):
         if not path.name.endswith((".trans.txt", ".original.txt")):
-            clip = path.with_suffix("")
-            clip = clip.with_suffix("") if clip.suffix == ".normalized" else without_suffix(clip)  # of a.wav.txt
-            best.setdefault(clip, path)
-    recordings = {clip: index.find(str(clip))[0] for clip in best}
-    folders = {clip.parent for clip, recording in recordings.items() if recording}
+            best.setdefault(_clip_of_text(path), path)
+    folders = {clip.parent for clip in best if about.index.find(str(clip))[0]}
     for clip, path in sorted(best.items()):
-        if recordings[clip] is None:
-            if clip.parent in folders and not _is_list(source / path):
-                yield Transcript(str(clip), "", None, str(path))
-            continue
-        try:
-            text = read_text(source / path)
-        except InputError as error:  # other bytes than UTF-8
-            index.explain(recordings[clip], str(error))
-            continue
-        if _TIME_MARKS.fullmatch(text):
-            index.explain(recordings[clip], f"{path} holds time marks, no transcript")
-        else:
-            yield Transcript(str(clip), text, None, str(path))
+        if clip.parent in folders:
+            yield path, _read_own_file
+
+
+def _clip_of_text(path: PurePosixPath) -> PurePosixPath:
+    """``a`` of ``a.txt``, ``a.normalized.txt`` and ``a.wav.txt``."""
+    clip = path.with_suffix("")
+    return clip.with_suffix("") if clip.suffix == ".normalized" else without_suffix(clip)
+
+
+def _read_own_file(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
+    """The transcript of a recording; an empty one of a clip without recording, which is then listed."""
+    clip, index = _clip_of_text(path), about.index
+    recording = index.find(str(clip))[0]
+    if recording is None:
+        if not _is_list(about.folder / path, index):
+            yield Transcript(str(clip), "", None, str(path))
+        return
+    try:
+        text = read_text(about.folder / path)
+    except InputError as error:  # other bytes than UTF-8
+        index.explain(recording, str(error))
+        return
+    if _TIME_MARKS.fullmatch(text):
+        index.explain(recording, f"{path} holds time marks, no transcript")
+    else:
+        yield Transcript(str(clip), text, None, str(path))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
-import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_complete, rate_for, resample, to_int16, wav_header
+from common.audio import SOUND_FORMATS, rate_for, to_int16, wav_header
 from common.errors import AudioError, shown
+from common.synthesis import load_recording
 
 _OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
@@ -155,22 +155,7 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     Raises:
         AudioError: not a sound file, damaged, or longer than ``max_seconds``.
     """
-    try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
-            rate, most = file.samplerate, round(max_seconds * file.samplerate)
-            check_form("file", rate, file.channels)
-            parts, n_samples = [np.zeros(0, np.float32)], 0
-            while n_samples <= most and len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
-                parts.append(block.mean(axis=1))
-                n_samples += len(block)
-            wave = np.concatenate(parts)
-            if file.format in ("WAV", "WAVEX", "RF64"):
-                check_complete(file, name="file")
-    except soundfile.LibsndfileError as error:
-        reason = error.error_string.rstrip(".")
-        raise AudioError(f"file: not a readable WAV, FLAC, Ogg or MP3 file ({reason})") from error
-    if len(wave) > most:
-        raise AudioError(f"file: longer than {max_seconds:g} s, this server's limit")
+    wave = load_recording(data, sampling_rate=sampling_rate, max_seconds=max_seconds, name="file")
     if not len(wave):
         raise AudioError("file: no samples")
-    return resample(torch.from_numpy(wave), ratio=sampling_rate / rate)
+    return wave

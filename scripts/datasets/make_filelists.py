@@ -5,26 +5,29 @@
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
 lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
-``metadata.csv`` gets the latter kind only. ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which
-shows how good a vocoder can be.
+``metadata.csv`` gets the latter kind only. A list that is there already and differs goes to the folder ``replaced``.
+``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which shows how good a vocoder can be.
 """
 
 import glob
+import itertools
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError, shown
-from common.files import read_lines, write_text
+from common.files import make_folder, read_lines, write_text
 from common.importing.options import SPEAKERS, import_command, name_import
 from common.options import add_options, option, read_options
 
 SPLITS = ("train", "val", "test")
+REPLACED = "replaced"  # folder of former lists
 
 
 def read_metadata(path: Path) -> dict[str, str]:
@@ -67,12 +70,18 @@ def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
 
 
 def split_clips(
-    clips: Iterable[str], *, chosen: dict[str, list[str]], n_val: int, n_test: int, seed: int
+    clips: Iterable[str],
+    *,
+    chosen: dict[str, list[str]],
+    n_val: int,
+    n_test: int,
+    seed: int,
+    speaker_of: Callable[[str], str] | None = None,
 ) -> dict[str, list[str]]:
     """The clips of each split, in order.
 
     Splits of which ``chosen`` names clips are these; the others are drawn from the rest, the same ones each time for
-    the same clips and ``seed``, and training takes what is left.
+    the same clips and ``seed``, and training takes what is left: of each speaker a clip at least.
 
     Raises:
         InputError: a clip is named twice, or none is left to train on.
@@ -83,10 +92,12 @@ def split_clips(
         raise InputError(f"{twice[0]} is named twice in the files of clips")
     rest = sorted(set(clips) - set(taken))
     random.Random(seed).shuffle(rest)
+    needed = [] if speaker_of is None else [*{speaker_of(clip): clip for clip in rest}.values()]  # the last of each
+    rest = [clip for clip in rest if clip not in {*needed}]
     for split, size in (("val", n_val), ("test", n_test)):
         if split not in splits:
             splits[split], rest = rest[:size], rest[size:]
-    splits.setdefault("train", rest)
+    splits.setdefault("train", [*rest, *needed])
     if not splits["train"]:
         raise InputError(
             f"no clips are left to train on: {len(splits['val'])} go to validation and {len(splits['test'])} to testing"
@@ -94,9 +105,27 @@ def split_clips(
     return {split: splits[split] for split in SPLITS}
 
 
+def write_list(path: Path, lines: list[str]) -> None:
+    """Write a list unless it is empty; one that is there and differs, perhaps edited by hand, is moved away before."""
+    text = "".join(line + "\n" for line in lines)
+    if path.is_file() and path.read_bytes() != text.encode():
+        names = (path.parent / REPLACED / f"{path.name}.{number}" for number in itertools.count(1))
+        kept = next(one for one in names if not one.exists())
+        make_folder(kept.parent)
+        path.replace(kept)
+        print(f"note: {path} was another list, which is now {kept}")
+    if lines:
+        write_text(path, text)
+        print(f"{path}: {len(lines)} clips")
+
+
 def audio_list_name(name: str, split: str) -> str:
     """File name of a list of recordings; LJSpeech's training list keeps the name that it is known by."""
     return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
+
+
+def _folder(clip: str) -> str:
+    return clip.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -143,23 +172,22 @@ def main() -> int:
     if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
         ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
+    has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
+    draw = partial(split_clips, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     try:
-        splits = split_clips(clips, chosen=chosen, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
+        splits = draw(clips, chosen=chosen, speaker_of=_folder if has_speakers else None)
     except InputError as error:
         long = long_clips(lengths)
         raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
-    has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            speakers = (clip.partition("/")[0] if has_speakers else options.speaker for clip in names)
+            speakers = (_folder(clip) if has_speakers else options.speaker for clip in names)
             ends = (f"|{speaker}" if speaker else "" for speaker in speakers)
             lines = [f"{recordings[clip]}|{transcripts[clip]}{end}" for clip, end in zip(names, ends)]
             lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
         for name, lines in lists.items():
-            if lines:
-                write_text(options.output / name, "".join(line + "\n" for line in lines))
-                print(f"{options.output / name}: {len(lines)} clips")
+            write_list(options.output / name, lines)
     for line in note_faults(options.dataset_path, lengths):
         print(line, file=sys.stderr)
     return 0
