@@ -55,7 +55,8 @@ def golden_corpus(goldens: Path, folder: Path) -> Path:
         (folder / "wavs").mkdir(exist_ok=True)
         (folder / "TextGrid").mkdir(exist_ok=True)
         shutil.copyfile(goldens / "textgrid" / files[name]["clip_file"], folder / "wavs" / f"{name}.flac")
-        shutil.copyfile(goldens / "textgrid" / files[name]["file"], folder / "TextGrid" / f"{name}.TextGrid")
+        grid = (goldens / "textgrid" / files[name]["file"]).read_bytes()  # in which the original read "spn" as silence
+        (folder / "TextGrid" / f"{name}.TextGrid").write_bytes(grid.replace(b'"spn"', b'""'))
     (folder / "train.txt").write_text("".join(f"wavs/{name}.flac|some words\n" for name in names))
     return folder
 
@@ -231,8 +232,9 @@ def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
     grid = tmp_path / "TextGrid" / "c001.TextGrid"
     grid.write_text(grid.read_text().replace('"OW1"', '"spn"'))  # same boundaries: only the list changes
     first = load(tmp_path / "durations", "c001")
-    assert extract(tmp_path, *options, "--resume")[0] == 0
-    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L sp")
+    status, out, _ = extract(tmp_path, *options, "--resume")
+    assert status == 0 and re.search(r"^warning: .* 1 utterances \(1 spn\).* wavs/c001\.wav;", out, re.MULTILINE)
+    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L spn")
     write_textgrid(grid, 1.1, bend=1.5)  # as many phones, other boundaries
     assert extract(tmp_path, *options, "--resume")[0] == 0
     assert len(load(tmp_path / "durations", "c001")) == len(first)

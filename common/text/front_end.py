@@ -82,7 +82,7 @@ class TextFrontEnd:
                 "--phone-features FILE"
             )
         features = phone_features(config.phone_features) if config.phone_features else None
-        table = get_symbol_table(config.symbol_set) if features is None else features.table
+        table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
         if table.phones != self._phones:
             raise InputError(

@@ -91,8 +91,8 @@ class SymbolTable:
 
 
 @cache
-def get_symbol_table(name: str) -> SymbolTable:
-    """The symbol table of that name; an unknown name is an ``InputError`` that lists the valid ones."""
+def get_symbol_table(name: str, labels: tuple[str, ...] = ()) -> SymbolTable:
+    """The symbol table of that name, and ``labels`` after it; an unknown name is an ``InputError`` that lists all."""
     check_choice("symbol set", name, (*CHARACTER_SETS, EXPANDED_1_1, *PHONE_SETS))
     if name not in PHONE_SETS:
         characters = table_text("english_expanded")[1:] if name == EXPANDED_1_1 else table_text(name)
@@ -102,4 +102,4 @@ def get_symbol_table(name: str) -> SymbolTable:
     if name in ("ipa_marked", CODE_POINTS):
         diacritics = table_text(f"{name.removesuffix('_marked')}_diacritics")
         marks += [chr(int(code, 16)) for code in diacritics.split()]
-    return SymbolTable(name, (PADDING, *SILENCES, *phones, *marks), phones=True)
+    return SymbolTable(name, (PADDING, *SILENCES, *phones, *marks, *labels), phones=True)
