@@ -188,6 +188,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
         (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
+        (["--extract-pitch", "--pitch-min", "300", "--pitch-max", "200"], "--pitch-min 300 and --pitch-max 200"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):
@@ -344,6 +345,8 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     (tmp_path / "pitch" / "c001.pt").unlink()
     assert extract(tmp_path, *options, method, "--resume")[0] == 0
     assert features(tmp_path) == before
+    status, _, error = extract(tmp_path, *options, method, "--pitch-max", "150")
+    assert status == 1 and "pitch_max: None (there), 150.0 (options)" in error
     other = next(name for name in ESTIMATORS if name != method)
     status, _, error = extract(tmp_path, *options, other)
     assert status == 1
