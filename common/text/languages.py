@@ -88,14 +88,14 @@ def _how_to_set(found: str) -> str:
 def _describe_rewritten(texts: Mapping[str, str], config: TextConfig, *, found: str) -> str:
     """The first word of texts in the language ``found`` that English cleaners would rewrite, and what to do; or ""."""
     is_cleaned = any(name.startswith("english") for name in config.cleaners)
-    if found == language_of(config) or not is_cleaned or (rewritten := _rewritten(texts)) is None:
+    if found == language_of(config) or not is_cleaned or (rewritten := rewritten_letter(texts)) is None:
         return ""
     where, word, letter = rewritten
     what = f"{where}: {shown(word)} has {letter!r}, which {' '.join(config.cleaners)} would rewrite"
     return f"{what}; {f'for language {found} ' * bool(found)}{_how_to_set(found)}, or other TEXT_CLEANERS"
 
 
-def _rewritten(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
+def rewritten_letter(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
     """The first word with a letter that English lacks: the line of a list that holds it, the word, and the letter."""
     for where, text in texts.items():
         for word in () if text.isascii() or is_ipa(text) else _words(text):
