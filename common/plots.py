@@ -2,6 +2,8 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager, get_font
 from torch import Tensor
 
 from common.audio import hz_to_mel
 from common.config import AudioConfig
 from common.files import write_atomically
 
+_FONT = "DejaVu Sans"
 matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
 MIN_WIDTH, MAX_WIDTH, WIDTH_PER_SECOND = 10.0, 20.0, 2.0  # inches of a figure
 LEFT, RIGHT, TOP, BOTTOM, GAP = 0.8, 1.2, 0.65, 0.65, 0.5  # inches around panels, and between them
@@ -70,7 +74,9 @@ def plot_utterance(
     width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + LEFT + RIGHT), MAX_WIDTH)
     height = TOP + sum(heights) + GAP * (len(heights) - 1) + BOTTOM
     figure = Figure(figsize=(width, height))
-    figure.suptitle(textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026"), x=0.01, ha="left")
+    title, fonts = _drawable(" ".join(title.split()), symbols)
+    title = textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026")
+    figure.suptitle(title, x=0.01, ha="left", family=fonts)
     place = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - TOP / height, "bottom": BOTTOM / height}
     place["hspace"] = GAP * len(heights) / sum(heights)  # matplotlib's own layouts draw everything twice
     axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False, gridspec_kw=place)[:, 0])
@@ -97,6 +103,24 @@ def plot_utterance(
         below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
         below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE)
     return figure
+
+
+@lru_cache(maxsize=1000)
+def _font_of(character: str) -> str | None:
+    """An installed font that has a character, matplotlib's own first; None where there is none."""
+    for font in sorted(fontManager.ttflist, key=lambda font: font.name != _FONT):
+        with suppress(OSError, RuntimeError):
+            if get_font(font.fname).get_char_index(ord(character)):
+                return font.name
+    return None
+
+
+def _drawable(text: str, symbols: Sequence[str]) -> tuple[str, list[str]]:
+    """What fonts have of the text, and its symbols where they lack some of it; and the names of the fonts."""
+    if None in map(_font_of, text):
+        text += "".join(symbols)
+    fonts = {one: _font_of(one) for one in text if one.isprintable()}
+    return "".join(filter(fonts.get, text)), list(dict.fromkeys([_FONT, *filter(None, fonts.values())]))
 
 
 def save_png(figure: Figure, path: Path) -> None:

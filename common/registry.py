@@ -88,6 +88,8 @@ class TrainingSpec:
     compute_statistics: ComputeStatistics | None = None
     # The setting of a ModelConfig through which what is learned depends on a batch's padding; None: there is none
     sees_padding: Callable[[Any], str | None] = lambda config: None
+    # The checkpoint of --from-checkpoint for a template's other symbols, and lines that say what is new
+    adapt: Callable[[Checkpoint, Checkpoint], tuple[Checkpoint, list[str]]] | None = None
     # Whether ``set_up_networks`` takes the weights of --from-checkpoint; else its architecture must be the same.
     starts_from_checkpoint: bool = False
 

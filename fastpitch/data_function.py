@@ -62,6 +62,7 @@ class FastPitchDataset(TextMelDataset):
         *,
         n_speakers: int,
         pitch_method: str = "praat",
+        pitch_range: tuple[float | None, float | None] = (None, None),
         pitch_cache: Path | None = None,
         priors: Path | None = None,
         windows: bool = False,
@@ -70,7 +71,7 @@ class FastPitchDataset(TextMelDataset):
         super().__init__(folder, entries, **options)
         audio, text = self.extractor.config, self.text
         self.has_durations = "durations" in entries[0].fields
-        self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
+        self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, pitch_method, pitch_range)
         self._priors = priors
         self._window_seed = options.get("seed", 0) if windows else None
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
@@ -176,6 +177,7 @@ def build_dataset(
         seed=options.seed,
         join_clips=options.join_clips if training else 0.0,
         pitch_method=options.pitch_method,
+        pitch_range=options.pitch_range,
         pitch_cache=options.pitch_cache,
         priors=options.alignment_priors,
         windows=training and options.architecture.adversarial,

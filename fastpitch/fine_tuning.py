@@ -1,15 +1,15 @@
 """The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
 from common.config import from_plain
-from common.errors import CheckpointError, InputError, shown
+from common.errors import CheckpointError, InputError
+from common.nn.layers import rows_by_name
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
@@ -83,7 +83,7 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     state = {key: value for key, value in given.items() if key.split(".")[0] not in left_out}
     state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
     before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
-    state[_SYMBOLS], new_symbols = _rows(
+    state[_SYMBOLS], new_symbols = rows_by_name(
         given[_SYMBOLS],
         after.symbols,
         known=before.symbols,
@@ -95,7 +95,7 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     known, table = voice.speaker_names, state.pop(_SPEAKERS, None)
     if _SPEAKERS in new and table is not None:
         unnamed = [""] * (len(new[_SPEAKERS]) - len(text.speakers))
-        state[_SPEAKERS], new_speakers = _rows(table, [*text.speakers, *unnamed], known=known, what="speakers")
+        state[_SPEAKERS], new_speakers = rows_by_name(table, [*text.speakers, *unnamed], known=known, what="speakers")
         lines += new_speakers
     elif _SPEAKERS in new:  # a voice without a table speaks as with a vector of zeros
         state[_SPEAKERS] = torch.zeros_like(new[_SPEAKERS])
@@ -107,18 +107,3 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
                 state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
-
-
-def _rows(
-    table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
-) -> tuple[Tensor, list[str]]:
-    """Rows of ``table`` (N, C), of the ``known`` names, for ``names``: (len(names), C), and the line that says ``what``
-    is new, if anything is.
-
-    A new name, or an empty one, has the mean of all rows but ``leave_out``.
-    """
-    places = {name: place for place, name in reversed(list(enumerate(known)))}
-    mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
-    rows = torch.stack([table[places[name]] if name in places else mean for name in names])
-    new = [name for name in names if name and name not in places]
-    return rows, [f"new {what}: {shown(new)}"] if new else []

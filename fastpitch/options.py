@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.audio.options import ESTIMATORS
+from common.audio.options import ESTIMATORS, PitchRange
 from common.data.joining import JOIN_CLIPS
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
@@ -78,7 +78,7 @@ class InitialVoice:
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(PitchRange):
     """Options of a training run, and what they stand for once its lists are read."""
 
     text: TextOptions = group(TextOptions)

@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
 from common.files import read_text
+from common.text.config import TextConfig
+from common.text.symbols import canonical_phone, get_symbol_table
 from common.text.teacher import TEACHER
+from common.torch_file import load_tensor
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
@@ -69,6 +73,25 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
     if (phones := durations.with_suffix(".txt")).is_file() and not durations.with_name(TEACHER).is_file():
         words["text"] = read_text(phones)
     return FilelistEntry(paths | words, entry.where)
+
+
+def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path: Path) -> TextConfig:
+    """The front end for phones whose durations an aligner found: each label is one symbol, also beyond the set's.
+
+    So are "tʃ" and "tʰ" of the Montreal Forced Aligner, unless the durations are of their letters.
+    """
+    if text.of_transcripts.g2p is not None:
+        return text
+    table = get_symbol_table(text.symbol_set, text.labels)
+    phones = {entry.where: canonical_phone(entry.fields["text"]).split() for entry in entries}
+    for entry in entries:
+        if not all(phone in table for phone in phones[entry.where]):
+            durations = load_tensor(dataset_path / entry.fields["durations"], where=entry.where)
+            if len(durations) != len(phones[entry.where]):
+                return text
+            break
+    new = {phone for words in phones.values() for phone in words if phone not in table}
+    return replace(text, labels=(*text.labels, *sorted(new)))
 
 
 def speaker_names(

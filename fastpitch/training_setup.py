@@ -8,7 +8,7 @@ from typing import Any
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.data import FilelistEntry
-from common.errors import OptionError
+from common.errors import OptionError, shown
 from common.text import TextFrontEnd, get_symbol_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
@@ -21,7 +21,7 @@ from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import voice_of
 from fastpitch.options import InitialVoice, TrainingOptions
-from fastpitch.training_list import read_list, speaker_names
+from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
 def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
@@ -60,6 +60,12 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if voice is None and (of_phones := _read_as_phones(text, entries)) is not None:
         text = of_phones
         notes.append(f"the lists are of phones: --input-type phone --symbol-set {text.symbol_set}")
+    text = replace(text, labels=() if voice is None else voice.text.labels)
+    if text.input_type == "phone" and "durations" in entries[0].fields:
+        validated = read_list(run.dataset_path, run.validation_files, learned_alignment=learned)
+        text = with_labels(text, [*entries, *validated], run.dataset_path)
+    if text.labels:
+        notes.append(f"{len(text.labels)} labels are symbols beyond symbol set {text.symbol_set}: {shown(text.labels)}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)

@@ -53,7 +53,8 @@ class HarmonicDataset(RecordingDataset):
         super().__init__(options, filelists, mels=options.input_mels_dir, **known)
         self._segment = options.segment_frames + 2 * CONTEXT
         self._extractor = MelExtractor(self.audio)
-        self._cache = PitchCache(options.pitch_cache or self.folder / PITCH_CACHE, self.audio, method=AT_FRAMES)
+        folder = options.pitch_cache or self.folder / PITCH_CACHE
+        self._cache = PitchCache(folder, self.audio, AT_FRAMES, options.pitch_range)
         self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
 
     def __getitem__(self, index: int) -> HarmonicBatch:

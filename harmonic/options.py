@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.audio.options import PitchRange
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import group, option
 from common.training.options import InputMelOptions, RunOptions
@@ -26,7 +27,7 @@ RECIPE = RunOptions(
 
 
 @dataclass(frozen=True)
-class TrainingOptions(InputMelOptions):
+class TrainingOptions(InputMelOptions, PitchRange):
     """The harmonic vocoder's own options of training."""
 
     segment_frames: int = option(64, "mel frames of a training segment", least=1)

@@ -14,6 +14,7 @@ MODEL = ModelSpec(
         model_config=deferred("jasper.training_setup.model_config"),
         build_dataset=deferred("jasper.data_function.JasperDataset"),
         build_objective=deferred("jasper.loss_function.build_objective"),
+        adapt=deferred("jasper.training_setup.adapt"),
         sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),
     inference=RecognizerSpec(

@@ -1,6 +1,9 @@
 """Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
 import math
+import re
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +16,12 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import Batch, Filelists, join_batches, paths_of
-from common.errors import InputError
+from common.errors import InputError, shown
+from common.text.symbols import name_counts
 from jasper.augmentation import Augmentation
-from jasper.manifest import Entry, select_entries
+from jasper.manifest import Entry, check_english, select_entries
 from jasper.options import TrainingOptions
-from jasper.text import Labels
+from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
 _STREAM = 2  # keeps these random numbers apart from those of the features' augmentation
@@ -74,7 +78,13 @@ class JasperDataset:
         self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
         self.lengths = [round(entry.duration * self._dataset.sample_rate) for entry in self._entries]  # samples
         labels = Labels(self._model.labels)
+        if self._dataset.normalize_transcripts and is_english(self._model.labels):
+            check_english(self._entries)
+        self._dropped: Counter[str] = Counter()
         self._tokens = [self._encode(entry, labels) for entry in self._entries]
+        if self._dropped:
+            what = f"{self._dropped.total()} characters without a label were left out: {name_counts(self._dropped)}"
+            print(f"warning: {paths_of(filelists)[0]}: {what}", file=sys.stderr)
         for index, entry in enumerate(self._entries):
             if not self._aligns(index, self.lengths[index]):
                 problem = f"{entry.duration:.2f} s are too short for its transcript {entry.transcript!r}"
@@ -142,6 +152,12 @@ class JasperDataset:
         tokens = labels.encode(transcript)
         if not tokens:
             raise InputError(f"{entry.name}: its transcript {entry.transcript!r} has none of the model's characters")
+        dropped = Counter(one for one in transcript if one not in self._model.labels and not one.isspace())
+        if any(map(str.isdigit, dropped)):
+            numbers = ", ".join(re.findall(r"\d+", transcript))
+            problem = f"no labels for {numbers} in its transcript {shown(entry.transcript)}"
+            raise InputError(f"{entry.name}: {problem}; write numbers in words")
+        self._dropped.update(dropped)
         return torch.tensor(tokens)
 
     def _load(self, path: Path, entry: Entry, *, trim: bool) -> Tensor:

@@ -1,6 +1,7 @@
 """Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,13 +11,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from common.audio import check_wav
 from common.data import read_filelist
-from common.errors import AudioError, InputError
+from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_text
 from common.progress import print_line
-from jasper.text import normalize_transcript
+from common.text.languages import guess_language, rewritten_letter
+from jasper.text import normalize_transcript, spelled
 from jasper.yaml_config import DatasetSettings
 
 RECORDINGS = (".wav", ".flac")
+_NEMO = 'expected {"audio_filepath": "...", "duration": 1.5, "text": "..."} on each line'
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
 
@@ -34,6 +37,25 @@ class _Utterance:
     transcript: str | None = None
     original_duration: float | None = None
 
+    def entry(self, folder: Path, manifest: Path, where: str) -> "Entry":
+        files = sorted(self.files, key=lambda one: one.speed != 1)  # the original first, others in their order
+        return Entry(tuple(folder / one.fname for one in files), self.transcript, where, self.original_duration or 0.0)
+
+
+@dataclass(frozen=True)
+class _NemoUtterance:
+    audio_filepath: str
+    duration: float | None = None
+    text: str | None = None
+    offset: float | None = None  # s
+
+    def entry(self, folder: Path, manifest: Path, where: str) -> "Entry":
+        if self.offset:
+            raise InputError(f"{where}: offset {self.offset:g} s, expected complete recordings; cut them first")
+        own = manifest.parent / self.audio_filepath
+        path = own if own.is_file() else folder / self.audio_filepath
+        return Entry((path,), self.text, where, self.duration or 0.0)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -50,9 +72,9 @@ class Entry:
         return f"{self.paths[0]} ({self.where})"
 
     def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
-        """The transcript, normalized if the settings say so; None where the source has none."""
-        text = self.transcript
-        return normalize_transcript(text, labels) if text is not None and settings.normalize_transcripts else text
+        """The transcript in the labels' characters, normalized if the settings say so; None where there is none."""
+        write = normalize_transcript if settings.normalize_transcripts else spelled
+        return None if self.transcript is None else write(self.transcript, labels)
 
 
 def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:
@@ -75,6 +97,21 @@ def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSe
     return kept[: settings.max_utts or None]
 
 
+def check_english(entries: Sequence[Entry]) -> None:
+    """Refuse by InputError transcripts with letters that an English normalization would rewrite, unless they are in
+    English, and warn on stderr of another language.
+    """
+    texts = {entry.where: entry.transcript or "" for entry in entries}
+    found, advice = guess_language(texts.values()), "or normalize_transcripts: false, in --model-config"
+    if found != "en" and (rewritten := rewritten_letter(texts)) is not None:
+        where, word, letter = rewritten
+        problem = f"{shown(word)} has {letter!r}, which the English normalization would rewrite"
+        raise InputError(f"{where}: {problem}; add the letters of the language to labels, {advice}")
+    if found not in ("", "en"):
+        problem = f"looks like language {found}, but is normalized as English"
+        print(f"warning: {entries[0].where}: {problem}; set its letters as labels, {advice}", file=sys.stderr)
+
+
 def _with_duration(entry: Entry) -> Entry:
     """With the seconds of the original, from the manifest, or from the recording itself."""
     if entry.duration:
@@ -91,6 +128,8 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
 
     - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
       ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
+    - NeMo's manifest, an object with ``audio_filepath``, ``duration`` and ``text`` on each line, whose paths may also
+      start from its own folder.
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
     - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings,
       without transcripts.
@@ -104,7 +143,7 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     if source.suffix.lower() in RECORDINGS:
         check_file(source, kind="recording")
         return [Entry((source,), None, "the only recording")]
-    if source.suffix.lower() == ".json":
+    if source.suffix.lower() in (".json", ".jsonl"):
         return _read_manifest(source, folder)
     optional = ("text", "speaker")
     lines = read_filelist(source, columns=("wav",), optional=optional, may_be_empty=("text",), anywhere=True)
@@ -131,20 +170,23 @@ def _existing(recording: Path) -> Path:
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
+    text = read_text(path)
+    if text.lstrip().startswith("{"):  # one object a line
+        lines = [line for line in text.split("\n") if line.strip()]
+        return _parse(_NemoUtterance, f"[{','.join(lines)}]", path, folder, wanted=_NEMO)
+    return _parse(_Utterance, text, path, folder, wanted=_WANTED)
+
+
+def _parse(kind: Any, text: str, path: Path, folder: Path, *, wanted: str) -> list[Entry]:
     try:
-        items = TypeAdapter(list[_Utterance]).validate_json(read_text(path))
+        items = TypeAdapter(list[kind]).validate_json(text)
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         place = [f"entry {int(number) + 1}" for number in found["loc"][:1]] + [str(key) for key in found["loc"][1:]]
-        raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {_WANTED}") from error
+        raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {wanted}") from error
     if not items:
         raise InputError(f"{path}: holds no utterances")
-    entries = []
-    for number, item in enumerate(items, 1):
-        files = sorted(item.files, key=lambda one: one.speed != 1)  # the original first, others in their order
-        paths, where = tuple(folder / one.fname for one in files), f"{path}: entry {number}"
-        entries.append(Entry(paths, item.transcript, where, item.original_duration or 0.0))
-    return entries
+    return [item.entry(folder, path, f"{path}: entry {number}") for number, item in enumerate(items, 1)]
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:

@@ -2,6 +2,7 @@
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from unidecode import unidecode
 
 from common.text import collapse_spaces
+from common.text.normalization.english.characters import script_of
+from common.text.symbols import precomposed
 from common.text.tables import word_table
 
 # In the original's own table; Unidecode gives the same for the rest of it.
@@ -24,6 +27,7 @@ _DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)")
 _NUMBER = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 10**9  # larger ones are read digit by digit unless they are round
+_SAID = "&%@#*"  # punctuation that is no silence
 _MOST_DIGITS = 36  # of a number that inflect can name
 
 
@@ -48,11 +52,40 @@ class Labels:
         return "".join(self._labels[index] for index in ids)
 
 
+def is_english(labels: tuple[str, ...]) -> bool:
+    """Whether a normalization that writes ASCII, and numbers in English, leaves nothing of an alphabet unused."""
+    return all(map(str.isascii, labels))
+
+
+def spelled(text: str, labels: tuple[str, ...]) -> str:
+    """A transcript of any language in the characters of ``labels``, in the case that they have.
+
+    Punctuation becomes spaces, and a Latin letter without a label loses its marks. What else has no label stays.
+    """
+    text = precomposed(text)
+    if "ı" in labels:
+        text = text.replace("I", "ı").replace("İ", "i")
+    return collapse_spaces("".join(_labelled(character, labels) for character in text)).strip()
+
+
+@lru_cache(maxsize=4096)
+def _labelled(character: str, labels: tuple[str, ...]) -> str:
+    kind = unicodedata.category(character)[0]
+    plain = unidecode(character) if kind in "LP" and not script_of(character) else ""
+    for form in (character, character.lower(), character.upper(), plain, plain.lower(), plain.upper()):
+        if form and all(one in labels for one in form):
+            return form
+    return " " if kind in "PZC" and character not in _SAID else character
+
+
 def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     """A transcript in the characters of ``labels``: lower case, numbers and abbreviations written out (published).
 
-    Punctuation becomes spaces, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty".
+    Punctuation becomes spaces, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty". That
+    is English: with other labels than ASCII the transcript is only `spelled` in them.
     """
+    if not is_english(labels):
+        return spelled(text, labels)
     text = unidecode(text.translate(_TRANSLITERATED)).lower()
     text = _ABBREVIATION.sub(lambda match: _TITLES[match[1]], _with_numbers(text))
     spaces = str.maketrans({mark: " " for mark in string.punctuation if mark not in labels})

@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+from common.checkpoints import Checkpoint
 from common.config import AudioConfig
+from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
 from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
+
+_BLANK = "blank"  # of CTC, after the labels
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
@@ -62,3 +66,16 @@ def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs:
         return min_lr + max(learning_rate - min_lr, 0.0) * left**2
 
     return rate
+
+
+def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
+    """A checkpoint for the labels of ``wanted``: those that it knows keep their weights, and so does the blank."""
+    before, after = checkpoint.config["labels"], wanted.config["labels"]
+    weights = dict(checkpoint.networks["jasper"])
+    lines: list[str] = []
+    for key in ("decoder.layers.0.weight", "decoder.layers.0.bias"):
+        weights[key], lines = rows_by_name(
+            weights[key], [*after, _BLANK], known=[*before, _BLANK], what="labels, from the mean of the others"
+        )
+    config = {**checkpoint.config, "labels": after}
+    return replace(checkpoint, networks={"jasper": weights}, config=config), lines

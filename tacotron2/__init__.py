@@ -16,6 +16,7 @@ MODEL = ModelSpec(
         build_dataset=deferred("tacotron2.data_function.build_dataset"),
         build_objective=deferred("tacotron2.loss_function.Tacotron2Objective"),
         set_up_networks=deferred("tacotron2.training_setup.set_up_networks"),
+        adapt=deferred("tacotron2.training_setup.adapt"),
         sees_padding=deferred("tacotron2.training_setup.sees_padding"),
     ),
     inference=GeneratorSpec(

@@ -10,6 +10,7 @@ from torch import nn
 from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
+from common.nn.layers import rows_by_name
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
 from common.text.options import options_of_text, text_config
@@ -17,6 +18,8 @@ from common.training import Optimization, Schedule, TrainingRequest, TrainingSet
 from common.training.settings import stored_mels
 from tacotron2.config import ModelConfig
 from tacotron2.options import AMP_FACTOR, FACTOR, TrainingOptions
+
+_SYMBOLS = "embedding.weight"
 
 
 def defaults_of_checkpoint(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
@@ -79,3 +82,20 @@ def set_up_networks(
             if isinstance(module, nn.BatchNorm1d):
                 nn.init.uniform_(module.weight)
     return []
+
+
+def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
+    """A checkpoint for the symbols of ``wanted``: those that it knows keep their vectors."""
+    if checkpoint.text is None or wanted.text is None:
+        return checkpoint, []
+    before, after = TextFrontEnd(checkpoint.text), TextFrontEnd(wanted.text)
+    weights = dict(checkpoint.networks["tacotron2"])
+    weights[_SYMBOLS], lines = rows_by_name(
+        weights[_SYMBOLS],
+        after.symbols,
+        known=before.symbols,
+        what="symbols, from the mean of the others",
+        leave_out=before.padding_id,
+    )
+    config = {**checkpoint.config, "n_symbols": after.n_symbols}
+    return replace(checkpoint, networks={"tacotron2": weights}, config=config, text=wanted.text), lines

@@ -55,7 +55,8 @@ def golden_corpus(goldens: Path, folder: Path) -> Path:
         (folder / "wavs").mkdir(exist_ok=True)
         (folder / "TextGrid").mkdir(exist_ok=True)
         shutil.copyfile(goldens / "textgrid" / files[name]["clip_file"], folder / "wavs" / f"{name}.flac")
-        shutil.copyfile(goldens / "textgrid" / files[name]["file"], folder / "TextGrid" / f"{name}.TextGrid")
+        grid = (goldens / "textgrid" / files[name]["file"]).read_bytes()  # in which the original read "spn" as silence
+        (folder / "TextGrid" / f"{name}.TextGrid").write_bytes(grid.replace(b'"spn"', b'""'))
     (folder / "train.txt").write_text("".join(f"wavs/{name}.flac|some words\n" for name in names))
     return folder
 
@@ -187,6 +188,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
         (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
         (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
+        (["--extract-pitch", "--pitch-min", "300", "--pitch-max", "200"], "--pitch-min 300 and --pitch-max 200"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):
@@ -231,8 +233,9 @@ def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
     grid = tmp_path / "TextGrid" / "c001.TextGrid"
     grid.write_text(grid.read_text().replace('"OW1"', '"spn"'))  # same boundaries: only the list changes
     first = load(tmp_path / "durations", "c001")
-    assert extract(tmp_path, *options, "--resume")[0] == 0
-    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L sp")
+    status, out, _ = extract(tmp_path, *options, "--resume")
+    assert status == 0 and re.search(r"^warning: .* 1 utterances \(1 spn\).* wavs/c001\.wav;", out, re.MULTILINE)
+    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L spn")
     write_textgrid(grid, 1.1, bend=1.5)  # as many phones, other boundaries
     assert extract(tmp_path, *options, "--resume")[0] == 0
     assert len(load(tmp_path / "durations", "c001")) == len(first)
@@ -342,6 +345,8 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     (tmp_path / "pitch" / "c001.pt").unlink()
     assert extract(tmp_path, *options, method, "--resume")[0] == 0
     assert features(tmp_path) == before
+    status, _, error = extract(tmp_path, *options, method, "--pitch-max", "150")
+    assert status == 1 and "pitch_max: None (there), 150.0 (options)" in error
     other = next(name for name in ESTIMATORS if name != method)
     status, _, error = extract(tmp_path, *options, other)
     assert status == 1

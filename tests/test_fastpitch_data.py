@@ -1,5 +1,6 @@
 """FastPitch's data: batches as on the disk, and a clear line for everything that does not fit."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,11 +11,12 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
 from common.text.config import TextConfig
+from common.text.symbols import canonical_phone
 from common.torch_file import save_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, compute_statistics
 from fastpitch.model import FastPitch
-from fastpitch.training_list import read_list
+from fastpitch.training_list import read_list, with_labels
 
 AUDIO = AudioConfig(n_mels=4)
 TEXTS = {"a": "Printing", "b": "in the", "c": "a"}  # plain letters: one symbol each
@@ -66,6 +68,20 @@ def test_a_list_of_recordings_is_read_as_that_of_their_features(corpus: Path):
         f"{corpus}/recordings.txt:2: wavs/b.wav has no durations/b.pt, pitch_char/b.pt in {corpus}; make them by "
         "extract_mels.py --extract-mels --extract-durations --extract-pitch-char, or add --learned-alignment"
     )
+
+
+@pytest.mark.parametrize("symbol_set", ["ipa", "ipa_marked", "espeak", "arpabet"])
+def test_a_label_of_an_aligner_is_one_symbol(corpus: Path, symbol_set: str):
+    labels = "sil tʃ tʰ aj ɚ n̩ aː pf"  # as many as TEXTS["a"] has letters
+    (corpus / "list.txt").write_text(f"mels/a.pt|durations/a.pt|pitch_char/a.pt|{labels}\n", encoding="utf-8")
+    entries = read_list(corpus, corpus / "list.txt", learned_alignment=False)
+    base = TextConfig("phone", symbol_set, ())
+    text = with_labels(base, entries, corpus)
+    assert dataset(corpus, text=text)[0].durations.shape == (1, 8)
+    assert with_labels(text, entries, corpus) == text and set(text.labels) <= {*canonical_phone(labels).split()}
+    save_tensor(corpus / "durations/a.pt", torch.ones(12))  # of letters
+    assert with_labels(base, entries, corpus) == base
+    assert not with_labels(replace(base, g2p="espeak", symbol_set="ipa"), entries, corpus).labels
 
 
 def test_a_batch_holds_what_is_on_the_disk_in_the_order_asked_for(corpus: Path):

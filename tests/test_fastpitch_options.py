@@ -31,7 +31,8 @@ MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 
 def words(folder: Path, *argv: str) -> list[str]:
     """A command line of training on a list of one line in ``folder``."""
-    (folder / "train.txt").write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
+    for name in ("train.txt", "val.txt"):
+        (folder / name).write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|AH0\n")
     files = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
     return ["-m", "FastPitch", "-o", "out", "-d", str(folder), *files, *argv]
 

@@ -103,6 +103,27 @@ def test_a_published_file_begins_a_training_of_its_model(
     assert made.audio.n_mels == source.audio.n_mels
 
 
+@pytest.mark.parametrize("name", ["Tacotron 2", "Jasper"])
+def test_a_training_of_another_alphabet_keeps_what_is_known(
+    name: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    path, model, options = save_foreign(tmp_path, name)
+    source, key = load_checkpoint(path), "embedding.weight" if model == "Tacotron2" else "decoder.layers.0.weight"
+    if model == "Jasper":
+        config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+        config["labels"] = ["ä", *config["labels"]]
+        (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+        places = [*range(1, len(config["labels"]) + 1)]
+    else:
+        options = ["--symbol-set", "english_expanded", "--text-cleaners", "basic_cleaners"]
+        old, new = symbols_of(source.text), symbols_of(replace(source.text, symbol_set="english_expanded"))
+        places = [len(new) - 1 - new[::-1].index(one) for one in old]
+    made = begin(corpus, tmp_path / "out", model, *options, "--from-checkpoint", path)
+    assert "from the mean of the others: [" in capsys.readouterr().out
+    table, known = (one.networks[source.model.lower()][key] for one in (made, source))
+    torch.testing.assert_close(table[places], known, atol=1e-6, rtol=0)
+
+
 def test_a_pickled_waveglow_begins_a_training(corpus: Path, tmp_path: Path, goldens: Path, glow: ModuleType):  # noqa: F811
     network = published_network(glow, tiny_waveglow.golden_network(goldens / "waveglow").state_dict())
     torch.save({"model": network}, tmp_path / "pickled.pt")

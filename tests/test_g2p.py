@@ -1,5 +1,7 @@
 """Text becomes phones of its language, the same ones that the embedded speaker says."""
 
+from unicodedata import normalize
+
 import pytest
 
 from common.errors import InputError
@@ -97,3 +99,21 @@ def test_silence_is_an_empty_transcript(text: str) -> None:
 def test_english_is_written_out_first_but_for_phones_in_braces() -> None:
     reader = front_end("en-us", cleaners=("english_cleaners_v3",))
     assert reader.clean("At 5 pm {k ˈ æ t}.") == front_end("en-us").clean("at five p.m. {k ˈ æ t}.")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "wanted"),
+    [
+        ("de", "Grüße aus Köln", "ɡ ɾ ˈyː s ə # ˌaʊ s # k ˈœ l n"),
+        ("fr-fr", "Les élèves ont été", "l e- z # e l ˈɛ v z # ˈɔ̃ t # e t ˈe"),
+        ("ko", "모든 인간은", "m o d ˈɯ nˈi n q ɐ n ˌɯ n"),
+        ("bn", "বাড়ি", "b ˈa r. i"),  # of which NFC makes two letters
+        ("ru", "Мой ёжик, дверь", "m ˈo j # j ˈɵ ʒ y k , # d vʲ ˈe r ʲ"),
+    ],
+)
+def test_letters_and_their_marks_are_read_as_one_however_they_are_encoded(
+    language: str, text: str, wanted: str
+) -> None:
+    for form in ("NFC", "NFD"):
+        cleaned = front_end(language, "espeak").clean(normalize(form, text))
+        assert cleaned == canonical_phone(f"sil {wanted} sil")

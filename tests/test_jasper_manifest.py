@@ -66,6 +66,20 @@ def test_a_bad_manifest_is_named_with_its_entry(tmp_path: Path, text: str, messa
     assert len(str(raised.value).splitlines()) == 1
 
 
+def test_nemos_manifest_is_read(tmp_path: Path):
+    path = tmp_path / "m.jsonl"
+    (tmp_path / "b.wav").write_bytes(b"")
+    line = '{"audio_filepath": "%s.wav", "duration": 1.5, "text": "ein Wort", "offset": %s}\n'
+    path.write_text(line % ("a", "0.0") + "\n" + line % ("b", "null"))
+    first, second = read_entries(path, folder=Path("data"))
+    assert first == Entry((Path("data/a.wav"),), "ein Wort", f"{path}: entry 1", 1.5)
+    assert second.paths == (tmp_path / "b.wav",)
+    for text, message in ((line % ("a", "2.5"), "entry 1: offset 2.5"), ('{"text": "a"}', "entry 1: audio_filepath")):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            read_entries(path)
+
+
 def test_lists_folders_and_files_are_read_too(tmp_path: Path):
     corpus = tmp_path / "corpus"
     for name in ("a", "b"):
@@ -118,7 +132,7 @@ def test_a_manifests_recordings_must_be_there_and_are_looked_into_when_they_are_
     (tmp_path / "a.wav").write_bytes(b"RIFF")
     (entry,) = select(source, folder=tmp_path)
     assert entry.normalized(DatasetSettings(), LABELS) == "a word"
-    assert entry.normalized(DatasetSettings(normalize_transcripts=False), LABELS) == "A Word!"
+    assert entry.normalized(DatasetSettings(normalize_transcripts=False), LABELS) == "a word"
     with pytest.raises(InputError, match=r"a\.wav: .*\(.*m\.json: entry 1\)"):
         load_recording(entry.paths[0], sampling_rate=RATE, trim=False, where=entry.where)
     del item["original_duration"]

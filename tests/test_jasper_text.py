@@ -8,7 +8,7 @@ from golden_files import read_case, read_golden
 
 from jasper.config import LABELS
 from jasper.model import greedy_decode
-from jasper.text import Labels, normalize_transcript
+from jasper.text import Labels, normalize_transcript, spelled
 
 FOLDER = "jasper"
 
@@ -31,6 +31,21 @@ def test_numbers_too_long_to_name_are_read_digit_by_digit():
 
 def test_marks_that_are_labels_stay():
     assert normalize_transcript("Well-known, isn't it?", (*LABELS, "-")) == "well-known isn't it"
+
+
+@pytest.mark.parametrize(
+    ("letters", "text", "wanted"),
+    [
+        ("abcdefghijklmnopqrstuvwxyzäöüß'", "Die Gro\u0308ße – Café, geht’s?", "die größe cafe geht's"),
+        ("абвгдежзийклмнопрстуфхцчшщъыьэюяё-", "Дверь: Ёжик-то!", "дверь ёжик-то"),
+        ("ABCDEFGHIÄÖÜ", "ägid", "ÄGID"),
+        ("abcçdefgğhıijklmnoöprsştuüvyz", "IŞIK İyi", "ışık iyi"),
+        ("äab", "3 & д", "3 & д"),
+    ],
+)
+def test_other_alphabets_are_spelled_in_their_own_letters(letters: str, text: str, wanted: str):
+    labels = (" ", *letters)
+    assert spelled(text, labels) == normalize_transcript(text, labels) == wanted
 
 
 def test_labels_come_back_from_their_ids():

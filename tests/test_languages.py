@@ -69,6 +69,8 @@ def test_a_list_whose_letters_english_cleaners_would_rewrite_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=wanted):
         read(texts, TextConfig(cleaners=(cleaners,)))
+    with pytest.raises(InputError, match="phones"):  # words in IPA are of no language
+        read(["taɪp kæst fɹʌm"], TextConfig(cleaners=(cleaners,)))
     read(GERMAN_TEXTS, TextConfig(cleaners=(cleaners,)), unknown_symbols="drop")
     assert "warning: list.txt:1: 'schläft' has 'ä'" in capsys.readouterr().err
 

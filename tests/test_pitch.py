@@ -9,8 +9,9 @@ from golden_files import read_golden
 from safetensors.numpy import load_file
 
 from common.audio import load_wav
-from common.audio.options import PITCH_KINDS
+from common.audio.options import ESTIMATORS, PITCH_KINDS
 from common.audio.pitch import (
+    AT_FRAMES,
     estimate_pitch,
     normalize,
     pitch_of_kind,
@@ -112,6 +113,16 @@ def test_a_glide_is_followed_at_any_frame_rate(rate: int, hop: int):
     middle = slice(n_frames // 5, -n_frames // 5)
     wanted = 150 + 100 * np.arange(n_frames) * hop / rate
     assert np.abs(pitch[middle] - wanted[middle]).max() < 5
+
+
+@pytest.mark.parametrize("method", [*ESTIMATORS, AT_FRAMES])
+@pytest.mark.parametrize(("hertz", "pitch_range"), [(50, (40, None)), (700, (None, 900))])
+def test_pitch_is_looked_for_in_the_range_that_is_given(method: str, hertz: int, pitch_range: tuple):
+    wave = sum(tone(hertz * harmonic, 0.5) for harmonic in (1, 2, 3)) / 3
+    pitch = estimate_pitch(wave, CONFIG, n_frames=44, method=method, pitch_range=pitch_range)[10:30]
+    assert np.abs(pitch - hertz).max() < 0.02 * hertz
+    if method != "pyin" or hertz < 65:
+        assert not np.allclose(estimate_pitch(wave, CONFIG, n_frames=44, method=method)[10:30], hertz, rtol=0.02)
 
 
 def test_a_recording_shorter_than_three_periods_is_a_clear_error():

@@ -83,8 +83,10 @@ def test_another_recording_method_or_description_of_frames_never_finds_that_pitc
     monkeypatch.setattr(parselmouth, "PRAAT_VERSION", "1.0")
     PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
     assert len(estimates) == 6
+    PitchCache(tmp_path, AUDIO, pitch_range=(None, 900.0)).pitch(wave, n_frames=N_FRAMES)
+    assert len(estimates) == 7
     PitchCache(tmp_path, replace(AUDIO, mel_fmax=7000.0)).pitch(wave, n_frames=N_FRAMES)  # no matter for pitch
-    assert len(estimates) == 6
+    assert len(estimates) == 7
 
 
 def test_a_file_that_a_power_cut_has_broken_is_made_again(tmp_path: Path, estimates: list[str]):

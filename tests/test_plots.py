@@ -142,6 +142,15 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, listed: int):
     assert figure.get_size_inches().max() <= 20
 
 
+@pytest.mark.parametrize("text", ["今天天气很好", "मौसम", "오늘 날씨", "a\u0e01\U0001f600\U000e0100"])
+@pytest.mark.filterwarnings("error")
+def test_a_text_without_a_font_is_drawn_as_its_symbols(text: str):
+    figure = plot_utterance({"mel": torch.zeros(8, 20)}, audio=AUDIO, title=f"a.wav: {text}", symbols=PHONES)
+    to_image(figure)
+    title = figure.get_suptitle()
+    assert title.startswith("a.wav: ") and (text in title or "həl" in title)
+
+
 def test_unvoiced_pitch_is_left_out():
     pitch = torch.tensor([0.0, 200.0, 210.0, 0.0, 190.0, 180.0])
     figure = plot_utterance({"": torch.randn(8, 6)}, audio=AUDIO, curves={PITCH: {"a": pitch, "b": torch.zeros(6)}})

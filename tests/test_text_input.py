@@ -66,6 +66,37 @@ def test_what_cleaners_would_lose_is_dropped_and_counted(capsys: pytest.CaptureF
         assert f"7 characters that this voice has no symbol for were {done}: 'п' (1)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "named"),
+    [
+        ("ja", "今日は天気がいいですね。", 4),
+        ("ko", "漢字 한국", 2),
+        ("yue", "香港 で", 1),
+        ("de", "Er sagt Привет, שלום und ʃ zu α", 11),
+        ("ja", "すべての カメラ", 0),
+        ("cmn", "今天天气很好", 0),
+        ("uk", "Привіт, hello", 0),
+        ("az", "mən səni sevirəm", 0),
+    ],
+)
+def test_letters_that_espeak_would_say_the_names_of_are_refused_or_left_out(
+    language: str, text: str, named: int
+) -> None:
+    config = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language=language)
+    front_end = TextFrontEnd(config, unknown_symbols="drop")
+    assert front_end.encode(text) and front_end.dropped.total() == named
+    if named:
+        with pytest.raises(InputError, match=rf"^'.*U\+.* {language}.*\(a\.tsv:2\).*$"):
+            TextFrontEnd(config).encode(text, where="a.tsv:2")
+
+
+@pytest.mark.parametrize("kind", ["g2p", "german"])
+def test_words_in_ipa_are_not_read_as_spelling(kind: str) -> None:
+    for text in ("taɪp kæst fɹʌm hɪz", "wɜ bæd", "həlˈoʊ", "ðə faʊnts"):
+        with pytest.raises(InputError, match=r"looks like phones.*a\.tsv:2.*--transcript-type phones"):
+            TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop").encode(text, where="a.tsv:2")
+
+
 def test_latin_text_is_never_refused_by_cleaners() -> None:
     text = "A café in Straße 5, “hello,” said Łukasz… £3 ﬁne Ａ Ⅳ ① ½ ª º µ naïve\u0301 soft\u00adhyphen \ufeffmark"
     for kind in ("v3", "v1", "v2"):

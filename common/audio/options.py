@@ -1,6 +1,7 @@
 """What mel-spectrograms are: their options, and the file audio.json that says it of a corpus or of features."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,28 @@ from common.options import group, option
 
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
 ESTIMATORS = ("praat", "pyin")  # of pitch
+_limit = partial(option, None, least=20, most=4000, metavar="HZ")
 PITCH_KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")  # of frames, symbols and thirds of symbols
+
+
+@dataclass(frozen=True)
+class PitchRange:
+    """The pitch that a voice may have; None: the estimator's own limit."""
+
+    pitch_min: float | None = _limit(
+        help="lowest pitch to look for in recordings, Hz (default: Praat 75, pYIN 65.4)", variable="PITCH_MIN"
+    )
+    pitch_max: float | None = _limit(help="highest pitch, Hz (default: Praat 600, pYIN 2093)", variable="PITCH_MAX")
+
+    def __post_init__(self) -> None:
+        low, high = self.pitch_min or 75, self.pitch_max or 600
+        if low >= high:
+            raise OptionError(f"--pitch-min {low:g} and --pitch-max {high:g}: expected less than the other; give both")
+
+    @property
+    def pitch_range(self) -> tuple[float | None, float | None]:
+        """Hz, the lowest and the highest."""
+        return self.pitch_min, self.pitch_max
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from common.files import read_json
 PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
 PITCH_FLOOR = 75.0  # Hz
 PITCH_CEILING = 600.0  # Hz
-SHORTEST = 3.0 / PITCH_FLOOR  # s, the analysis window: three periods of the lowest pitch
+PERIODS = 3.0  # of the lowest pitch, in Praat's analysis window
+SHORTEST = PERIODS / PITCH_FLOOR  # s, a clip
 AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames: what vocoders are trained with
 PYIN_FLOOR = 440 * 2 ** (-33 / 12)  # Hz, the note C2
 PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
@@ -35,32 +36,42 @@ class PitchStatistics:
             raise InputError(f"pitch statistics of mean {self.mean:g} and std {self.std:g} Hz: expected finite ones")
 
 
+def pitch_limits(method: str, pitch_range: tuple[float | None, float | None]) -> tuple[float, float]:
+    """The lowest and the highest pitch that an estimator looks for, Hz; None in ``pitch_range`` is its own."""
+    floor, ceiling = (PYIN_FLOOR, PYIN_CEILING) if method == "pyin" else (PITCH_FLOOR, PITCH_CEILING)
+    return pitch_range[0] or floor, pitch_range[1] or ceiling
+
+
 def estimate_pitch(
     wave: np.ndarray,
     config: AudioConfig,
     *,
     n_frames: int,
     method: str = "praat",
+    pitch_range: tuple[float | None, float | None] = (None, None),
     part: tuple[float, float] | None = None,
     where: str = "",
 ) -> np.ndarray:
     """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by `ESTIMATORS` or `AT_FRAMES`.
 
-    "praat": Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it
-    gives about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
+    "praat": Praat's autocorrelation method with a time step of duration / (n_frames + 3), so that it gives about
+    ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
     section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
     frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
     extracts: its duration is exact, also where it ends between samples. Too short a clip for Praat is an AudioError.
     """
+    limits = pitch_limits(method, pitch_range)
     if method == "pyin":
-        return _pyin_pitch(wave, config, n_frames)
+        return _pyin_pitch(wave, config, n_frames, *limits)
     hop, rate = config.hop_length, config.sampling_rate
     if method == AT_FRAMES:
-        track = _praat_track(wave, config, lambda duration: hop / rate, where=where)
+        track = _praat_track(wave, config, lambda duration: hop / rate, limits=limits, where=where)
         first = 0 if config.framing == "centered" else hop / 2  # samples
         centers = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
         return np.nan_to_num(np.array(centers, dtype=np.float64))
-    track = _praat_track(wave, config, lambda duration: duration / (n_frames + 3), part=part, where=where)
+    track = _praat_track(
+        wave, config, lambda duration: duration / (n_frames + 3), limits=limits, part=part, where=where
+    )
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
     if abs(len(values) - n_frames) <= 1:
@@ -78,6 +89,7 @@ def _praat_track(
     config: AudioConfig,
     time_step: Callable[[float], float],
     *,
+    limits: tuple[float, float],
     part: tuple[float, float] | None = None,
     where: str,
 ) -> Any:
@@ -87,16 +99,18 @@ def _praat_track(
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
     if part is not None:
         sound = sound.extract_part(*part)
-    if sound.duration < SHORTEST:
-        wanted = f"pitch needs at least {SHORTEST:.3f} s"
+    shortest = PERIODS / limits[0]  # s
+    if sound.duration < shortest:
+        wanted = f"pitch needs at least {shortest:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
-    return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
+    return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=limits[0], pitch_ceiling=limits[1])
 
 
-def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int) -> np.ndarray:
-    """Pitch (n_frames,) by pYIN from C2 to C7.
+def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int, low: float, high: float) -> np.ndarray:
+    """Pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz, by default C2 to C7.
 
-    Windows are as long as the mel-spectrogram's; frame i of librosa is taken for mel frame i, as FastPitch 1.1 does.
+    Windows are as long as the mel-spectrogram's, or as two periods of a pitch below C2; frame i of librosa is taken for
+    mel frame i, as FastPitch 1.1 does.
     Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
     """
     import librosa  # here, as it takes a second
@@ -104,9 +118,9 @@ def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int) -> np.ndar
     values, _, _ = librosa.pyin(
         np.asarray(wave, dtype=np.float32),
         sr=config.sampling_rate,
-        fmin=PYIN_FLOOR,
-        fmax=min(PYIN_CEILING, config.sampling_rate / 2),
-        frame_length=config.filter_length,
+        fmin=low,
+        fmax=min(high, config.sampling_rate / 2),
+        frame_length=max(config.filter_length, 2 * math.ceil(1.1 * config.sampling_rate / low) * (low < PYIN_FLOOR)),
         hop_length=config.hop_length,
     )
     return librosa.util.fix_length(np.nan_to_num(values), size=n_frames)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, estimate_pitch
+from common.audio.pitch import estimate_pitch, pitch_limits
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import writing
@@ -31,6 +31,7 @@ class PitchCache:
     folder: Path
     audio: AudioConfig
     method: str = "praat"
+    pitch_range: tuple[float | None, float | None] = (None, None)  # Hz; None: the method's own
 
     @cached_property
     def _folder(self) -> Path:
@@ -41,8 +42,7 @@ class PitchCache:
         names = ("sampling_rate", "filter_length", "hop_length", "framing")
         settings: dict[str, Any] = {name: getattr(self.audio, name) for name in names}
         settings |= {"method": self.method, "version": parselmouth.PRAAT_VERSION if is_praat else version("librosa")}
-        limits = (PITCH_FLOOR, PITCH_CEILING) if is_praat else (PYIN_FLOOR, PYIN_CEILING)
-        settings |= zip(("floor", "ceiling"), limits)
+        settings |= zip(("floor", "ceiling"), pitch_limits(self.method, self.pitch_range))
         described = json.dumps(settings, sort_keys=True).encode()
         return self.folder / f"{self.method}-{hashlib.sha256(described).hexdigest()[:12]}"
 
@@ -58,7 +58,8 @@ class PitchCache:
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept
-        values = estimate_pitch(samples, self.audio, n_frames=n_frames, method=self.method, where=where)
+        by = {"method": self.method, "pitch_range": self.pitch_range}
+        values = estimate_pitch(samples, self.audio, n_frames=n_frames, where=where, **by)  # type: ignore[arg-type]
         pitch = torch.from_numpy(values).float()
         with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)

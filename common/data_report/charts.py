@@ -102,7 +102,7 @@ def _draw_pitch(axis: Axes, report: DataReport) -> None:
     for voice in sorted(voices, key=lambda name: -report.speakers[name]["n_clips"])[:MOST_CURVES]:
         clips = [clip for clip in report.clips if (clip.utterance.speaker or "") == voice]
         values = np.concatenate([clip.sound.pitch for clip in clips if clip.sound is not None])
-        counts = np.histogram(values, PITCH_EDGES)[0]
+        counts = np.histogram(values.clip(PITCH_FLOOR, PITCH_CEILING), PITCH_EDGES)[0]
         middles, share = np.sqrt(PITCH_EDGES[1:] * PITCH_EDGES[:-1]), 100 * counts / len(values)
         axis.plot(middles, share, linewidth=1.6, label=voice or "all clips")
         axis.fill_between(middles, 0, share, alpha=0.12)

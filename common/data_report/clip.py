@@ -25,6 +25,8 @@ FLAT_TOP = 3  # samples in a row at the clip's extreme
 FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
 LEAST_EXTREME = 0.05  # of full scale: below, the steps of 16 bits make flat tops of their own
 
+Range = tuple[float | None, float | None]  # of pitch, Hz
+
 MEASURES = read_measures("data_report/measures.tsv")
 
 
@@ -56,7 +58,7 @@ class Clip:
     fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
 
 
-def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
+def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
     """Read the recording and the transcript of one line."""
     front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
     front_end.dropped.clear()
@@ -69,7 +71,7 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
         return replace(clip, fault=("missing", "no such file"))
     try:
         with open_wav(path) as file:
-            sound, figures = _analyze(file, path)
+            sound, figures = _analyze(file, path, pitch_range)
     except AudioError as error:
         return replace(clip, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
     if n_tokens:
@@ -78,7 +80,7 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig) -> Clip:
     return replace(clip, sound=sound, figures=figures)
 
 
-def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, float]]:
+def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple[Sound, dict[str, float]]:
     """The samples of an open file and their figures; raises AudioError for samples that are damaged or not finite."""
     rate = file.samplerate
     try:
@@ -89,7 +91,7 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound, dict[str, fl
         raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
-    levels, pitch = measure_frames(mono, rate), _pitch(mono, rate)
+    levels, pitch = measure_frames(mono, rate), _pitch(mono, rate, pitch_range)
     frames, is_speech = levels.powers, levels.sounding
     leading, trailing, pause = _silences(is_speech)
     voiced = pitch[pitch > 0]
@@ -137,9 +139,9 @@ def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
     return leading, trailing, pause
 
 
-def _pitch(wave: np.ndarray, rate: int) -> np.ndarray:
+def _pitch(wave: np.ndarray, rate: int, pitch_range: Range) -> np.ndarray:
     """wave (T,) -> pitch in Hz, PITCH_RATE values a second, 0 where unvoiced; nothing where too short for any."""
     config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
     with suppress(AudioError):
-        return estimate_pitch(wave, config, n_frames=len(wave) // config.hop_length)
+        return estimate_pitch(wave, config, n_frames=len(wave) // config.hop_length, pitch_range=pitch_range)
     return np.zeros(0)

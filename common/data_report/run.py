@@ -73,7 +73,7 @@ def analyze(corpus: ExtractionOptions, audio: AudioOptions, limits: Limits) -> D
     """
     dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
     utterances = read_lists(lists)
-    work = functools.partial(measure, dataset=dataset, text=text)
+    work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
     clips = tuple(map_in_processes(work, utterances, n_workers=corpus.num_workers, desc="measuring"))
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
     if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:

@@ -18,6 +18,7 @@ from common.extraction.batches import TeacherModel, map_in_processes, run_teache
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
+from common.extraction.textgrid import UNKNOWN_WORD
 from common.files import check_output_file, write_json, write_text
 from common.pages import Number, Row, text_table
 from common.text.options import written_options
@@ -33,6 +34,7 @@ class Report:
     n_utterances: int = 0
     made: Counter[str] = field(default_factory=Counter)  # folder -> files
     kept: Counter[str] = field(default_factory=Counter)  # folder -> files that were complete already
+    unknown_words: list[tuple[str, int]] = field(default_factory=list)  # (wavs/a.wav, how many it has)
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
     written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
     speech_seconds: float = 0.0
@@ -106,6 +108,9 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
         kept=Counter(folder for item in good for folder in item.kept),
         refused=[(item.utterance.where, item.refusal) for item in items if item.refusal is not None],
     )
+    if options.extract_durs_from_textgrids and options.input_type == "phone":
+        counts = ((item.utterance.wav, item.text.split().count(UNKNOWN_WORD)) for item in good)
+        report.unknown_words = [(wav, count) for wav, count in counts if count]
     if ranks.is_main:
         report.written = _write_statistics(options, own_statistics) + _write_meta_files(options, good)
     return report
@@ -186,6 +191,11 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
         rows.append((f"{folder}/", *(Number(str(count), value=count) for count in counts)))
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
     lines += [*text_table(rows), *text_table(report.written)]
+    if found := report.unknown_words:
+        lines.append(
+            f"warning: the aligner did not know words of {len(found)} utterances ({sum(dict(found).values())} "
+            f"{UNKNOWN_WORD}), such as {found[0][0]}; add them to its dictionary, or leave these lines out"
+        )
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
         lines += text_table([("line", "reason"), *report.refused])

@@ -200,7 +200,8 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     options = plan.options
     wave = cache(lambda: load_item(item, plan))
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)  # of the complete recording
-    estimate = partial(estimate_pitch, method=options.pitch_method, part=None if item.end is None else (0.0, item.end))
+    part = None if item.end is None else (0.0, item.end)
+    estimate = partial(estimate_pitch, method=options.pitch_method, pitch_range=options.pitch_range, part=part)
     pitch = cache(lambda: estimate(wave().numpy(), plan.audio, n_frames=n_frames))  # (F,) Hz
 
     def make(folder: str) -> Tensor:

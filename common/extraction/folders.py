@@ -38,7 +38,9 @@ def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
     """What features of that name depend on besides the recordings: the contents of the files beside them."""
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
     if name == FRAME_PITCH or name.removesuffix(HERTZ) in PITCH_KINDS:
-        settings["pitch_method.json"] = {"pitch_method": plan.options.pitch_method}
+        settings["pitch_method.json"] = {
+            name: getattr(plan.options, name) for name in ("pitch_method", "pitch_min", "pitch_max")
+        }
     return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # none: of no teacher
 
 

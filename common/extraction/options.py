@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.audio.options import ESTIMATORS, PITCH_KINDS
+from common.audio.options import ESTIMATORS, PITCH_KINDS, PitchRange
 from common.cli import ComputingOptions
 from common.errors import OptionError
 from common.options import group, option, option_of
@@ -45,7 +45,7 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True)
-class FeatureOptions:
+class FeatureOptions(PitchRange):
     """What to extract from each recording."""
 
     extract_mels: bool = option(False, "mel-spectrograms, into mels/")

@@ -12,7 +12,8 @@ from common.errors import InputError, shown
 from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
-SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silence; spn is an unknown word
+SILENCE_LABELS = ("sil", "sp", "")  # an empty label and a gap are silence
+UNKNOWN_WORD = "spn"  # what the Montreal Forced Aligner finds in place of a word that its dictionary lacks
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class TextGridAlignment:
 
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
-    """Read the ``phones`` tier of a TextGrid, in any format and encoding that Praat reads.
+    """Read the tier ``phones``, or ``anna - phones``, of a TextGrid in any format and encoding that Praat reads.
 
     A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
-    ``sp``, ``spn`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
+    ``sp`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
     An unreadable file, a missing tier, and intervals that overlap, are truncated or have no label are InputErrors.
     """
     tier = _read_tier(path)
@@ -114,8 +115,11 @@ def _read_tier(path: Path) -> tgt.IntervalTier:
         grid = parselmouth.read(str(path)).to_tgt(include_empty_intervals=True)
     except (parselmouth.PraatError, AttributeError, ValueError) as error:  # ValueError: intervals that overlap
         raise InputError(f"{path}: not a readable TextGrid: {str(error).splitlines()[0]}") from error
-    tier = next((tier for tier in grid.tiers if tier.name == TIER), None)
-    if not isinstance(tier, tgt.IntervalTier):
+    tiers = [tier for tier in grid.tiers if tier.name.lower().rpartition(" - ")[2] == TIER]  # of "anna - phones"
+    tiers = [tier for tier in tiers if isinstance(tier, tgt.IntervalTier)]
+    spoken = [tier for tier in tiers if any(one.text.strip() for one in tier)] or tiers[:1]  # other speakers are silent
+    if len(spoken) != 1:
         names = ", ".join(shown(tier.name) for tier in grid.tiers)
-        raise InputError(f"{path}: no tier of intervals named {TIER}, only {names or 'none'}")
-    return tier
+        problem = "several tiers of phones" if spoken else f"no tier of intervals named {TIER}, only"
+        raise InputError(f"{path}: {problem} {names or 'none'}")
+    return spoken[0]

@@ -1,6 +1,6 @@
 """Layers, masks and seeded noise that more than one model is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+
+from common.errors import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,6 +25,21 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
     """
     size = int(lengths.max()) if max_length is None else max_length
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
+
+
+def rows_by_name(
+    table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
+) -> tuple[Tensor, list[str]]:
+    """Rows of ``table`` (N, ...), of the ``known`` names, for ``names``: (len(names), ...), and the line that says
+    ``what`` is new, if anything is.
+
+    A new name, or an empty one, has the mean of all rows but ``leave_out``.
+    """
+    places = {name: place for place, name in reversed(list(enumerate(known)))}
+    mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
+    rows = torch.stack([table[places[name]] if name in places else mean for name in names])
+    new = [name for name in names if name and name not in places]
+    return rows, [f"new {what}: {shown(new)}"] if new else []
 
 
 def zero_where(padding: Tensor, x: Tensor) -> Tensor:

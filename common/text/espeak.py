@@ -30,6 +30,7 @@ _PROGRAM = Path(__file__).with_name("espeak_process.py")
 
 # eSpeak's phone names that are not one symbol, or another one, in the toolkit's phone set `ipa`.
 _REWRITES = (("tʃ", "t͡ʃ"), ("dʒ", "d͡ʒ"), ("ᵻ", "ɨ"), ("ɚ", "əɹ"), ("ɝ", "ɜɹ"), ("g", "ɡ"))
+_SOFT_SIGN = "ɪ^", "ʲ"  # of Russian at the end of a word ("дверь"), for which eSpeak's tables have no IPA
 _STRESS = "ˈˌ"
 _LONG = "ː"
 _PUNCTUATION = string.punctuation + "“”‘’–—…"
@@ -196,7 +197,8 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
     """
     begin, end = GIVEN
     text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
-    return [Clause(*clause) for clause in library("read").ask("read", text, Speaker(language))["clauses"]]
+    clauses = library("read").ask("read", text, Speaker(language))["clauses"]
+    return [Clause(text, [[name.replace(*_SOFT_SIGN) for name in word] for word in words]) for text, words in clauses]
 
 
 def espeak_voice(language: str) -> tuple[str, str]:
@@ -330,7 +332,7 @@ def _marked(spans: list[_Span], text: str) -> list[_Span]:
     """
     marked: list[_Span] = []
     for span, after in itertools.zip_longest(spans, spans[1:]):
-        letters = canonical_phone(span.name)
+        letters = canonical_phone(span.name.replace(*_SOFT_SIGN))
         symbols = tuple((one, _LETTER if one.isalpha() and one not in _STRESS else 1) for one in letters)
         found = _MARK.search(text, span.word, len(text) if after is None else after.word)
         between: tuple[tuple[str, int], ...] = ((found[0], 1),) if found else ()

@@ -19,7 +19,7 @@ from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import ENGLISH_V3, PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
 from common.text.config import TextConfig
 from common.text.emoji import EMOJI, name_emoji
-from common.text.g2p import BETWEEN, SpokenSymbol, sounds_of_text
+from common.text.g2p import BETWEEN, SpokenSymbol, is_named, sounds_of_text
 from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
@@ -28,7 +28,7 @@ from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
-from common.text.symbols import G2P_SETS, PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
+from common.text.symbols import G2P_SETS, PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts, precomposed
 from common.text.words import (
     PUNCTUATION,
     TOKEN,
@@ -82,7 +82,7 @@ class TextFrontEnd:
                 "--phone-features FILE"
             )
         features = phone_features(config.phone_features) if config.phone_features else None
-        table = get_symbol_table(config.symbol_set) if features is None else features.table
+        table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
         if table.phones != self._phones:
             raise InputError(
@@ -143,6 +143,7 @@ class TextFrontEnd:
         """What is read of a text, before it becomes phones."""
         if self._given_phones:
             return " ".join(canonical_phone(text).split())
+        text = precomposed(text)
         if self.config.g2p is None and self._per_word:
             words = _BRACES_OR_WORD.findall(expand_currency(text))
             return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
@@ -172,14 +173,17 @@ class TextFrontEnd:
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
         spelled = _BRACES.sub(" ", text) if self._phones else text
-        emoji = EMOJI.findall(spelled) if self.config.g2p is not None else []  # eSpeak NG would name them
+        named: list[str] = []  # by eSpeak NG
+        if self.config.g2p is not None and not spelled.isascii():
+            language = self.config.g2p_language
+            named = [one for one in precomposed(spelled) if EMOJI.match(one) or is_named(one, language)]
         lost: Counter[str] = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
-        lost |= Counter(emoji)
+        lost |= Counter(named)
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
         self.dropped.update(lost)
         # Published cleaners write them in Latin letters, as published.
-        return dict.fromkeys(map(ord, emoji if self._published else lost))
+        return dict.fromkeys(map(ord, named if self._published else lost))
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.

@@ -3,11 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
+from common.text.normalization.english.characters import is_phonetic, script_of
 from common.text.symbols import BOUNDARY, CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
+from common.text.tables import word_table
 
 _SILENCE, _PAUSE, _ = SILENCES
 # Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.
@@ -19,6 +22,7 @@ _REWRITES = (
     *(("s.", "ʂ"), ("z.", "ʐ"), ("t.", "ʈ"), ("d.", "ɖ"), ("n.", "ɳ"), ("l.", "ɭ"), ("i.", "ɨ"), (".", "")),
     *(("S", "ʃ"), ("Z", "ʒ"), ("N", "ŋ"), ("A", "ɑ"), ("X", "χ"), ("ε", "ɛ"), ("ʦ", "t͡s")),
 )
+_UNREAD_CHINESE = "丆"  # in no language
 _BRACES = re.compile(r"\{([^}]*)\}")
 # The marks that end a clause; after them stand quotes and spaces, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
@@ -67,6 +71,22 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
                 n_words += 1
             sounds.append(SpokenSymbol(_mark(clause)))
     return _arranged(sounds, table)
+
+
+def _words(text: str, language: str) -> list[list[str]]:
+    return [word for clause in transcribe(text, language=language) for word in clause.words if any(word)]
+
+
+@lru_cache(maxsize=50_000)
+def is_named(letter: str, language: str) -> bool:
+    """Whether eSpeak NG says what a letter of another script than the language's is called: "Chinese letter", "esh"."""
+    script = script_of(letter)
+    if script == "Chinese":  # of which a language knows some
+        return _words(letter, language) == _words(_UNREAD_CHINESE, language)
+    word = word_table("script_words").get(script)
+    if word is None:
+        return is_phonetic(letter)
+    return len(_words(word, language)) >= len(word)  # a name for each of its letters
 
 
 def _sounds_of_word(word: Sequence[str], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:

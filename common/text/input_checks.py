@@ -5,6 +5,7 @@ from collections import Counter
 
 from common.errors import InputError, at
 from common.text.config import TextConfig
+from common.text.languages import is_ipa
 from common.text.normalization.english.characters import script_of
 from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
 
@@ -55,7 +56,7 @@ def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str)
             f"{quote(text)}: looks like text, but the voice reads phones of {table.name}{at(where)}; add --g2p espeak "
             f"(and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
         )
-    if config.g2p is not None and _are_phones(text, table):
+    if config.g2p is not None and (_are_phones(text, table) or is_ipa(text)):
         raise InputError(
             f"{quote(text)}: looks like phones, but the voice reads text{at(where)}; for a list of phones add --g2p "
             "none (in training: --transcript-type phones), or put them in curly braces"
@@ -83,9 +84,13 @@ def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, wher
     scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
     of_script = f"{' and '.join(scripts)} " if scripts else ""
     advice = "leave out what is not said, or write it in words"
-    if scripts:
+    if scripts and config.g2p_language.startswith("ja"):
+        advice = "write it as it is said, in kana"
+    elif scripts:
         advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
     reader = " ".join(config.cleaners) or "this voice"
+    if scripts and not config.cleaners:
+        reader = f"eSpeak NG's {config.g2p_language}, which says the names of these letters"
     what = f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {reader}{at(where)}"
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 
 from common.errors import InputError, shown
 from common.text.config import TextConfig
-from common.text.normalization.english.characters import script_of
+from common.text.normalization.english.characters import is_phonetic, script_of
 from common.text.tables import word_set, word_table
 
 _WORDS = {tag: frozenset(words.split()) for tag, words in word_table("languages").items()}
 _LOAN_WORDS = word_set("loan_words")
 _WORD = re.compile(r"[^\W\d_]+")
 _BRACES = re.compile(r"\{[^}]*\}")  # phones stand in them
+_MARKS = frozenset("ˈˌː")
 _LEAST_WORDS = 3  # of a language, by which it is known
 
 
@@ -34,6 +35,13 @@ def guess_language(texts: Iterable[str], *, expected: str = "en") -> str:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", _BRACES.sub(" ", text)))
+
+
+def is_ipa(text: str) -> bool:
+    """Whether half of the words of a text or more hold letters or marks of the phonetic alphabet."""
+    words = [] if text.isascii() else [word for word in _words(text) if len(word) > 1]
+    phonetic = [word for word in words if any(one in _MARKS or is_phonetic(one) for one in word)]
+    return bool(phonetic) and 2 * len(phonetic) >= len(words)
 
 
 def _evidence(text: str) -> list[str]:
@@ -80,17 +88,17 @@ def _how_to_set(found: str) -> str:
 def _describe_rewritten(texts: Mapping[str, str], config: TextConfig, *, found: str) -> str:
     """The first word of texts in the language ``found`` that English cleaners would rewrite, and what to do; or ""."""
     is_cleaned = any(name.startswith("english") for name in config.cleaners)
-    if found == language_of(config) or not is_cleaned or (rewritten := _rewritten(texts)) is None:
+    if found == language_of(config) or not is_cleaned or (rewritten := rewritten_letter(texts)) is None:
         return ""
     where, word, letter = rewritten
     what = f"{where}: {shown(word)} has {letter!r}, which {' '.join(config.cleaners)} would rewrite"
     return f"{what}; {f'for language {found} ' * bool(found)}{_how_to_set(found)}, or other TEXT_CLEANERS"
 
 
-def _rewritten(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
+def rewritten_letter(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
     """The first word with a letter that English lacks: the line of a list that holds it, the word, and the letter."""
     for where, text in texts.items():
-        for word in () if text.isascii() else _words(text):
+        for word in () if text.isascii() or is_ipa(text) else _words(text):
             letter = next((one for one in word if not one.isascii() and script_of(one) != "IPA"), None)
             if letter is not None and len(word) > 1 and word.lower() not in _LOAN_WORDS:  # "π" alone is a sign
                 return where, word, letter

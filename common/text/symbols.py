@@ -1,10 +1,10 @@
 """Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from unicodedata import combining, is_normalized, normalize
 
 from common.errors import check_choice, shown
 from common.text.tables import table_text
@@ -31,7 +31,21 @@ UNKNOWN_SYMBOLS = ("error", "drop")  # what becomes of symbols outside the set
 
 def canonical_phone(text: str) -> str:
     """Phones with their diacritics as characters of their own (Unicode NFD), as they stand in the IPA table."""
-    return unicodedata.normalize("NFD", text)
+    return normalize("NFD", text)
+
+
+# Letters that NFC takes apart, and that eSpeak NG reads as one: Bengali "ড়".
+_INDIC = {canonical_phone(one): one for one in map(chr, range(0x900, 0xE00)) if not is_normalized("NFC", one)}
+
+
+def precomposed(text: str) -> str:
+    """The text with its letters and their marks as one character where there is one (Unicode NFC)."""
+    if text.isascii():
+        return text
+    text = normalize("NFC", text)
+    for parts, one in _INDIC.items():
+        text = text.replace(parts, one)
+    return text
 
 
 def first_few(names: Sequence[str]) -> str:
@@ -49,7 +63,7 @@ def name_counts(symbols: Counter[str]) -> str:
     """The most frequent symbols with how often each occurs, and how many more there are: ``'“' (2), U+0303 (1)``."""
     named = []
     for symbol, count in symbols.most_common():
-        is_mark = unicodedata.combining(symbol[0]) > 0  # which would be drawn over the quote before it
+        is_mark = combining(symbol[0]) > 0  # which would be drawn over the quote before it
         symbol = symbol.removeprefix("@") if len(symbol) > 1 else symbol
         named.append(f"{f'U+{ord(symbol[0]):04X}' if is_mark else shown(symbol, longest=8)} ({count})")
     return first_few(named)
@@ -77,8 +91,8 @@ class SymbolTable:
 
 
 @cache
-def get_symbol_table(name: str) -> SymbolTable:
-    """The symbol table of that name; an unknown name is an ``InputError`` that lists the valid ones."""
+def get_symbol_table(name: str, labels: tuple[str, ...] = ()) -> SymbolTable:
+    """The symbol table of that name, and ``labels`` after it; an unknown name is an ``InputError`` that lists all."""
     check_choice("symbol set", name, (*CHARACTER_SETS, EXPANDED_1_1, *PHONE_SETS))
     if name not in PHONE_SETS:
         characters = table_text("english_expanded")[1:] if name == EXPANDED_1_1 else table_text(name)
@@ -88,4 +102,4 @@ def get_symbol_table(name: str) -> SymbolTable:
     if name in ("ipa_marked", CODE_POINTS):
         diacritics = table_text(f"{name.removesuffix('_marked')}_diacritics")
         marks += [chr(int(code, 16)) for code in diacritics.split()]
-    return SymbolTable(name, (PADDING, *SILENCES, *phones, *marks), phones=True)
+    return SymbolTable(name, (PADDING, *SILENCES, *phones, *marks, *labels), phones=True)

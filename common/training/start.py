@@ -213,6 +213,9 @@ def build_trainer(
     }
     if found is not None:
         path, checkpoint = found
+        if request.resumed is None and training.adapt is not None and checkpoint.model == spec.name:
+            checkpoint, lines = training.adapt(checkpoint, template)
+            _print_once(ranks, *lines)
         _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))

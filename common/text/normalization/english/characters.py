@@ -52,6 +52,11 @@ def script_of(character: str) -> str:
     return name.split()[0].replace("CJK", "Chinese").capitalize()
 
 
+def is_phonetic(letter: str) -> bool:
+    """Whether a letter is of the phonetic alphabet alone; "ə" is one of Azerbaijani, too."""
+    return letter != "ə" and script_of(letter) == "IPA"
+
+
 def _angle(match: re.Match) -> str:
     """ "40° 26′ 46″" -> "40 degrees 26 minutes 46 seconds"."""
     names = zip(("degree", "minute", "second"), match.groups())
