@@ -4,7 +4,7 @@ import re
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
-from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
+from common.text.normalization.english.counts import read_counts, read_forms, read_fractions, read_labelled_numbers
 from common.text.normalization.english.dates import read_dates, read_times, read_years
 from common.text.normalization.english.pronunciation import read_addresses, read_letters
 from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
@@ -22,7 +22,7 @@ _NUMBER_RULES = (
 
 
 def _read(text: str) -> str:
-    text = expand_labels(read_addresses(plain_characters(text)))
+    text = expand_labels(read_addresses(read_forms(plain_characters(text))))
     for read in _NUMBER_RULES if _DIGIT.search(text) else ():
         text = read(text)
     text = expand_abbreviations(read_roman(text.replace('"', " ")))
