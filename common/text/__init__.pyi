@@ -19,6 +19,8 @@ from .ssml import (
 )
 from .symbols import (
     CHARACTER_SETS as CHARACTER_SETS,
+    BOUNDARY as BOUNDARY,
+    CODE_POINTS as CODE_POINTS,
     EDGE_SILENCE as EDGE_SILENCE,
     PAUSE as PAUSE,
     get_symbol_table as get_symbol_table,

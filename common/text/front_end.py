@@ -232,7 +232,8 @@ class TextFrontEnd:
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
-        spoken = self._spoken(self._written_out(text.translate(lost)), draw)
+        words = self._written_out(text.translate(lost))
+        spoken = self._spoken(words, draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
 
         def find_words() -> tuple[Word, ...]:
@@ -242,7 +243,7 @@ class TextFrontEnd:
             known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
-        return EncodedText(tuple(ids), find_words)
+        return EncodedText(tuple(ids), find_words, reading=words)
 
     def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
         """The words of the spans as they are written, and the spaces after the last one."""
