@@ -18,8 +18,8 @@ from .ssml import (
     read_markup as read_markup,
 )
 from .symbols import (
-    CHARACTER_SETS as CHARACTER_SETS,
     BOUNDARY as BOUNDARY,
+    CHARACTER_SETS as CHARACTER_SETS,
     CODE_POINTS as CODE_POINTS,
     EDGE_SILENCE as EDGE_SILENCE,
     PAUSE as PAUSE,

@@ -24,6 +24,7 @@ from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
+from common.text.normalization.english.english import with_accents
 from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
@@ -124,9 +125,11 @@ class TextFrontEnd:
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
+        words = text
         for cleaner in self._cleaners:
-            text = cleaner(text)
-        return text
+            words = cleaner(words)
+        keeps_accents = self.config.g2p is not None and ENGLISH_V3 in self.config.cleaners
+        return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
         """The text as it will be encoded: written out by the cleaners (characters), or single spaces (phones).

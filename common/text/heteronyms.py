@@ -12,7 +12,7 @@ _ANY = re.compile(rf"\b(?:{'|'.join(sorted({key.partition('=')[0] for key in _PH
 _MARKED = re.compile(r"\b([a-z]+)=([a-z]+)")
 _ENDING = re.compile("'[a-z]")  # "the record's"
 _LOST_STOP = re.compile(r"\.(?=\s[a-z])")  # no end of a clause for eSpeak NG, which would say "dot" after phones
-_read_parentheses = rules("parentheses")
+_write_for_espeak = rules("written_for_espeak", letter_a=lambda _: f"{GIVEN[0]}'eI{GIVEN[1]}")
 _mark = rules("heteronyms")  # "read=past" in place of "read"
 
 
@@ -44,7 +44,7 @@ def with_espeak_phones(text: str) -> str:
     commas in place of parentheses, at which it makes no pause.
     """
     begin, end = GIVEN
-    text = _read_parentheses(text)
+    text = _write_for_espeak(text)
     parts, done = [], 0
     for reading in read_heteronyms(text):
         parts += [text[done : reading.start], begin, reading.espeak, end]

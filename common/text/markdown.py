@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from common.errors import InputError
@@ -20,6 +21,7 @@ _FULL = 0.8  # of the widest line: a line break behind less, and the next word, 
 
 _PAUSE = re.compile(r"(?i)\[(?:pause|silence|break)(?:\s*[:=]?\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|sec|seconds?)?)?\]")
 _HIDDEN = re.compile(r"(?is)<(script|style|head|template)\b.*?</\1\s*>|<!--.*?-->|<!DOCTYPE\b[^>]*>|<\?xml\b[^>]*>")
+_POWER = re.compile(r"(?i)<sup>(-?[0-9]{1,2})</sup>")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
 _MOST_ESCAPED = 3  # times that text is escaped
 _TAGS = word_table("html_tags")
@@ -31,7 +33,10 @@ _HYPHENATED = word_set("hyphenated")
 _FENCE = re.compile(r"\s*(?:```+|~~~+)[^`]*")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?=[\s>\"'“*\w-])(?!\s?[0-9]))+\s?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
-_ITEM = re.compile(r"\s*(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_ITEM = re.compile(
+    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+|(?=\(?[A-Za-z]\)\s))"
+    r"(?:\[[ xX]\]\s+)?(?=\S)"
+)
 _RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*)")
 _REFERENCE = re.compile(r"\s{0,3}\[[^\]^]+\]:\s+\S+(?:\s+[\"'(].*)?")
 _ROW = re.compile(r"\s*\|(.*?)\|?\s*")
@@ -76,25 +81,28 @@ def plain_text(text: str) -> str:
 def _read_html(text: str) -> str:
     """The text without tags of HTML and entities; names in angle brackets that are no tags ("<name>") are words."""
     for _ in range(_MOST_ESCAPED):
-        before, text = text, _HIDDEN.sub(" ", text) if "<" in text else text
+        before, text = text, _POWER.sub(r"^\1", _HIDDEN.sub(" ", text)) if "<" in text else text
         ended = set(re.findall(r"</([\w.:-]+)", text))
-        text = MARKUP.sub(lambda match: _read_tag(match[0], ended), text)
+        text = MARKUP.sub(partial(_read_tag, ended=ended), text)
         text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
         if text == before:
             break
     return text
 
 
-def _read_tag(tag: str, ended: set[str]) -> str:
-    found = _TAG_NAME.match(tag)
+def _read_tag(match: re.Match, *, ended: set[str]) -> str:
+    """What stands in place of a tag; ``ended`` are the names that end in the text."""
+    tag, found = match[0], _TAG_NAME.match(match[0])
     if found is None:  # an entity, or the beginning of CDATA
         return html.unescape(tag) if tag[0] == "&" else " "
-    kind = _TAGS.get(found[2].lower(), "inline" if found[1] or "=" in tag or found[2] in ended else "")
+    kind = _TAGS.get(
+        found[2].lower(), "inline" if tag[1] == "/" or tag[-2] == "/" or "=" in tag or found[2] in ended else ""
+    )
     if not kind:
         return f" {tag.strip('<>/').replace('_', ' ')} "
     if kind == "item":
         return "\n" if found[1] else "\n- "
-    return {"block": "\n\n", "line": "  \n", "cell": ", " * bool(found[1])}.get(kind, "")
+    return {"block": "\n\n", "line": "  \n", "cell": ", " * (not found[1])}.get(kind, "")
 
 
 def _read_braces(text: str) -> str:
@@ -170,7 +178,7 @@ def _joined(lines: list[str]) -> str:
     """The lines of a block as one, with a comma where a line ends on purpose."""
     widest = max(map(len, lines))
     of_verse = widest < _NARROW and all(map(_CAPITAL.match, lines))
-    said = lines[0].strip()
+    said = lines[0].strip().lstrip(", ")
     for before, line in pairwise(lines):
         fits = len(before) + 1 + len(line.split(maxsplit=1)[0]) <= _FULL * widest
         ends = (before.endswith("  ") or fits or of_verse) and _OPEN_END.search(before)

@@ -2,6 +2,7 @@
 
 import re
 
+from common.text.normalization.numbers import number_words
 from common.text.normalization.rules import rules
 from common.text.tables import compiled
 
@@ -11,7 +12,9 @@ _FORMULA = compiled(
     r"|(?<![\w\\:/])(\\(?:[dt]?frac|sqrt|binom)\s*(?:\[[^\]]*\])?(?:\{[^{}]*\}){1,2}|\\(?:<latex_commands>)(?![A-Za-z]))"
 )
 _IS_FORMULA = re.compile(r"[\\^_=<>+]|^[A-Za-z]{1,2}$")
-_LETTERS = re.compile(r"\\(?:text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]{2}(?![A-Za-z])")
+_LETTERS = re.compile(
+    r"\\(?:text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]{2}(?![A-Za-z])"
+)
 _MOST_NESTED = 8
 _read_groups, _read_commands = rules("latex_groups"), rules("latex_signs")
 
@@ -30,4 +33,5 @@ def _formula(match: re.Match) -> str:
         before, formula = formula, _read_groups(formula)
         if formula == before:
             break
-    return " ".join(_read_commands(formula).split())
+    words = re.sub(r"[0-9]+(?:\.[0-9]+)?", lambda number: number_words(number[0]), _read_commands(formula))
+    return " ".join(words.split())  # digits before letters would be read as so many of a unit

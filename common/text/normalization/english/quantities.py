@@ -23,6 +23,7 @@ _CURRENCIES = {
 _COUNTRIES = word_table("dollar_countries")
 _MAGNITUDES = word_table("magnitudes")
 _ONE_BEFORE_NOUN = re.compile(r"\b(?:[Aa]n?)\s$")
+_DESCRIBED = compiled(r"\s(?:<amount_nouns>)\b")
 _NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
 
 _UNITS = word_table("units")
@@ -38,7 +39,9 @@ _SINGULAR_AFTER = re.compile(
     r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between|i|you|he|she|it|we|"
     r"they|the|an?|has|had|have|will|would|can|could|may|might|must|should|did|does|went|goes|came|comes|but|if|when)\b)[a-z]"
 )
-_ARTICLE_BEFORE = re.compile(r"\b(?:an?|the|this|that|each|every|another)\s$", re.IGNORECASE)
+_ARTICLE_BEFORE = re.compile(
+    r"\b(?:an?|the|this|that|each|every|another|my|your|his|her|its|our|their)\s$", re.IGNORECASE
+)
 
 
 def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:
@@ -69,6 +72,7 @@ def _amounts(match: re.Match) -> str:
     before = match.string[: match.start()]
     singular = bool(_ONE_BEFORE_NOUN.search(before) and _NOUN_AFTER.match(after))
     singular = singular or bool(_ARTICLE_BEFORE.search(before) and _SINGULAR_AFTER.match(after))
+    singular = singular or _DESCRIBED.match(after) is not None
     if quantity_2 is None:
         words = _amount(quantity, magnitude, currency, singular=singular)
     elif sign_2 is None:  # the unit and the magnitude are the range's
