@@ -19,6 +19,7 @@ from common.audio import load_wav
 from common.cli import run
 from common.logger import read_log
 from common.synthesis import load_voice
+from common.text.config import TextConfig
 
 TEXT = "Go on. It is late, my friend."
 
@@ -106,6 +107,12 @@ def test_show_prints_what_will_be_said_and_speaks_nothing(models, tmp_path, monk
     assert inference.main([*models, "--text", "- on\n- at 5 pm", "--show", *plain]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-len(words) :] == words and not list(tmp_path.iterdir())
+
+
+def test_show_prints_phones_below_the_words(tmp_path, capsys):
+    voice = save_voice(tmp_path / "a.pt", text=TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak"))
+    assert inference.main(["--fastpitch", str(voice), "--text", "The FBI, (ok)?", "--show"]) == 0
+    assert capsys.readouterr().out.endswith("the f.b.i., (ok)?\n    ðɪ ˌɛfbˌiːˈaɪ, ˌoʊkˈeɪ?\n")
 
 
 def test_saved_prosody_gives_the_same_file_and_edited_prosody_another(models, tmp_path):

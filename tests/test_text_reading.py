@@ -48,7 +48,7 @@ def test_pause_tags_are_silence_and_boundaries_stand_after_items() -> None:
     ]
     sentence, paragraph = Boundary("sentence"), Boundary("paragraph")
     assert read_text("# A\nB\n- c\n\nD") == [
-        *(Span("A."), sentence, Span("B"), sentence, Span("c."), paragraph, Span("D"), paragraph)
+        *(Span("A."), sentence, Span("B."), sentence, Span("c."), paragraph, Span("D"), paragraph)
     ]
 
 
