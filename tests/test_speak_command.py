@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import soundfile
 import torch
 from limits import HANG_LIMIT
 from shell import ROOT
-from tiny_voice import save_vocoder, save_voice
+from tiny_voice import MODEL, save_vocoder, save_voice
 
 import inference
 from common.audio import load_wav
@@ -110,7 +111,8 @@ def test_show_prints_what_will_be_said_and_speaks_nothing(models, tmp_path, monk
 
 
 def test_show_prints_phones_below_the_words(tmp_path, capsys):
-    voice = save_voice(tmp_path / "a.pt", text=TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak"))
+    text = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
+    voice = save_voice(tmp_path / "a.pt", text=text, model=replace(MODEL, n_symbols=181, n_speakers=1))
     assert inference.main(["--fastpitch", str(voice), "--text", "The FBI, (ok)?", "--show"]) == 0
     assert capsys.readouterr().out.endswith("the f.b.i., (ok)?\n    ðɪ ˌɛfbˌiːˈaɪ, ˌoʊkˈeɪ?\n")
 
