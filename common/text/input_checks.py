@@ -14,7 +14,7 @@ MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' ti
 _LONGEST_QUOTE = 40  # characters of a transcript shown in an error
 
 # A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
-MARKUP = re.compile(
+_MARKUP = re.compile(
     r"</?[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))*\s*/?>"
     r"|</?[A-Za-z][\w.-]+\s[^<>]*>|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
 )
@@ -40,7 +40,7 @@ def check_length(text: str, *, where: str) -> None:
 
 def check_markup(text: str, *, where: str) -> None:
     """Refuse tags and entities, which would be read aloud, by InputError."""
-    if ("<" in text or "&" in text) and (found := MARKUP.search(text)):
+    if ("<" in text or "&" in text) and (found := _MARKUP.search(text)):
         tag = quote(found[0])
         raise InputError(
             f"{quote(text, around=found[0])}: {tag} is markup, which is not supported{at(where)}; leave it out, or put "

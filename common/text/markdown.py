@@ -3,29 +3,23 @@
 import html
 import re
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 
 from common.errors import InputError
-from common.text.input_checks import MARKUP
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.english.formulas import read_formulas
 from common.text.normalization.rules import rules
 from common.text.ssml import Boundary, Item, Pause, Span, has_markup, is_ssml, read_markup
 from common.text.symbols import ARPABET
-from common.text.tables import compiled, word_set, word_table
+from common.text.tables import compiled, word_set
 
 _LONGEST_PAUSE = 10.0  # s
 _NARROW = 45  # characters of a line; wider ones are wrapped, and their ends say nothing
 _FULL = 0.8  # of the widest line: a line break behind less, and the next word, was put there by hand
 
 _PAUSE = re.compile(r"(?i)\[(?:pause|silence|break)(?:\s*[:=]?\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|sec|seconds?)?)?\]")
-_HIDDEN = re.compile(r"(?is)<(script|style|head|template)\b.*?</\1\s*>|<!--.*?-->|<!DOCTYPE\b[^>]*>|<\?xml\b[^>]*>")
-_POWER = re.compile(r"(?i)<sup>(-?[0-9]{1,2})</sup>")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
 _MOST_ESCAPED = 3  # times that text is escaped
-_TAGS = word_table("html_tags")
-_TAG_NAME = re.compile(r"<(/?)([\w.:-]+)")
 _BRACES = re.compile(r"([$#%]?\{[^{}]*\})")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})[-\u00ad\u2010][ \t]*\n[ \t]*([^\W\d_])")
 _HYPHENATED = word_set("hyphenated")
@@ -44,7 +38,7 @@ _TITLE = compiled(r"[^a-z]*[A-Z]{2}[^a-z]*|(?i:(?:<chapters>)\s+(?:[0-9]+|[ivxlc
 _OPEN_END = re.compile(r"[\w)\]%°\"'”’»*_`]\s*\Z")
 _CAPITAL = re.compile(r"\W*[^\W_a-z]")
 
-_read_inline = rules("markdown")
+_read_inline, _read_tags = rules("markdown"), rules("html")
 
 
 def read_text(text: str, *, where: str = "", language: str = "en", markdown: bool = True) -> list[Item]:
@@ -79,30 +73,12 @@ def plain_text(text: str) -> str:
 
 
 def _read_html(text: str) -> str:
-    """The text without tags of HTML and entities; names in angle brackets that are no tags ("<name>") are words."""
+    """The text without tags of HTML and entities."""
     for _ in range(_MOST_ESCAPED):
-        before, text = text, _POWER.sub(r"^\1", _HIDDEN.sub(" ", text)) if "<" in text else text
-        ended = set(re.findall(r"</([\w.:-]+)", text))
-        text = MARKUP.sub(partial(_read_tag, ended=ended), text)
-        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+        before, text = text, _ENTITY.sub(lambda match: html.unescape(match[0]), _read_tags(text))
         if text == before:
             break
     return text
-
-
-def _read_tag(match: re.Match, *, ended: set[str]) -> str:
-    """What stands in place of a tag; ``ended`` are the names that end in the text."""
-    tag, found = match[0], _TAG_NAME.match(match[0])
-    if found is None:  # an entity, or the beginning of CDATA
-        return html.unescape(tag) if tag[0] == "&" else " "
-    kind = _TAGS.get(
-        found[2].lower(), "inline" if tag[1] == "/" or tag[-2] == "/" or "=" in tag or found[2] in ended else ""
-    )
-    if not kind:
-        return f" {tag.strip('<>/').replace('_', ' ')} "
-    if kind == "item":
-        return "\n" if found[1] else "\n- "
-    return {"block": "\n\n", "line": "  \n", "cell": ", " * (not found[1])}.get(kind, "")
 
 
 def _read_braces(text: str) -> str:
@@ -139,11 +115,10 @@ def _blocks(text: str) -> Iterator[Item]:
     is_item = is_code = False
 
     def end(boundary: str, *, closed: bool = False) -> Iterator[Item]:
-        if lines:
-            said = _joined(lines)
+        if said := _joined([line for line in lines if line.strip()]):
             yield Span(said + "." if (closed or is_item) and _OPEN_END.search(said) else said)
             yield Boundary(boundary)
-            lines.clear()
+        lines.clear()
 
     for line in text.split("\n"):
         if _FENCE.fullmatch(line):
@@ -176,9 +151,9 @@ def _blocks(text: str) -> Iterator[Item]:
 
 def _joined(lines: list[str]) -> str:
     """The lines of a block as one, with a comma where a line ends on purpose."""
-    widest = max(map(len, lines))
+    widest = max(map(len, lines), default=0)
     of_verse = widest < _NARROW and all(map(_CAPITAL.match, lines))
-    said = lines[0].strip().lstrip(", ")
+    said = "".join(lines[:1]).strip().lstrip(", ")
     for before, line in pairwise(lines):
         fits = len(before) + 1 + len(line.split(maxsplit=1)[0]) <= _FULL * widest
         ends = (before.endswith("  ") or fits or of_verse) and _OPEN_END.search(before)

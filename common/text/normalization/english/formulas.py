@@ -6,11 +6,7 @@ from common.text.normalization.numbers import number_words
 from common.text.normalization.rules import rules
 from common.text.tables import compiled
 
-_FORMULA = compiled(
-    r"(?<![\w\\$])\$\$([^$]+)\$\$|(?<![\w\\$])\$(?=[^\s$])([^$\n]*[^\s$\\])\$(?![0-9])"
-    r"|\\\(((?:[^\\\n]|\\[^()\n])*)\\\)|\\\[((?:[^\\]|\\[^\[\]])*)\\\]"
-    r"|(?<![\w\\:/])(\\(?:[dt]?frac|sqrt|binom)\s*(?:\[[^\]]*\])?(?:\{[^{}]*\}){1,2}|\\(?:<latex_commands>)(?![A-Za-z]))"
-)
+_FORMULA = compiled("<FORMULA>")
 _IS_FORMULA = re.compile(r"[\\^_=<>+]|^[A-Za-z]{1,2}$")
 _LETTERS = re.compile(
     r"\\(?:text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]{2}(?![A-Za-z])"

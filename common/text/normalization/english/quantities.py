@@ -22,9 +22,7 @@ _CURRENCIES = {
 }
 _COUNTRIES = word_table("dollar_countries")
 _MAGNITUDES = word_table("magnitudes")
-_ONE_BEFORE_NOUN = re.compile(r"\b(?:[Aa]n?)\s$")
-_DESCRIBED = compiled(r"\s(?:<amount_nouns>)\b")
-_NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
+_DESCRIBED = compiled(r"\s(?:<amount_nouns>)\b|-[A-Za-z]")
 
 _UNITS = word_table("units")
 # Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
@@ -69,10 +67,8 @@ def _amounts(match: re.Match) -> str:
         country = _COUNTRIES.get(country.upper(), country) if sign == "$" else country
         currency = currency._replace(one=f"{country} {currency.one}", several=f"{country} {currency.several}")
     after = match.string[match.end() :]
-    before = match.string[: match.start()]
-    singular = bool(_ONE_BEFORE_NOUN.search(before) and _NOUN_AFTER.match(after))
-    singular = singular or bool(_ARTICLE_BEFORE.search(before) and _SINGULAR_AFTER.match(after))
-    singular = singular or _DESCRIBED.match(after) is not None
+    is_described = _ARTICLE_BEFORE.search(match.string[: match.start()][-9:]) and _SINGULAR_AFTER.match(after)
+    singular = bool(is_described or _DESCRIBED.match(after))
     if quantity_2 is None:
         words = _amount(quantity, magnitude, currency, singular=singular)
     elif sign_2 is None:  # the unit and the magnitude are the range's
