@@ -106,6 +106,7 @@ def test_the_script_speaks_its_first_word():
         ["py", "inference.py", "--text", "Any text.", "--output", "speech.wav", "--pace", "0.8"]
     ]
     assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
+    assert dry_run("scripts/speak.sh", "--show", "--plain", "Hi.", "-q")[0][-3:] == ["--show", "--plain", "-q"]
     done = run_bash(ROOT / "scripts/speak.sh")
     assert done.returncode == 2 and "expected: bash scripts/speak.sh" in done.stderr
 

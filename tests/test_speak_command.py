@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ import soundfile
 import torch
 from limits import HANG_LIMIT
 from shell import ROOT
-from tiny_voice import save_vocoder, save_voice
+from tiny_voice import MODEL, save_vocoder, save_voice
 
 import inference
 from common.audio import load_wav
 from common.cli import run
 from common.logger import read_log
 from common.synthesis import load_voice
+from common.text.config import TextConfig
 
 TEXT = "Go on. It is late, my friend."
 
@@ -100,6 +102,21 @@ def test_subtitles_timings_prosody_and_mels_stand_beside_the_sound(models, wave,
     assert mel.size(1) * 256 == len(wave)
 
 
+@pytest.mark.parametrize("plain, words", [([], ["on.", "at five pm."]), (["--plain"], ["- on - at five pm"])])
+def test_show_prints_what_will_be_said_and_speaks_nothing(models, tmp_path, monkeypatch, capsys, plain, words):
+    monkeypatch.chdir(tmp_path)
+    assert inference.main([*models, "--text", "- on\n- at 5 pm", "--show", *plain]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-len(words) :] == words and not list(tmp_path.iterdir())
+
+
+def test_show_prints_phones_below_the_words(tmp_path, capsys):
+    text = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
+    voice = save_voice(tmp_path / "a.pt", text=text, model=replace(MODEL, n_symbols=181, n_speakers=1))
+    assert inference.main(["--fastpitch", str(voice), "--text", "The FBI, (ok)?", "--show"]) == 0
+    assert capsys.readouterr().out.endswith("the f.b.i., (ok)?\n    ðɪ ˌɛfbˌiːˈaɪ, ˌoʊkˈeɪ?\n")
+
+
 def test_saved_prosody_gives_the_same_file_and_edited_prosody_another(models, tmp_path):
     first, second, third = (tmp_path / name for name in ("a.wav", "b.wav", "c.wav"))
     inference.main([*models, "--text", TEXT, "--speaker", "bob", "-o", str(first), "--save-prosody"])
@@ -134,7 +151,7 @@ def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp
         ("", 2, "give one of --input, --text and --prosody, not none of them"),
         ("--text Go. -i list.txt", 2, "not --input and --text"),
         ("-i list.txt -o out.wav", 2, "expected a folder"),
-        ("--text <nothing/> -o a.wav", 1, "--text"),
+        ("--text <nothing/><break/> -o a.wav", 1, "--text"),
         ("--text Go. --speaker carol -o a.wav", 1, "speaker 'carol'"),
     ],
 )

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from shell import ROOT
 
+from common.errors import InputError
+from common.text import Boundary, Pause, Span, TextFrontEnd, read_text, split_utterances
+from common.text.config import TextConfig
 from common.text.normalization.english.english import read_english
 from common.text.normalization.numbers import cardinal, ordinal
 
@@ -21,6 +24,52 @@ CASES = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlin
 @pytest.mark.parametrize(("phrase", "reading"), CASES, ids=[phrase for phrase, _ in CASES])
 def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
     assert read_english(phrase) == reading
+
+
+PLAIN = [line.split("\t") for line in (TABLE.parent / "plain_texts.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+V3 = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
+
+
+@pytest.mark.parametrize("row", PLAIN, ids=[row[0] for row in PLAIN])
+def test_a_pasted_text_is_read_without_its_signs(row: list[str]) -> None:
+    """What is said of Markdown, HTML and formulas, and the pauses that eSpeak NG would leave out."""
+    front_end = TextFrontEnd(V3)
+    said = [one for one in split_utterances(read_text(row[0].replace("\\n", "\n"))) if one.spans]
+    encoded = [front_end.encode_words(one.spans) for one in said]
+    assert " | ".join(one.reading for one in encoded) == row[1]
+    phones = [front_end.decode(list(one.ids)).removeprefix("sil ").removesuffix(" sil") for one in encoded]
+    if len(row) > 2:
+        assert " | ".join(one.replace(" ", "").replace("#", " ").strip() for one in phones) == row[2]
+
+
+def test_pause_tags_are_silence_and_boundaries_stand_after_items() -> None:
+    assert read_text("[pause:1s] Hello[pause 250ms]you [silence: 99]")[:-1] == [
+        *(Span(""), Pause(1.0), Span("Hello"), Pause(0.25), Span("you"), Pause(10.0), Span(""))
+    ]
+    sentence, paragraph = Boundary("sentence"), Boundary("paragraph")
+    assert read_text("# A\nB\n- c\n\nD") == [
+        *(Span("A."), sentence, Span("B."), sentence, Span("c."), paragraph, Span("D"), paragraph)
+    ]
+
+
+@pytest.mark.parametrize("text", ["Two words, 3 < 4.", "Lines\nof text", "-5 and *, a_b", "{HH AH0}", "x\ty "])
+def test_a_text_without_signs_stays_as_it_is(text: str) -> None:
+    assert read_text(text) == [Span(text)]
+
+
+def test_signs_of_markdown_stay_in_plain_text_and_in_ssml() -> None:
+    assert read_text("# *One*\n- two", markdown=False) == [Span("# *One*\n- two")]
+    assert read_text("<s>*One*</s> two <break time='1s'/>")[0] == Span("*One*")
+    with pytest.raises(InputError, match="<b>: expected an element of SSML"):
+        read_text("<b>One</b> <break/>")
+
+
+def test_other_languages_are_read_without_signs_and_with_pauses_at_dashes() -> None:
+    german = TextFrontEnd(TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de"))
+    items = read_text("## Über uns\n* Der *alte* Mann - müde - ging &amp; kam.", language="de")
+    said = [german.encode_words(one.spans) for one in split_utterances(items)]
+    assert [one.reading for one in said] == ["Über uns.", "Der alte Mann - müde - ging & kam."]
+    assert german.decode(list(said[1].ids)).count(",") == 2
 
 
 def _random_texts(seed: int, count: int) -> list[str]:

@@ -29,6 +29,7 @@ from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
+from common.text import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.timing import take_turns
 
 
@@ -65,6 +66,9 @@ def speak(
             warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(options.input))
         else:
             items = _text_inputs(options, voice)
+    if options.show:
+        show(items, voice)
+        return 0
     if options.output == STANDARD:
         pieces = synthesizer.stream_inputs(items)
         write_stream(pieces, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
@@ -77,6 +81,17 @@ def speak(
     logger = Logger(options.log_file or own_log, stdout=False)
     logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
+
+
+def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
+    """Print each utterance in words, and as phones if the voice reads some."""
+    has_phones = voice.front_end.config.input_type != "char" or voice.front_end.config.p_arpabet > 0
+    for item in items:
+        print(item.reading or item.text)
+        if has_phones:
+            symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
+            gap = "" if voice.front_end.symbol_set == CODE_POINTS else " "
+            print(f"    {gap.join(symbols).replace(BOUNDARY, ' ')}")
 
 
 def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:

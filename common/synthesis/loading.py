@@ -139,6 +139,7 @@ def _load(
         controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         speaker=speaking.speaker,
+        plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
         precision=precision,

@@ -71,6 +71,7 @@ class CommandOptions:
         names=("-o",),
         writes=True,
     )
+    show: bool = option(False, "print what will be said, as words and as symbols, and speak nothing")
     stdout_format: str = option(
         "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=("wav", "pcm")
     )
@@ -161,6 +162,9 @@ class SpeakingOptions(EmaOptions):
         None,
         "number or name of the speaker, where neither the list nor the prosody says it; the first if not given",
         variable="SPEAKER",
+    )
+    plain: bool = option(
+        False, "say the signs of Markdown in a text, of which lists, headings, links and emphasis are read otherwise"
     )
     split_sentences: bool = option(
         True, "speak sentences of more symbols than the voice was trained on in parts, cut at the best pauses"
@@ -278,7 +282,7 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
-    found["split_sentences"] = generators
+    found["split_sentences"] = found["plain"] = found["show"] = generators
     found["griffin_lim_iters"] = not vocoders
     found["speaker"] = any(one.n_speakers for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)

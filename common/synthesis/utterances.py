@@ -105,6 +105,7 @@ class SynthesisInput:
     volume: Tensor | None = None  # (L,) factors of the amplitude
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
+    reading: str = ""  # the same in words, as the cleaners wrote it out
     find_words: Callable[[], tuple[Word, ...]] = tuple  # by their symbols; may take longer than all else
     marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it

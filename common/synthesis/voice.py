@@ -29,7 +29,7 @@ from common.text import (
     TextUtterance,
     combined,
     cut_early,
-    read_markup,
+    read_text,
     split_utterances,
     utterance_draws,
 )
@@ -49,6 +49,7 @@ class Voice(Synthesizer):
     n_speakers: int
     speaker: str | None = None  # name or number, where a text or table says none; None: the first
     phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
+    plain: bool = False  # whether signs of Markdown in a text are said
     longest: int | None = None  # symbols of a sentence, of which longer ones are spoken in parts; None: whole
 
     def __post_init__(self) -> None:
@@ -214,7 +215,8 @@ class Voice(Synthesizer):
         if not self._reads_text:
             return [TextUtterance((Span(text),), pause=0.0)]
         language = config.g2p_language if config.g2p is not None else "en"
-        return split_utterances(read_markup(text, where=where, language=language), longest=longest)
+        items = read_text(text, where=where, language=language, markdown=not self.plain)
+        return split_utterances(items, longest=longest)
 
     def _parts(
         self, utterance: TextUtterance, *, make: Callable[[TextUtterance], SynthesisInput], whole: bool
@@ -263,6 +265,7 @@ class Voice(Synthesizer):
             volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
+            reading=encoded.reading,
             find_words=lambda: encoded.words,
             marks=tuple(marks),
             pause=utterance.pause,

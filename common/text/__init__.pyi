@@ -6,6 +6,7 @@ from .espeak import EspeakSpeech as EspeakSpeech, Speaker as Speaker, espeak_voi
 from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFrontEnd, check_model as check_model
 from .input_checks import quote as quote
 from .lexicon import read_lexicon as read_lexicon
+from .markdown import plain_text as plain_text, read_text as read_text
 from .prosody import LIMITS as LIMITS, NEUTRAL as NEUTRAL, Style as Style, combined as combined
 from .sentences import TextUtterance as TextUtterance, cut_early as cut_early, split_utterances as split_utterances
 from .ssml import (
@@ -14,11 +15,12 @@ from .ssml import (
     Pause as Pause,
     Span as Span,
     has_markup as has_markup,
-    plain_text as plain_text,
     read_markup as read_markup,
 )
 from .symbols import (
+    BOUNDARY as BOUNDARY,
     CHARACTER_SETS as CHARACTER_SETS,
+    CODE_POINTS as CODE_POINTS,
     EDGE_SILENCE as EDGE_SILENCE,
     PAUSE as PAUSE,
     get_symbol_table as get_symbol_table,

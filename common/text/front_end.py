@@ -24,6 +24,7 @@ from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
+from common.text.normalization.english.english import with_accents
 from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
@@ -124,9 +125,11 @@ class TextFrontEnd:
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
+        words = text
         for cleaner in self._cleaners:
-            text = cleaner(text)
-        return text
+            words = cleaner(words)
+        keeps_accents = self.config.g2p is not None and ENGLISH_V3 in self.config.cleaners
+        return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
         """The text as it will be encoded: written out by the cleaners (characters), or single spaces (phones).
@@ -236,7 +239,8 @@ class TextFrontEnd:
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
-        spoken = self._spoken(self._written_out(text.translate(lost)), draw)
+        words = self._written_out(text.translate(lost))
+        spoken = self._spoken(words, draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
 
         def find_words() -> tuple[Word, ...]:
@@ -246,7 +250,7 @@ class TextFrontEnd:
             known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
-        return EncodedText(tuple(ids), find_words)
+        return EncodedText(tuple(ids), find_words, reading=words)
 
     def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
         """The words of the spans as they are written, and the spaces after the last one."""

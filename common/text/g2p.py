@@ -9,6 +9,7 @@ from typing import NamedTuple
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
 from common.text.normalization.english.characters import is_phonetic, script_of
+from common.text.normalization.rules import rules
 from common.text.symbols import BOUNDARY, CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
 from common.text.tables import word_table
 
@@ -30,6 +31,7 @@ BETWEEN = frozenset((BOUNDARY, *SILENCES, *_ENDS))  # symbols that stand between
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
 _BEGIN = re.compile(rf"\W*?([{_ENDS}])")
 _UNSAID = re.compile(r"[^\w&@#%+=*/°$£€¥₩₹¢]*")  # between phones in braces; alone, eSpeak would name it: "exclamation"
+_keep_marks = rules("swallowed_marks")
 _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?;:..?,;;—")
 
 
@@ -65,7 +67,7 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
         if len(parts) > 1 and _UNSAID.fullmatch(part):
             continue
         n_words = 0
-        for clause in transcribe(part, language=language):
+        for clause in transcribe(_keep_marks(part), language=language):
             for word in filter(any, clause.words):
                 sounds += _sounds_of_word(word, table, index, n_words)
                 n_words += 1

@@ -12,6 +12,7 @@ _ANY = re.compile(rf"\b(?:{'|'.join(sorted({key.partition('=')[0] for key in _PH
 _MARKED = re.compile(r"\b([a-z]+)=([a-z]+)")
 _ENDING = re.compile("'[a-z]")  # "the record's"
 _LOST_STOP = re.compile(r"\.(?=\s[a-z])")  # no end of a clause for eSpeak NG, which would say "dot" after phones
+_write_for_espeak = rules("written_for_espeak", letter_a=lambda _: f"{GIVEN[0]}'eI{GIVEN[1]}")
 _mark = rules("heteronyms")  # "read=past" in place of "read"
 
 
@@ -39,8 +40,11 @@ def read_heteronyms(text: str) -> list[Reading]:
 
 
 def with_espeak_phones(text: str) -> str:
-    """The text for `common.text.espeak.transcribe`, with phones in place of the words that can be told apart."""
+    """The text for `common.text.espeak.transcribe`, with phones in place of the words that can be told apart, and
+    commas in place of parentheses, at which it makes no pause.
+    """
     begin, end = GIVEN
+    text = _write_for_espeak(text)
     parts, done = [], 0
     for reading in read_heteronyms(text):
         parts += [text[done : reading.start], begin, reading.espeak, end]

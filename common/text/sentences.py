@@ -319,7 +319,8 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
         return True
-    return not (_NUMBERING.fullmatch(text, start, match.start()) or _is_abbreviation(text, match.start(), following))
+    line = max(start, text.rfind("\n", start, match.start()) + 1)
+    return not (_NUMBERING.fullmatch(text, line, match.start()) or _is_abbreviation(text, match.start(), following))
 
 
 def _is_abbreviation(text: str, stop: int, following: int) -> bool:

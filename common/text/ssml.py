@@ -85,6 +85,7 @@ _REPLACED = ("sub", "say-as", "phoneme")  # what is written in them is not what 
 _NAMES = "|".join(sorted((name for name in _ATTRIBUTES if len(name) > 1), key=len, reverse=True))
 # After a name of one letter stands ">" or an attribute: "x <p and q> y" is text.
 _TAG = re.compile(rf"</?(?:{_NAMES})(?=[\s/>]|\Z)|</?[ps](?:\s*/?>|\s+[\w:.-]+\s*=)")
+_OWN_TAG = re.compile(rf"</?(?!(?:sub|mark)\b)(?:{_NAMES})(?=[\s/>]|\Z)")
 _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
@@ -97,6 +98,11 @@ def has_markup(text: str) -> bool:
     return "<" in text and _TAG.search(text) is not None
 
 
+def is_ssml(text: str) -> bool:
+    """Whether a tag stands in the text that SSML has, and HTML lacks."""
+    return _OWN_TAG.search(text) is not None
+
+
 def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Item]:
     """What a text in SSML 1.1 says, in order; of a text without its tags the text itself.
 
@@ -105,11 +111,6 @@ def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Ite
     Raises InputError, with line and column, for markup that is not well-formed, not supported or out of range.
     """
     return _Reader(language).read(text, where=where) if has_markup(text) else [Span(text)]
-
-
-def plain_text(text: str) -> str:
-    """The words that a text with markup says, as they are written."""
-    return "".join(item.source or item.text for item in read_markup(text) if isinstance(item, Span))
 
 
 @dataclass

@@ -47,6 +47,7 @@ class EncodedText:
 
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
+    reading: str  # the text as the cleaners wrote it out, before it became phones
 
     @cached_property
     def words(self) -> tuple[Word, ...]:

@@ -33,7 +33,7 @@ def _drive(match: re.Match) -> str:
     return "drive." if ends else "drive"
 
 
-expand_labels = rules("label_rules")
+expand_labels = rules("places", "label_rules")
 expand_abbreviations = rules(
     *("latin", "titles_and_drives", "dotted_abbreviations", "streets_and_companies"),
     drive=_drive,

@@ -12,7 +12,7 @@ from common.text.tables import compiled, word_table
 _PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
 _PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡", " ")}  # \u00ad: a soft hyphen; nobody says the others
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
-KEPT_SIGNS = "£€¥₩₹¢°"  # that later rules read, and that Unidecode would turn into letters
+KEPT_SIGNS = "£€¥₩₹₽₺₪₫฿₱₦₴₸₡₵₿¢°"  # that later rules read, and that Unidecode would turn into letters
 _READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")

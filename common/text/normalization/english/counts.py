@@ -87,6 +87,12 @@ def _count(match: re.Match) -> str:
     return f"{left}{number_words(match[0])}{right}"
 
 
+def _european(match: re.Match) -> str:
+    """ "1.234,56" -> "1234.56"."""
+    return re.sub("[.' ]", "", match[1]) + "." + match[2]
+
+
+read_forms = rules("written_forms", european=_european, ungrouped=lambda match: match[0].replace(",", ""))
 read_labelled_numbers = rules(
     "labelled_numbers", grouped=lambda match: re.sub("[. ']", ",", match[0]), telephone=_telephone
 )

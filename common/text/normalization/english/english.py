@@ -1,18 +1,21 @@
 """``english_cleaners_v3``: English text as it is read aloud, in the characters of ``english_basic``."""
 
 import re
+import unicodedata
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
-from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
+from common.text.normalization.english.counts import read_counts, read_forms, read_fractions, read_labelled_numbers
 from common.text.normalization.english.dates import read_dates, read_times, read_years
 from common.text.normalization.english.pronunciation import read_addresses, read_letters
 from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
 from common.text.symbols import ARPABET
+from common.text.tables import compiled
 
 _PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))
 _ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
 _MOST_PASSES = 5  # the second pass changes less than one odd text in a thousand, such as "9.ch" -> "nine.ch"
+_KEPT_ACCENTS = compiled("<KEPT_ACCENTS>")
 _DIGIT = re.compile(r"[0-9]")
 # Every rule that reads digits, from the most particular to the most general.
 _NUMBER_RULES = (
@@ -22,7 +25,7 @@ _NUMBER_RULES = (
 
 
 def _read(text: str) -> str:
-    text = expand_labels(read_addresses(plain_characters(text)))
+    text = expand_labels(read_addresses(read_forms(plain_characters(text))))
     for read in _NUMBER_RULES if _DIGIT.search(text) else ():
         text = read(text)
     text = expand_abbreviations(read_roman(text.replace('"', " ")))
@@ -40,6 +43,13 @@ def read_english(text: str) -> str:
         if text == before:
             break
     return text
+
+
+def with_accents(words: str, text: str) -> str:
+    """``words``, which `read_english` made of a text, with the accents that eSpeak NG needs: "beyonce" -> "beyoncé"."""
+    for accented in dict.fromkeys(_KEPT_ACCENTS.findall(unicodedata.normalize("NFC", text).lower())):
+        words = re.sub(rf"\b{plain_characters(accented)}\b", accented, words)
+    return words
 
 
 def _read_parts(text: str) -> str:

@@ -73,12 +73,19 @@ def _dotted(match: re.Match) -> str:
     return letters + (match[2] or "") + (" " if match[1].endswith(" ") else "")
 
 
+def _compound(match: re.Match) -> str:
+    """ "CaCO3" -> "c.a.c.o. three"."""
+    pieces = re.findall("[A-Za-z]+|[0-9]+", match[0])
+    return " ".join(cardinal(one) if one.isdigit() else spell(one) if len(one) > 1 else one.lower() for one in pieces)
+
+
 read_letters = rules(
     "letters",
     degree=_degree,
     initials=lambda letters: spell(letters) if len(letters) > 1 else letters,
     dotted=_dotted,
     capitals=_capitals,
+    last_letter=lambda match: match[0][-1].lower(),
 )
 
 _SPELLED_DOMAINS = word_set("spelled_domains")
@@ -119,10 +126,10 @@ def _camel(match: re.Match) -> str:
 
 _CAPITALS_INSIDE = re.compile("[a-z][A-Z]|[A-Z]{3}[a-z]|Xi")
 _read_addresses, _read_names = rules("addresses", address=_address, file=_file), rules("names", camel=_camel)
-_read_handles = rules("handles")
+_read_handles, _read_chemistry = rules("handles"), rules("chemistry", compound=_compound)
 
 
 def read_addresses(text: str) -> str:
     """Write out addresses and file names, then names such as "ChatGPT", then handles ("@name", "#topic")."""
-    text = _read_addresses(text)
+    text = _read_chemistry(_read_addresses(text))
     return _read_handles(_read_names(text) if _CAPITALS_INSIDE.search(text) else text)

@@ -17,25 +17,29 @@ class _Currency(NamedTuple):
 
 _CURRENCIES = {
     key: _Currency(*names.split("/"))
-    for key, names in (word_table("currencies") | word_table("currency_codes")).items()
+    for table in ("currencies", "currency_codes", "currency_words")
+    for key, names in word_table(table).items()
 }
 _COUNTRIES = word_table("dollar_countries")
 _MAGNITUDES = word_table("magnitudes")
-_ONE_BEFORE_NOUN = re.compile(r"\b(?:[Aa]n?)\s$")
-_NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
+_DESCRIBED = compiled(r"\s(?:<amount_nouns>)\b|-[A-Za-z]")
 
 _UNITS = word_table("units")
 # Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
 # or before a mark, never before a word that would make them a name.
-LOOSE_UNITS = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
-_PER = word_table("per_units")
-_POWERS = {"2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
+LOOSE_UNITS = frozenset("s V W L N J us sec cal kn Pa bar atm mol cd ly cc lm".split())
+_PER = word_table("units") | word_table("per_units")
+_PER_PART = re.compile(r"/\s?([0-9]*)\s?([A-Za-z]+)\^?([23]?)")
+_POWERS = {"": "", "2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
 _SCALES = word_table("degree_scales")
 _LEADING_NUMBER = compiled("^<NUMBER>")
 _SINGULAR_AFTER = re.compile(
-    r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between)\b)[a-z]"
+    r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between|i|you|he|she|it|we|"
+    r"they|the|an?|has|had|have|will|would|can|could|may|might|must|should|did|does|went|goes|came|comes|but|if|when)\b)[a-z]"
 )
-_ARTICLE_BEFORE = re.compile(r"\b(?:an?|the|this|that|each|every|another)\s$", re.IGNORECASE)
+_ARTICLE_BEFORE = re.compile(
+    r"\b(?:an?|the|this|that|each|every|another|my|your|his|her|its|our|their)\s$", re.IGNORECASE
+)
 
 
 def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:
@@ -63,7 +67,8 @@ def _amounts(match: re.Match) -> str:
         country = _COUNTRIES.get(country.upper(), country) if sign == "$" else country
         currency = currency._replace(one=f"{country} {currency.one}", several=f"{country} {currency.several}")
     after = match.string[match.end() :]
-    singular = bool(_ONE_BEFORE_NOUN.search(match.string[: match.start()]) and _NOUN_AFTER.match(after))
+    is_described = _ARTICLE_BEFORE.search(match.string[: match.start()][-9:]) and _SINGULAR_AFTER.match(after)
+    singular = bool(is_described or _DESCRIBED.match(after))
     if quantity_2 is None:
         words = _amount(quantity, magnitude, currency, singular=singular)
     elif sign_2 is None:  # the unit and the magnitude are the range's
@@ -85,10 +90,10 @@ read_money = rules(
 
 def several_units(unit: str) -> str:
     """ "mile per hour" -> "miles per hour"."""
-    head, per, rest = unit.partition(" per ")
+    head, joint, rest = re.split("( per | of |$)", unit, maxsplit=1)
     if head.endswith("foot"):
-        return head.removesuffix("foot") + "feet"
-    return head + ("" if head.endswith(("hertz", "horsepower")) else "s") + per + rest
+        return head.removesuffix("foot") + "feet" + joint + rest
+    return head + ("" if head.endswith(("hertz", "horsepower", "lux", "dozen")) else "s") + joint + rest
 
 
 def unit_name(written: str) -> str:
@@ -118,15 +123,16 @@ def full_stop(match: re.Match, dotted: bool) -> str:
 
 
 def _unit(match: re.Match) -> str:
-    _, quantity, _, gap, name, power, per, per_power, stop = match.groups()
+    _, quantity, _, gap, name, power, per, stop = match.groups()
     if name in LOOSE_UNITS and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
     if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
         return match[0]
     one = unit_name(name)
     unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else several_units(one))
-    if per:
-        unit += f" per {_PER[per]}" + (" squared" if per_power else "")
+    for number, part, part_power in _PER_PART.findall(per):
+        one = f"{_PER[part]} squared" if part == "s" and part_power else _POWERS[part_power] + _PER[part]
+        unit += " per " + (f"{number_words(number)} {several_units(one)}" if number else one)
     return f"{_quantity(match)} {unit}{full_stop(match, bool(stop))}"
 
 
