@@ -57,7 +57,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:

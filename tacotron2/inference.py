@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput, WarmGraphRecorder
-from common.training import warn_of_failure
+from common.synthesis import Controls, MelOutput, WarmGraphRecorder, warn_of_failure
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions

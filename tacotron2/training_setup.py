@@ -41,7 +41,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         request.mels(stored),
         text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
-        recordable=True,
     )
 
 

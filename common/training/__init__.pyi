@@ -19,6 +19,5 @@ from .optim import (
     inverse_sqrt_schedule as inverse_sqrt_schedule,
 )
 from .settings import TrainingRequest as TrainingRequest, TrainingSetup as TrainingSetup
-from .step_graphs import warn_of_failure as warn_of_failure
 from .trainer import Trainer as Trainer
 from .verdict import Aligned as Aligned

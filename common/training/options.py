@@ -43,7 +43,6 @@ def selection_metric(text: str) -> SelectionMetric:
     return SelectionMetric(name, direction == "max")
 
 
-OPTIMIZERS = ("adam", "adamw", "lamb", "novograd")
 _computing = partial(option, section="computing")
 _saving = partial(option, section="checkpoints, validation and logs")
 _optimization = partial(option, section="optimization")
@@ -88,17 +87,12 @@ class RunOptions:
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = _computing(
-        False,
-        "record a whole update on the GPU for each shape of its batches (FastPitch, Tacotron 2, HiFi-GAN); "
-        "elsewhere the same code runs without being recorded",
-    )
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
     length_buckets: int | None = _computing(
         None,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
-        "CUDA graphs meet few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, "
-        "where that changes nothing that is learned; else 0)",
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile meets "
+        "few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, where that "
+        "changes nothing that is learned; else 0)",
         least=0,
         most=4096,
         metavar="N",
@@ -184,7 +178,7 @@ class RunOptions:
         "checkpoint or safetensors file whose weights a new training begins with, ours or published",
         published=("--init-from-checkpoint",),
     )
-    optimizer: str = _optimization("adam", "algorithm", choices=OPTIMIZERS)
+    optimizer: str = _optimization("adam", "algorithm", choices=("adam", "adamw", "lamb", "novograd"))
     weight_decay: float = _optimization(0.0, "weight decay, of all parameters", least=0, variable="WEIGHT_DECAY")
     grad_clip_thresh: float = _optimization(
         float("inf"),

@@ -44,7 +44,7 @@ from common.training.trainer import Trainer
 Found = tuple[Path, Checkpoint]
 
 # Of batches of various lengths on a GPU, where options do not say it.
-_BUCKETS = 8  # lengths that they are padded to: 81 % of an LJSpeech batch is then valid, and 95 % of updates replayed
+_BUCKETS = 8  # lengths that they are padded to: 81 % of an LJSpeech batch is then valid
 _PIECES = 4  # in which an update is computed
 _SMALLEST_PIECE = 8  # utterances; smaller ones leave a GPU idle
 
@@ -190,8 +190,6 @@ def build_trainer(
     if run.length_buckets and sees_padding is not None:
         problem = f"changes what is learned with {sees_padding}"
         raise OptionError(f"--length-buckets pads batches, which {problem}; leave one out")
-    if run.cuda_graphs and not (setup.recordable and ranks.world_size == 1):
-        raise OptionError("--cuda-graphs: updates of this model or of several processes are not recorded; leave it out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
     for_gpu = request.computing.cuda and not setup.same_shapes
