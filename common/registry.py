@@ -61,8 +61,20 @@ class BuildDataset(Protocol):
 
 
 class SetUpNetworks(Protocol):
-    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
-        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``."""
+    def __call__(
+        self,
+        networks: Any,
+        options: Any,
+        *,
+        text: Any,
+        training_set: Any,
+        initial: tuple[Path, Checkpoint] | None,
+        new: bool,
+    ) -> list[str]:
+        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``.
+
+        ``initial`` is the checkpoint that training starts from, with its path.
+        """
 
 
 class ComputeStatistics(Protocol):

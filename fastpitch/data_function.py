@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,17 +15,16 @@ from common.audio import PitchCache
 from common.audio.pitch import statistics
 from common.config import AudioConfig
 from common.data import (
-    ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
+    batches_of,
     check_stored,
     feature_name,
     frames_of_tokens,
     load_feature,
     load_fractions,
     loader_processes,
-    raise_errors,
     shape_error,
 )
 from common.distributed import Gather, Ranks
@@ -150,9 +149,9 @@ class FastPitchDataset(TextMelDataset):
 def build_dataset(
     options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> FastPitchDataset:
-    """The dataset of filelists; those of training are parsed already."""
+    """The dataset of filelists."""
     learned = options.architecture.learned_alignment
-    entries = options.entries if training else read_list(options.dataset_path, filelists, learned_alignment=learned)
+    entries = read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
         raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
     return FastPitchDataset(
@@ -238,8 +237,6 @@ _CHUNK = 16  # utterances a task of a worker
 class _Pitches:
     """The pitch of each utterance, Hz, for loader processes."""
 
-    collate: Any = staticmethod(list)
-
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source
 
@@ -256,10 +253,10 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         return
 
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
-        safe: Any = ErrorsAsItems(cast(Any, _Pitches(source)))
-        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
-        for chunk in raise_errors(loader):
-            yield from cast(list[np.ndarray], chunk)
+        pitches: Any = _Pitches(source)
+        loader = DataLoader(pitches, _CHUNK, sampler=indices, collate_fn=list, **loader_processes(n_workers))
+        for chunk in batches_of(loader):
+            yield from chunk
 
     measured = gather(len(source.speakers), compute, "measuring pitch")
     overall = statistics(measured)

@@ -1,6 +1,7 @@
 """The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,16 +14,39 @@ from common.errors import CheckpointError, InputError, shown
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
+from fastpitch.data_function import FastPitchDataset
 from fastpitch.model import FastPitch
-from fastpitch.options import InitialVoice, TrainingOptions
+from fastpitch.options import TrainingOptions
 
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
 
 
+@dataclass(frozen=True)
+class InitialVoice:
+    """The checkpoint of ``--from-checkpoint``, without its training state."""
+
+    path: Path
+    text: TextConfig
+    checkpoint: Checkpoint
+    config: ModelConfig
+
+    @property
+    def speaker_names(self) -> tuple[str, ...]:
+        """Names of its speakers in order of their ids; those that had numbers alone are named by these."""
+        names, n_speakers = self.text.speakers, self.config.n_speakers
+        return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
+
+
 def set_up_networks(
-    networks: Mapping[str, FastPitch], options: TrainingOptions, *, text: TextConfig, new: bool
+    networks: Mapping[str, FastPitch],
+    options: TrainingOptions,
+    *,
+    text: TextConfig,
+    training_set: FastPitchDataset,
+    initial: tuple[Path, Checkpoint] | None,
+    new: bool,
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
@@ -31,10 +55,11 @@ def set_up_networks(
     """
     if not new:
         return []
-    network, voice, file = networks["fastpitch"], options.initial_voice, options.pitch_mean_std_file
-    speaking = {entry.fields.get("speaker", "") for entry in options.entries}
+    network, file = networks["fastpitch"], options.pitch_mean_std_file
     lines = []
-    if voice is not None:
+    if initial is not None:
+        voice = voice_of(*initial)
+        speaking = {entry.fields.get("speaker", "") for entry in training_set.entries}
         weights = f"{'EMA ' if voice.checkpoint.has_ema else ''}weights"
         lines = [f"starting from the {weights} of {voice.path}"]
         lines += start_from(network, voice, text=text, speaking=speaking)

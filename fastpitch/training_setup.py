@@ -16,8 +16,8 @@ from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import voice_of
-from fastpitch.options import InitialVoice, TrainingOptions
+from fastpitch.fine_tuning import InitialVoice, voice_of
+from fastpitch.options import TrainingOptions
 from fastpitch.training_list import read_list, speaker_names
 
 
@@ -55,7 +55,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
             notes.append(f"text is read as {durations} says, whose durations are of the symbols of {said}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
-    options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
+    options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 

@@ -85,8 +85,8 @@ class JasperObjective(Objective):
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
 
-    Source: Graves et al., Connectionist temporal classification (2006), section 4.1. In float64, as gradients in float32
-    are off in the third digit.
+    Source: Graves et al., Connectionist temporal classification (2006), section 4.1. In float64, as gradients in
+    float32 are off in the third digit.
     """
     log_probs = out.log_probs.double().transpose(0, 1)
     losses = F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")

@@ -82,7 +82,6 @@ class Engine:
         run: RunOptions,
         *,
         ranks: Ranks,
-        steps_per_epoch: int = 1,
         amp_dtype: torch.dtype | None = None,
         same_shapes: bool = False,
     ) -> None:
@@ -96,7 +95,6 @@ class Engine:
         self.objective = objective
         self.iteration = 0  # updates so far
         self._schedule = optimization.schedule
-        self._steps_per_epoch = steps_per_epoch
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._same_shapes = same_shapes
@@ -134,13 +132,22 @@ class Engine:
         inferring = dict([next(iter(networks.items()))])
         self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
-    def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
+    def step(
+        self,
+        micro_batches: Sequence[Batch],
+        *,
+        epoch: int,
+        steps_per_epoch: int = 1,
+        stop: bool = False,
+        save: bool = False,
+    ) -> StepResult:
         """Run an update from this process's micro-batches, already on the device.
 
-        The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
+        ``epoch`` (from 1) and ``steps_per_epoch`` are for the schedules of learning rate and losses. The result tells
+        all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
-        rate = self._schedule(self.iteration, epoch, self._steps_per_epoch)
+        rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
             group["lr"] = rate
         self.objective.begin_step(self.networks)

@@ -1,5 +1,6 @@
 """Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
 
+import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from common.audio.options import AudioOptions
-from common.cli import ArgumentParser, ComputingOptions
+from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
@@ -248,10 +249,23 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     return parser
 
 
-def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
-    """The parser of the model that a command line names."""
+@dataclass(frozen=True)
+class CommandLine:
+    """A command line of train.py, parsed."""
+
+    spec: ModelSpec
+    args: argparse.Namespace
+    given: frozenset[str]  # destinations of the options that it gives
+    read: Sequence[tuple[str, Path]]  # options that name files to be read, and these files
+
+
+def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
+    """Parse the options of the model that a command line names; --help and wrong options end the program."""
     first = ArgumentParser(add_help=False)
     names, text = available_models(), "what to train"
     first.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
     spec = get_model(first.parse_known_args(argv)[0].model)
-    return build_training_parser(spec, parents=[first]), spec
+    parser = build_training_parser(spec, parents=[first])
+    args, actions = parser.parse_args(argv), parser._option_string_actions
+    given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
+    return CommandLine(spec, args, given, read=parser.files_of(args)[1])

@@ -37,7 +37,7 @@ from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import RunOptions, inference_paths, parser_of
+from common.training.options import CommandLine, RunOptions, inference_paths
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 
@@ -66,14 +66,13 @@ class Command:
         return self.request.resumed or (None if own else self.request.initial)
 
 
-def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], None] = print_line) -> Command:
-    """Read a command line and the checkpoints that it names, which say what options that are left out are."""
-    parser, spec = parser_of(argv)
-    args = parser.parse_args(argv)
+def read_command(line: CommandLine, *, warn: Callable[[str], None] = print_line) -> Command:
+    """Read the checkpoints that a command line names, which say what options that are left out are."""
+    spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args, warn=warn)
     if spec.training.defaults is not None:
-        parser.set_defaults(**spec.training.defaults(vars(args), initial))
-        args = parser.parse_args(argv)
+        defaults = spec.training.defaults(vars(args), initial)
+        args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
@@ -82,7 +81,7 @@ def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], Non
     kind = spec.training.options
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
     options = read_options(args, kind, **of_run)
-    return Command(spec, options, request, values=vars(args), read=parser.files_of(args)[1])
+    return Command(spec, options, request, values=vars(args), read=line.read)
 
 
 def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tuple[Found | None, Found | None]:
@@ -131,9 +130,9 @@ def prepare_output(
     return log_file
 
 
-def train(argv: Sequence[str] | None = None) -> int:
+def train(line: CommandLine) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    command = read_command(argv, warn=lambda line: None if os.environ.get("RANK", "0") != "0" else print_line(line))
+    command = read_command(line, warn=print_line if os.environ.get("RANK", "0") == "0" else lambda _: None)
     request = command.request
     with distributed.processes(cuda=request.computing.cuda) as ranks:
         torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
@@ -205,7 +204,8 @@ def build_trainer(
     template = replace(template, longest=_longest(datasets["training_set"], request))
     log_file = prepare_output(run, spec, datasets, read=command.read)
     if training.set_up_networks is not None:
-        _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
+        given = {"training_set": datasets["training_set"], "initial": request.initial, "new": found is None}
+        _print_once(ranks, *training.set_up_networks(networks, options, text=text, **given))
     if training.compute_statistics is not None:
         training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
     engine = Engine(
@@ -213,8 +213,6 @@ def build_trainer(
         training.build_objective(options, audio),
         setup.optimization,
         run,
-        steps_per_epoch=len(datasets["training_set"])
-        // (run.batch_size * run.gradient_accumulation_steps * ranks.world_size),
         ranks=ranks,
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,

@@ -22,7 +22,7 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, GlobalBatchSampler, Shape, build_loader, raise_errors, validation_batches
+from common.data import Batch, Dataset, GlobalBatchSampler, Shape, batches_of, build_loader, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import writing
@@ -185,9 +185,10 @@ class Trainer:
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
-            requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
+            saves = self._ranks.is_main and self._clock_asks()
+            given = {"epoch": position.epoch, "steps_per_epoch": self._sampler.steps_per_epoch}
             with memory_errors_explained(micro_batches, run=options, audio=self._template.audio):
-                result = self.engine.step(micro_batches, epoch=position.epoch, **requests)
+                result = self.engine.step(micro_batches, **given, stop=stops, save=saves)
             position.steps_done += 1
             self._report(result, bar)
             is_last = position.steps_done == self._sampler.steps_per_epoch
@@ -204,7 +205,7 @@ class Trainer:
 
     def updates(self) -> Iterator[list[Batch]]:
         """This process's micro-batches of one update after another, on the device."""
-        size, batches = self._micro_batches, raise_errors(self._training_loader)
+        size, batches = self._micro_batches, batches_of(self._training_loader)
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
 
@@ -258,7 +259,7 @@ class Trainer:
         terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
-            batches = raise_errors(self._validation_loader)
+            batches = batches_of(self._validation_loader)
             current: list[Batch] = []
             with memory_errors_explained(current, run=self._options, audio=self._template.audio):
                 terms = engine.evaluate(remembered(batches, current), networks=networks)
@@ -293,7 +294,7 @@ class Trainer:
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(raise_errors(self._validation_loader), None)
+        batch = next(batches_of(self._validation_loader), None)
         if batch is None:
             return
         with evaluation_mode(networks):

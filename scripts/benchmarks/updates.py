@@ -21,6 +21,7 @@ from common.distributed import processes
 from common.precision import prepare_computing
 from common.registry import available_models
 from common.training import Trainer
+from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
 from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.published import published_speed
@@ -34,7 +35,7 @@ _WIDEST = 90  # characters of a kernel's name
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]]]:
     """Train by ``words`` of train.py; figures of an update, and the rows of a table of its longest kernels."""
-    command = read_command(words)
+    command = read_command(parse_command_line(words))
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
         amp_dtype = prepare_computing(computing).amp_dtype
