@@ -1,7 +1,7 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
 from .batch import Batch as Batch, Dataset as Dataset, join_batches as join_batches, pad_rows as pad_rows
-from .buckets import Shape as Shape, shapes_for as shapes_for
+from .buckets import AxisSizes as AxisSizes, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,

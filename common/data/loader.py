@@ -11,13 +11,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from common.data.batch import Batch, Dataset, Draw
-from common.data.buckets import Shape, shape_of
+from common.data.buckets import AxisSizes, shape_of
 from common.errors import InputError
 from common.signals import STOPS
 
 
 def build_loader(
-    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[Shape] = ()
+    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[AxisSizes] = ()
 ) -> DataLoader:
     """Batches of ``dataset`` as ``sampler`` draws them, padded to ``shapes``; `batches_of` iterates over them.
 
@@ -41,7 +41,7 @@ def build_loader(
 class _DrawnUtterances:
     """Utterances of a dataset as a sampler asks for them; batches are padded to the first of ``shapes`` that fits."""
 
-    def __init__(self, dataset: Dataset, shapes: Sequence[Shape]) -> None:
+    def __init__(self, dataset: Dataset, shapes: Sequence[AxisSizes]) -> None:
         self._dataset, self._shapes = dataset, shapes
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from .objective import (
     Phase as Phase,
     Term as Term,
     cut as cut,
-    shown as shown,
+    example_indices as example_indices,
 )
 from .optim import (
     Optimization as Optimization,

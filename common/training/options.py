@@ -10,6 +10,7 @@ from pathlib import Path
 from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
+from common.files import read_text
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
 
@@ -194,36 +195,11 @@ class RunOptions:
     )
 
 
-_LEFT_OUT = {
-    "--load-mel-from-disk": "the lists' columns say what is read, and --input-mels-dir names mels to fine-tune on",
-    "--max-wav-value": "recordings are scaled by their own bit depth",
-    "--n-symbols --padding-idx": "--symbol-set decides it",
-    "--max-seq-len": "positions are computed for any length",
-    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models",
-    "--trainloader-repeats": "loader processes stay alive between epochs",
-    "--benchmark-epochs-num --bench-class": "training is measured by scripts/train_benchmark.sh",
-    "--step-logs-interval --log-frequency": "every update is logged",
-    "--autocast-spectrogram": "mel-spectrograms are always computed in float32",
-    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given",
-    "--cudnn-enabled": "cuDNN is always used on a GPU",
-    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16",
-    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule",
-    "--config-file": "options are given on the command line",
-    "--text-cleaners": "this model reads no text",
-    "--anneal-steps --anneal-factor --warmup-steps": "it has no effect on this model",
-    "--disable-uniform-initialize-bn-weight": "it has no effect on this model",
-    "--prediction-frequency": "transcripts of some utterances are printed with each validation",
-    "--save-best-from": "the best checkpoint is kept from the first epoch on",
-    "--pre-allocate-range": "memory is allocated as needed, and --max-duration limits recordings",
-    "--dali-device": "recordings are read by --num-workers processes, not by DALI",
-}
-_ONE_FILE = "one checkpoint holds generator and discriminators: --checkpoint-path FILE"
-# Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {
-    **{name: f"{why}; leave it out" for names, why in _LEFT_OUT.items() for name in names.split()},
-    **dict.fromkeys(("--pitch-mean", "--pitch-std"), "both are read from a file: --pitch-mean-std-file FILE.json"),
-    **dict.fromkeys(("--checkpoint-path-gen", "--checkpoint-path-discrim"), _ONE_FILE),
-}
+def removed_options() -> dict[str, str]:
+    """Options of the published toolkits that no longer exist, and why or what to do."""
+    rows = read_text(Path(__file__).with_name("removed_options.tsv")).splitlines()
+    answers = (row.split("\t") for row in rows)
+    return {name: answer for names, answer in answers for name in names.split()}
 
 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
@@ -245,7 +221,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")
     add_options(parser, spec.training.options, title=spec.name)
-    parser.answer_published(REMOVED)
+    parser.answer_published(removed_options())
     return parser
 
 

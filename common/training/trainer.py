@@ -22,7 +22,7 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, GlobalBatchSampler, Shape, batches_of, build_loader, validation_batches
+from common.data import AxisSizes, Batch, Dataset, GlobalBatchSampler, batches_of, build_loader, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import writing
@@ -49,7 +49,7 @@ class Trainer:
         template: Checkpoint,
         training_set: Dataset,
         validation_set: Dataset,
-        shapes: Sequence[Shape],
+        shapes: Sequence[AxisSizes],
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
