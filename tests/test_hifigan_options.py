@@ -127,6 +127,12 @@ def test_options_win_over_the_configuration_in_either_order(first: bool, tmp_pat
     assert config("--hifigan-config", path).resblock == "2"
 
 
+def test_an_option_that_is_given_its_declared_value_wins_over_the_configuration(tmp_path: Path):
+    path = write_json(tmp_path, learning_rate=2e-4, batch_size=5, seed=7)
+    args = parse("--hifigan-config", path, "-lr", "3e-4", "--batch_size=16")
+    assert (args.learning_rate, args.batch_size, args.seed) == (3e-4, 16, 7)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
