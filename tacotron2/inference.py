@@ -102,8 +102,7 @@ class DecoderSteps(Steps):
     def compute(self, masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """masks (layers, B, prenet_dim) -> frame (B, n_mels), gate's logit (B,), attention weights (B, L)."""
         gate, frame, *states = self._step(masks, self._frame, *self._states, *self._encoded)
-        for state, following in zip(self._states, states):
-            state.copy_(following)
+        torch._foreach_copy_(self._states, states)
         return frame, gate, self._states[-2]
 
     def record(self, recorder: WarmGraphRecorder) -> None:

@@ -92,6 +92,7 @@ class DecoderStep(nn.Module):
 
 def apply_gates(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     """An LSTM's output (B, H) and next cell (B, H): gates (B, 4 * H) before their activation, cell (B, H)."""
-    input_gate, forget, candidate, output_gate = gates.to(cell.dtype).chunk(4, 1)
-    cell = torch.sigmoid(forget) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
-    return (torch.sigmoid(output_gate) * torch.tanh(cell)).to(gates.dtype), cell
+    raw = gates.to(cell.dtype)
+    input_gate, forget, _, output_gate = torch.sigmoid(raw).chunk(4, 1)  # one operation; the candidate's is not used
+    cell = torch.addcmul(forget * cell, input_gate, torch.tanh(raw.chunk(4, 1)[2]))
+    return (output_gate * torch.tanh(cell)).to(gates.dtype), cell
