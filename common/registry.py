@@ -61,19 +61,11 @@ class BuildDataset(Protocol):
 
 
 class SetUpNetworks(Protocol):
-    def __call__(
-        self,
-        networks: Any,
-        options: Any,
-        *,
-        text: Any,
-        training_set: Any,
-        initial: tuple[Path, Checkpoint] | None,
-        new: bool,
-    ) -> list[str]:
-        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``.
+    def __call__(self, networks: Any, options: Any, **given: Any) -> list[str]:
+        """Set weights and what the architecture lacks; return lines to print.
 
-        ``initial`` is the checkpoint that training starts from, with its path.
+        ``given`` are ``text``, the ``training_set``, the ``initial`` checkpoint that training starts from, with its
+        path, or None, and whether the networks are ``new``: those of a resumed training are not.
         """
 
 

@@ -58,10 +58,8 @@ class _Results:
             return error
 
 
-def read_in_batches(
-    function: Callable[[Any], Any], items: Sequence[Any], batches: Sequence[list[int]], *, n_workers: int
-) -> Iterator[list[Any]]:
-    """Lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises it."""
+def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[int]], *, n_workers: int) -> Iterator:
+    """Yield lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises it."""
     loader: DataLoader = DataLoader(
         _Results(function, items),  # type: ignore[arg-type]  # no more than __getitem__ is used
         batch_sampler=batches,
