@@ -59,7 +59,7 @@ class _Results:
 
 
 def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[int]], *, n_workers: int) -> Iterator:
-    """Yield lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises it."""
+    """Yield lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises."""
     loader: DataLoader = DataLoader(
         _Results(function, items),  # type: ignore[arg-type]  # no more than __getitem__ is used
         batch_sampler=batches,
