@@ -19,8 +19,8 @@ from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import voice_of
-from fastpitch.options import InitialVoice, TrainingOptions
+from fastpitch.initial_voice import InitialVoice, voice_of
+from fastpitch.options import TrainingOptions
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
@@ -67,9 +67,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if text.labels:
         notes.append(f"{len(text.labels)} labels are symbols beyond symbol set {text.symbol_set}: {shown(text.labels)}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
-    options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
+    options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:

@@ -1,13 +1,7 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
-from .batch import (
-    Batch as Batch,
-    Dataset as Dataset,
-    ErrorsAsItems as ErrorsAsItems,
-    join_batches as join_batches,
-    pad_rows as pad_rows,
-)
-from .buckets import Shape as Shape, shapes_for as shapes_for
+from .batch import Batch as Batch, Dataset as Dataset, join_batches as join_batches, pad_rows as pad_rows
+from .buckets import AxisSizes as AxisSizes, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,
@@ -27,10 +21,10 @@ from .filelist import (
 )
 from .joining import Longest as Longest
 from .loader import (
+    batches_of as batches_of,
     build_loader as build_loader,
     leave_to_the_parent as leave_to_the_parent,
     loader_processes as loader_processes,
-    raise_errors as raise_errors,
 )
 from .recordings import (
     SILENCE as SILENCE,
