@@ -16,7 +16,7 @@ from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordi
 
 from common.audio import MelExtractor, load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
-from common.evaluation import packages, whisper
+from common.evaluation import judges, whisper
 from common.evaluation.metrics import Clip, Figures, measure, pulse_strength
 from scripts import evaluate_voice
 
@@ -139,7 +139,7 @@ def only(monkeypatch: pytest.MonkeyPatch):
     def only(*names: str) -> None:
         for name, fake in FAKES.items():
             monkeypatch.setitem(sys.modules, name, fake)
-        monkeypatch.setattr(packages, "find_spec", lambda name: name if name in names else None)
+        monkeypatch.setattr(judges, "find_spec", lambda name: name if name in names else None)
         monkeypatch.setattr(whisper, "find_spec", lambda name: None)
 
     return only
@@ -158,7 +158,7 @@ def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, la
 
 def test_long_sounds_are_scored_crop_by_crop(only):
     only()
-    score = packages.load_distillmos()
+    score = judges.load_distillmos()
     Opinion.lengths.clear()
     assert score(torch.arange(1900.0)) == pytest.approx((0 + 300 + 600 + 900) / 4)
     assert Opinion.lengths == [1000] * 4 and score(torch.arange(5.0)) == 0
@@ -190,7 +190,7 @@ def test_the_parts_of_a_packaged_whisper_are_joined_once(tmp_path, monkeypatch):
 
 @pytest.fixture
 def evaluate(tmp_path: Path, only):
-    """Evaluate a vocoder on the lines of a list of two recordings, into tmp_path/out; without packages."""
+    """Evaluate a vocoder on the lines of a list of two recordings, into tmp_path/out; without judges."""
     only()
     write_recordings(tmp_path, ["a.wav", "b.wav"])
     save_vocoder(tmp_path / "vocoder.pt", AUDIO)
@@ -208,11 +208,11 @@ def results(folder: Path) -> dict:
 
 
 def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, tmp_path, capsys):
-    only(*packages.PACKAGES)
+    only(*judges.PACKAGES)
     assert evaluate() == 0
-    header, *rows = capsys.readouterr().out.splitlines()[1:11]
-    names = [f"{one}{beside}" for one in ("a.wav", "b.wav", "all 2") for beside in ("", ", recording", ", griffin-lim")]
-    assert [row[2:].split("  ")[0] for row in rows] == names and "MCD" not in header
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith(("note", "report"))) <= 100
+    assert ["average", "synthesized", "recording", "griffin-lim"] in [line.split() for line in lines]
     found = results(tmp_path)
     means = {"vocoder": found["averages"], **found["averages_beside"]}
     own = means["recording"]
@@ -230,7 +230,7 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert first["beside"]["griffin-lim"]["heard"] == "go the boat" and first["reference"] == "go on"
     page = PageReader((tmp_path / "out/index.html").read_text())
     assert len(page.sources["audio"]) == 6 and len(page.sources["img"]) == 2
-    assert [row[0][0] for row in page.tables[0].rows][-3:] == ["all 2", "all 2, recording", "all 2, griffin-lim"]
+    assert [row[0][0] for row in page.tables[2].rows] == ["a.wav", "b.wav"]
     frames = {soundfile.info(tmp_path / "out" / name / "a.wav").frames for name in ("griffin-lim", "synthesised")}
     assert len(frames) == 1
     assert evaluate() == 0
@@ -244,7 +244,7 @@ def test_whisper_hears_a_voice_too_whose_options_stand_between_its_words(evaluat
     options = ("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2")
     assert evaluate(*options, vocoder=voice, lines=("a|G. on|Go on.", "b|2|Two.")) == 0
     said = capsys.readouterr().out
-    assert "without columns" not in said and "Whisper base, language en" in said
+    assert "without" not in said and "Whisper base, language en" in said
     assert results(tmp_path)["settings"]["generator"] == str(voice)
     first, second = results(tmp_path)["utterances"]
     assert (first["reference"], second["reference"]) == ("go on", "two")  # of LJSpeech's metadata
@@ -253,16 +253,16 @@ def test_whisper_hears_a_voice_too_whose_options_stand_between_its_words(evaluat
 
 def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
     assert evaluate(vocoder="griffin-lim") == 0
-    note, header = capsys.readouterr().out.splitlines()[:2]
+    note, *lines = capsys.readouterr().out.splitlines()
     (found, _) = results(tmp_path)["utterances"]
     assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
-    assert all(name in note for name in packages.PACKAGES.values()) and "requirements-evaluate.txt" in note
-    assert not any(name in header for name in ("PESQ", "STOI", "WER")) and "F0 mean" in header
-    only(*packages.PACKAGES)
+    assert all(name in note for name in judges.PACKAGES.values()) and "requirements-evaluate.txt" in note
+    assert not any(name in "".join(lines) for name in ("PESQ", "STOI", "WER")) and "F0 mean" in "".join(lines)
+    only(*judges.PACKAGES)
     capsys.readouterr()
     assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
     out = capsys.readouterr().out
-    assert "without columns" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
+    assert "without" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
 
 
 def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):
@@ -310,7 +310,7 @@ def test_the_real_models_find_recordings_right_good_and_alike(shared_data):
     recognizer = whisper.Whisper.load(None, "en")
     (found,) = recognizer.transcribe(wave, sampling_rate=RATE)
     assert found.text == recognizer.normalize(text) == "has never been surpassed"
-    low = resample(wave, ratio=packages.RATE / RATE)
-    assert packages.load_distillmos()(low) > 4 > 2.5 > packages.load_distillmos()(0.05 * torch.from_numpy(noise(16000)))
-    embed = packages.load_speaker_encoder()
+    low = resample(wave, ratio=judges.RATE / RATE)
+    assert judges.load_distillmos()(low) > 4 > 2.5 > judges.load_distillmos()(0.05 * torch.from_numpy(noise(16000)))
+    embed = judges.load_speaker_encoder()
     assert np.linalg.norm(embed(low)) == pytest.approx(1, abs=1e-3) and embed(torch.zeros(16000)) == []

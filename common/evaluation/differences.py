@@ -1,11 +1,11 @@
 """How far the averages of two systems are apart, with intervals by a paired bootstrap over the utterances."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from common.pages import Measure, Row
+from common.pages.tables import Measure
 
 N_SAMPLES = 5000  # sets of utterances that are drawn
 CONFIDENCE = 95  # %
@@ -26,6 +26,12 @@ class Difference:
     def is_clear(self) -> bool:
         """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
+
+    def show(self, measure: Measure) -> str:
+        """The difference as text, with an asterisk if it is clear."""
+        signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
+        value, low, high = (signed.show(one) for one in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
 
 
 def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:
@@ -50,32 +56,12 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
 
 
 def find_differences(
-    measures: Sequence[Measure], own: Mapping[str, Figures], others: Mapping[str, Mapping[str, Figures]]
-) -> dict[str, dict[str, Difference]]:
-    """Differences of a system from ``others``, by their names and the keys of the measures that have a better side.
+    measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
+) -> dict[str, Difference]:
+    """Differences of a system from another by the keys of the measures that have a better side.
 
     Figures are by the utterances' names.
     """
-    found: dict[str, dict[str, Difference]] = {}
-    for name, other in others.items():
-        pairs = [(own[one], other[one]) for one in own if one in other]
-        differences = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
-        found[name] = {key: one for key, one in differences if one is not None}
-    return {name: one for name, one in found.items() if one}
-
-
-def difference_rows(measures: Sequence[Measure], found: Mapping[str, Mapping[str, Difference]]) -> list[Row]:
-    """A table of differences, one row a measure, whose heading is first; an asterisk marks those that are clear."""
-    rows: list[Row] = [(f"difference ({CONFIDENCE} % interval)", *(f"from {name}" for name in found))] if found else []
-    for one in measures:
-        if any(one.key in differences for differences in found.values()):
-            rows.append((str(one), *(_shown(one, differences.get(one.key)) for differences in found.values())))
-    return rows
-
-
-def _shown(measure: Measure, difference: Difference | None) -> str:
-    if difference is None:
-        return "-"
-    signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
-    value, low, high = (signed.show(one) for one in (difference.value, difference.low, difference.high))
-    return f"{value} ({low} to {high}){'*' if difference.is_clear else ''}"
+    pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
+    found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
+    return {key: one for key, one in found if one is not None}

@@ -6,23 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from common.audio import check_wav
+from common.audio.wav import check_wav
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
-from common.synthesis import (
-    AudioContract,
-    Phrase,
-    SynthesisInput,
-    Voice,
-    load_mels_or_recordings,
-    read_phrases,
-    with_frame_pitch,
-)
-from common.synthesis.phrases import warn_unread
-from common.text import Speaker, TextFrontEnd, plain_text
+from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn_unread, with_frame_pitch
+from common.synthesis.utterances import Phrase, SynthesisInput
+from common.synthesis.vocoder import AudioContract
+from common.synthesis.voice import Voice
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
+from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
+from common.text.ssml import plain_text
 
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
 _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus

@@ -1,4 +1,4 @@
-"""Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
+"""Figures of each utterance and of all of them: averages, a verdict, tables, files, and a journal for resuming."""
 
 import difflib
 import json
@@ -6,19 +6,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import numpy as np
 
-from common.evaluation.differences import Difference, difference_rows, find_differences
+from common.evaluation.differences import CONFIDENCE, Difference, find_differences
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
-from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
+from common.pages.render import render_page
+from common.pages.tables import Link, Measure, Row, cells, read_measures, read_table, setting_rows
 
-JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
+T = TypeVar("T")
+JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
+VERDICTS = read_table("evaluation/verdicts.tsv")  # of a measure, the best first: what a figure up to a limit means
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
@@ -89,43 +92,68 @@ def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
     return float(np.average([row[measure.key] for row in known], weights=weights)) if known else None
 
 
-def averages(results: Sequence[Result]) -> dict[str, dict[str, float | None]]:
-    """The mean of each measure: of the utterances, by the name "", and of what they are shown beside."""
-    rows = {"": [result.figures for result in results]}
-    for result in results:
-        for one in result.beside:
-            rows.setdefault(one.name, []).append(one.figures)
-    return {name: {key: mean(measure, found) for key, measure in MEASURES.items()} for name, found in rows.items()}
+@dataclass(frozen=True)
+class Summary:
+    """All utterances together: of the voice or vocoder, by the name "", and of the sounds beside them."""
 
+    averages: dict[str, dict[str, float | None]]  # by name and keys of MEASURES
+    differences: dict[str, dict[str, Difference]]  # of "" from each other one
 
-def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
-    """The utterance with the worst value; None where all are equal, or none is worse than another."""
-    known = [result for result in results if measure.key in result.figures]
-    if not measure.better or len({result.figures[measure.key] for result in known}) < 2:
-        return None
-    return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> "Summary":
+        """The summary of results."""
+        figures: dict[str, dict[str, dict[str, float]]] = {"": {one.name: one.figures for one in results}}
+        for result in results:
+            for one in result.beside:
+                figures.setdefault(one.name, {})[result.name] = one.figures
+        averages = {
+            name: {key: mean(measure, [*found.values()]) for key, measure in MEASURES.items()}
+            for name, found in figures.items()
+        }
+        apart = {
+            name: find_differences(MEASURES.values(), figures[""], found) for name, found in figures.items() if name
+        }
+        return cls(averages, apart)
 
+    @property
+    def measures(self) -> list[Measure]:
+        """Those that have a value."""
+        return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
 
-def tables(results: Sequence[Result], *, n_listed: int) -> tuple[Row, list[Row], list[Row]]:
-    """The heading, utterances and averages, each followed by what it is shown beside; the n-th links to ``u<n>``."""
-    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
-    rows: list[Row] = []
-    for number, result in enumerate(results):
-        for name, one in [(result.name, result), *((f"{result.name}, {one.name}", one) for one in result.beside)]:
-            rows.append((Link(name, f"u{number}"), *cells(measures, one.figures)))
-    done = f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
-    means = averages(results).items()
-    foot: list[Row] = [(f"{done}, {name}" if name else done, *cells(measures, figures)) for name, figures in means]
-    return ("utterance", *measures), rows, foot
+    @property
+    def verdict(self) -> list[str]:
+        """What the figures say, in a sentence for each of the few that decide."""
+        found: dict[str, str] = {}
+        for row in VERDICTS:
+            measure, limit = MEASURES[row["key"]], float(row["limit"])
+            value, real = (self.averages.get(name, {}).get(measure.key) for name in ("", RECORDING))
+            if value is None or row["key"] in found or (value < limit if measure.better == "high" else value > limit):
+                continue
+            found[row["key"]] = f"{row['words']}: {measure.name} {measure.show(value)} {measure.unit}".rstrip()
+            apart = self.differences.get(RECORDING, {}).get(measure.key)
+            if apart is not None and real:
+                side = "better than" if (apart.value > 0) == (measure.better == "high") else "worse than"
+                how = f"clearly {side}" if apart.is_clear else "not clearly different from"
+                found[row["key"]] += f", {how} the recordings' {measure.show(real)}"
+        return [*found.values()]
 
+    @property
+    def rows(self) -> list[Row]:
+        """A heading, and the averages by measure."""
+        rows: list[Row] = [("average", SYNTHESIZED, *list(self.averages)[1:])]
+        return rows + [(one, *map(one.cell, self._of(self.averages, one))) for one in self.measures]
 
-def differences_beside(results: Sequence[Result]) -> dict[str, dict[str, Difference]]:
-    """How far the averages are from those of each sound beside them, by its name and the measures' keys."""
-    beside: dict[str, dict[str, dict[str, float]]] = {}
-    for result in results:
-        for one in result.beside:
-            beside.setdefault(one.name, {})[result.name] = one.figures
-    return find_differences(list(MEASURES.values()), {one.name: one.figures for one in results}, beside)
+    @property
+    def difference_rows(self) -> list[Row]:
+        """A heading, and the differences by measure; only the heading if there are none."""
+        rows: list[Row] = [(f"difference, {CONFIDENCE} % interval", *(f"to {name}" for name in self.differences))]
+        for one in self.measures:
+            found = self._of(self.differences, one)
+            rows += [(one, *(apart.show(one) if apart else "-" for apart in found))] if any(found) else []
+        return rows
+
+    def _of(self, values: Mapping[str, Mapping[str, T]], measure: Measure) -> list[T | None]:
+        return [found.get(measure.key) for found in values.values()]
 
 
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
@@ -137,13 +165,11 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
         del row["figures"], row["key"], row["embedding"]
         row["beside"] = {one.name: {"heard": one.heard} | absent | one.figures for one in result.beside}
         rows.append(row)
-    beside = averages(results)
-    means = {"averages": beside.pop(""), "averages_beside": beside}
-    apart = {
-        name: {key: asdict(one) for key, one in found.items()} for name, found in differences_beside(results).items()
-    }
+    summary = Summary.of(results)
+    means = {"averages": summary.averages.pop(""), "averages_beside": summary.averages}
     done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
-    write_json(path, {"settings": settings, "extent": done, **means, "differences": apart, "utterances": rows})
+    apart = {"differences": asdict(summary)["differences"]}
+    write_json(path, {"settings": settings, "extent": done, **means, **apart, "utterances": rows})
 
 
 def read_journal(path: Path) -> dict[str, Result]:
@@ -164,20 +190,19 @@ def add_to_journal(path: Path, result: Result) -> None:
 
 def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
     """Write an HTML page that refers to the sounds and plots beside it."""
-    (_, *measures), rows, foot = tables(results, n_listed=n_listed)
+    summary = Summary.of(results)
+    anchors = {result.name: Link(result.name, f"u{number}") for number, result in enumerate(results)}
+    main = [one for one in summary.measures if one.is_main]
     files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)
     html = render_page(
         "evaluation/page.html",
         title=title,
         n_listed=n_listed,
         results=results,
-        measures=measures,
-        means=averages(results)[""],
-        worst={key: worst_of(measure, results) for key, measure in MEASURES.items()},
-        anchors={result.name: f"u{number}" for number, result in enumerate(results)},
-        rows=rows,
-        foot=foot,
-        differences=difference_rows(list(MEASURES.values()), differences_beside(results)),
+        summary=summary,
+        anchors=anchors,
+        headings=("utterance", *main),
+        rows=[(anchors[one.name], *cells(main, one.figures)) for one in results],
         media=[{kind: quote(path.relative_to(folder).as_posix()) for kind, path in one.items()} for one in files],
         compared=compared,
         settings=setting_rows(facts),

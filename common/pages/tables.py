@@ -42,6 +42,7 @@ class Measure:
     better: str = ""  # "low" or "high"; empty: no value is worse than another
     scale: float = 1.0  # from the JSON's unit to the one shown: 100 for %
     weight: str = ""  # key of the figure by which a mean over rows weights each of them
+    is_main: str = ""  # not empty: it is one of the few that are shown of each row
 
     def __str__(self) -> str:
         return f"{self.name} ({self.unit})" if self.unit else self.name

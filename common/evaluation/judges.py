@@ -1,20 +1,30 @@
-"""Measures by packages that are not required, those of requirements-evaluate.txt: all but Whisper's."""
+"""What hears sound as people do: a recognizer, and models of packages that are not required."""
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
 from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from common.audio import resample
+from common.audio.wav import resample
+from common.errors import OptionError, reason
+from common.evaluation.options import EvaluationOptions
+from common.evaluation.whisper import Whisper
+from common.recognition.recognizer import Recognizer, error_counts
 
+if TYPE_CHECKING:
+    from common.evaluation.results import Result
+
+T = TypeVar("T")
 PACKAGES = {  # what each measures
     "pesq": "PESQ",
     "pystoi": "STOI",
@@ -25,9 +35,70 @@ PACKAGES = {  # what each measures
 PESQ_RATE, STOI_RATE, RATE = 16000, 10000, 16000  # Hz
 
 
+@dataclass(frozen=True)
+class Judges:
+    """The judges; a part that is None adds no figures."""
+
+    recognizer: Recognizer | Whisper | None = None
+    score: Callable[[Tensor], float] | None = None  # of a wave (T,) at `RATE`: the opinion score
+    embed: Callable[[Tensor], list[float]] | None = None  # the speaker's embedding
+
+    @property
+    def whisper(self) -> str | None:
+        """Which Whisper hears, and which language; None for another recognizer."""
+        one = self.recognizer
+        return f"{one.source}, language {one.language}" if isinstance(one, Whisper) else None
+
+    def hear(self, result: "Result", wave: Tensor, rate: int) -> None:
+        """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
+        if self.recognizer is not None:
+            result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
+            if result.reference is not None:
+                errors = error_counts([result.reference], [result.heard])
+                result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
+                result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
+        samples = resample(wave.float(), ratio=RATE / rate)
+        if self.score is not None and len(samples):
+            result.add({"mos": self.score(samples)})
+        if self.embed is not None:
+            result.embedding = self.embed(samples)
+
+
 def installed() -> frozenset[str]:
     """The packages that can be imported."""
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
+
+
+def open_judges(
+    wanted: Collection[str], options: EvaluationOptions, *, language: str, recognizer: Recognizer | None = None
+) -> Judges:
+    """A ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are installed.
+
+    A line says which figures are missing.
+
+    Raises:
+        OptionError: the Whisper or the language that the options name cannot be used.
+    """
+    missing = {name: PACKAGES[name] for name in PACKAGES if name in set(wanted) - installed()}
+
+    def load(name: str, make: Callable[[], T]) -> T | None:
+        try:
+            return make() if name in wanted and name not in missing else None
+        except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
+            if isinstance(error, OptionError) and (options.whisper or options.language):
+                raise
+            missing[name] = f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})"
+            return None
+
+    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
+    judges = Judges(
+        recognizer or whisper, load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
+    )
+    if judges.whisper:
+        print(f"note: words are recognized by Whisper {judges.whisper}")
+    if missing:
+        print(f"note: without {', '.join(missing.values())}; for them see requirements-evaluate.txt")
+    return judges
 
 
 def pesq_and_stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> dict[str, float]:
