@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for output, models in voices:
         if len(voices) > 1:
             print(_name_of(models))
-        status = max(status, _evaluate(argv, models, output))
+        status = _evaluate(argv, models, output) or status
         if status > 1:  # stopped by a signal
             return status
     _compare(args.output, test.listening, systems)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from common.audio.wav import check_wav
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.evaluation.options import EvaluationOptions
 from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn_unread, with_frame_pitch
 from common.synthesis.utterances import Phrase, SynthesisInput
@@ -60,10 +60,10 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
     phrases = find_recordings(read_texts(path), options)
-    uses_espeak = _uses_espeak(options.reader, voice.front_end, [one.text or "" for one in phrases])
+    uses_espeak = _uses_espeak(voice.front_end, [one.text or "" for one in phrases])
     spoken = phrases
     if uses_espeak:
-        print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
+        print("note: eSpeak turns the list's words into phones, as in the quickstart")
         reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
         read = [reader.read(one.text or "", where=one.where) for one in phrases]
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
@@ -107,14 +107,11 @@ def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
     return phrases
 
 
-def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Sequence[str]) -> bool:
-    """Whether eSpeak gives the voice its phones; raises OptionError if it is asked to and the voice reads others."""
+def _uses_espeak(front_end: TextFrontEnd, texts: Sequence[str]) -> bool:
+    """Whether eSpeak gives the voice its phones: it reads these, and the list is not of phones."""
     reads_its_phones = front_end.config.symbol_set == _ESPEAK_SYMBOLS and front_end.config.g2p is None
-    if reader == "espeak" and not reads_its_phones:
-        raise OptionError(f"--reader espeak is for a voice that reads phones of the set {_ESPEAK_SYMBOLS}")
     symbols = set(front_end.symbols)
-    is_of_phones = any(set(front_end.clean(text).split()) <= symbols for text in texts)
-    return reader == "espeak" or (reader == "auto" and reads_its_phones and not is_of_phones)
+    return reads_its_phones and not any(set(front_end.clean(text).split()) <= symbols for text in texts)
 
 
 def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_text: bool) -> dict[PurePosixPath, str]:

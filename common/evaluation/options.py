@@ -47,12 +47,6 @@ class EvaluationOptions:
     transcripts: Path | None = option(
         None, "list with the words of each utterance, where the list to speak is of phones", variable="TRANSCRIPTS"
     )
-    reader: str = option(
-        "auto",
-        "what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the list "
-        "as it is; auto: eSpeak unless the list holds phones",
-        choices=("auto", "espeak", "none"),
-    )
     whisper: str | None = option(
         None,
         "recognizer for WER and CER: a size of Whisper, such as base, small or large-v3, or a folder with a "
