@@ -1,7 +1,6 @@
 """The report's charts: histograms by Matplotlib as SVG whose text is text; drawn without a display."""
 
 import io
-import warnings
 from typing import Any
 from urllib.parse import quote
 
@@ -16,13 +15,11 @@ from common.pages.tables import read_table
 
 SIZE = (4.7, 3.0)  # inches
 STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.size": 10.5,  # units of an SVG that a page shows at about one pixel a unit
     "grid.color": "lightgray",
-    "grid.linewidth": 0.7,
     "legend.frameon": False,
     "svg.fonttype": "none",  # text, not outlines
 }
@@ -48,7 +45,7 @@ def draw(report: DataReport) -> list[dict[str, str]]:
             fill = (f"tab:{color}", 0.85 if len(found) == 1 else 0.3)
             axis.hist(values, bins, histtype="stepfilled", label=label, facecolor=fill, edgecolor=f"tab:{color}")
         axis.set(xlabel=chart["xlabel"], ylabel="clips", ylim=(0, None))
-        axis.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         left, right = axis.get_xlim()
         for name in filter(None, chart["limits"].split(", ")):
             if left <= (limit := getattr(report.limits, name)) <= right:
@@ -56,8 +53,6 @@ def draw(report: DataReport) -> list[dict[str, str]]:
         if len(axis.get_legend_handles_labels()[1]) > 1:  # above the axes, where it hides nothing
             axis.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2, handlelength=1.4)
         file = io.StringIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # text in a script that Matplotlib's font lacks
-            figure.savefig(file, format="svg")
+        figure.savefig(file, format="svg")
         charts.append({**chart, "address": f"data:image/svg+xml,{quote(file.getvalue(), safe='/:;=+,()@!*?')}"})
     return charts

@@ -103,8 +103,7 @@ def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> I
     if sound.container not in CONTAINERS or scale is None:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
     elif max_wav_value is not None and scale != max_wav_value:
-        reason = f"{sound.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
-        yield "format", reason
+        yield "format", f"samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     if sound.n_channels != 1:
         yield "channels", f"{sound.n_channels} channels"
     if sound.sampling_rate != audio.sampling_rate:

@@ -18,7 +18,7 @@ from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, player_address, read_measures, text_table
+from common.pages.tables import Measure, Row, cells, player_address, read_measures, setting_rows, text_table
 from common.text.symbols import name_symbol
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
@@ -58,7 +58,11 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         measures=measures,
         most_rows=MOST_LISTED,
         clips=_clip_rows(report, measures),
-        settings=_settings(report),
+        settings=setting_rows(
+            {"symbol_set": report.text.symbol_set, "cleaners": " ".join(report.text.cleaners)}
+            | asdict(report.audio)
+            | {option_of(name): value for name, value in asdict(report.limits).items()}
+        ),
     )
     with writing(folder, _HINT):
         write_text(path, html)
@@ -93,15 +97,6 @@ def _columns(rows: Rows) -> str:
     """The first rows in columns, and how many more there are."""
     more = len(rows) - SHOWN
     return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {more} more"] * (more > 0))
-
-
-def _settings(report: DataReport) -> Rows:
-    return [
-        ("symbol set", report.text.symbol_set),
-        ("cleaners", " ".join(report.text.cleaners) or "none"),
-        *((name.replace("_", " "), str(value)) for name, value in asdict(report.audio).items()),
-        *((option_of(name), f"{value:g}") for name, value in asdict(report.limits).items()),
-    ]
 
 
 def _clip_rows(report: DataReport, measures: Sequence[Measure]) -> Rows:

@@ -11,23 +11,12 @@ import torch
 from common.audio.mel import MelExtractor
 from common.checkpoints.loading import LoadedCheckpoint
 from common.errors import InputError, OptionError
-from common.evaluation.differences import CONFIDENCE, find_differences
+from common.evaluation import differences, results as reports
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.judges import Judges, installed, open_judges
 from common.evaluation.options import AB, MUSHRA, RESULTS, EvaluationOptions
-from common.evaluation.results import (
-    JOURNAL,
-    MEASURES,
-    PAGE,
-    Result,
-    Summary,
-    add_likeness,
-    add_to_journal,
-    read_journal,
-    save_page,
-    save_results,
-)
+from common.evaluation.results import Result
 from common.files import make_folder, read_json, sha256, writing
 from common.pages.tables import text_table
 from common.precision import Precision
@@ -80,14 +69,14 @@ def evaluate(
     facts = paths | {"precision": precision.name, "threads": torch.get_num_threads()}
     settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
     results, status = _run(items, replace(evaluator, judges=judges), json.dumps(settings), fresh=options.fresh)
-    n_listed, summary = len(items), Summary.of(results)
-    save_results(options.output / RESULTS, results, n_listed=n_listed, settings=facts | settings)
+    n_listed, summary = len(items), reports.Summary.of(results)
+    reports.save_results(options.output / RESULTS, results, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
-    save_page(options.output, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
+    reports.save_page(options.output, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
     print(f"{len(results)} of {n_listed} utterances", *summary.verdict, *text_table(summary.rows), sep="\n")
     if len(summary.difference_rows) > 1:
         print(*text_table(summary.difference_rows), sep="\n")
-    print(f"report: {options.output / PAGE}; figures: {options.output / RESULTS}")
+    print(f"report: {options.output / reports.PAGE}; figures: {options.output / RESULTS}")
     if failed := [result for result in results if result.error is not None]:
         print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
         print(*(f"  {result.name}  {result.error}" for result in failed), sep="\n")
@@ -99,11 +88,10 @@ def evaluate(
 
 def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
     """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
-    for one in items:
-        if one.recording and one.recording.is_relative_to(options.output.absolute()):
-            raise OptionError(
-                f"{one.phrase.where}: {one.recording} is in --output {options.output}; give another folder"
-            )
+    output = options.output
+    if inside := [one for one in items if one.recording and one.recording.is_relative_to(output.absolute())]:
+        where, recording = inside[0].phrase.where, inside[0].recording
+        raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
     kind, n_others = options.test.listening, len(options.test.against)
     if kind == AB and n_others > 1:
         raise OptionError(f"--listening {AB} compares two systems, got {n_others + 1}; use {MUSHRA} for more")
@@ -168,12 +156,14 @@ def _run(
 
     After a signal the current utterance is finished.
     """
-    folder, journal = evaluator.folder, evaluator.folder / JOURNAL
+    folder, journal = evaluator.folder, evaluator.folder / reports.JOURNAL
     make_folder(folder, "; choose another --output")
     if fresh:
         journal.unlink(missing_ok=True)
     keys = {item.name: item.key(settings) for item in items}
-    same = [one for one in read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)]
+    same = [
+        one for one in reports.read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)
+    ]
     kept = {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
@@ -187,8 +177,8 @@ def _run(
             elif signals.received is None:
                 with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
                     results.append(replace(evaluator.evaluate(item), key=keys[item.name]))
-                    add_to_journal(journal, results[-1])
-    add_likeness(results)
+                    reports.add_to_journal(journal, results[-1])
+    reports.add_likeness(results)
     return results, 0 if signals.received is None else 128 + int(signals.received)
 
 
@@ -199,7 +189,7 @@ def print_differences(folders: Mapping[str, Path]) -> None:
     """
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
     first, *others = found
-    measures = list(MEASURES.values())
+    measures = list(reports.MEASURES.values())
     settings = [one["settings"] for one in found.values()]
     if len({(one.get("whisper"), one["sha256"].get("recognizer")) for one in settings}) > 1:
         print("note: words were not recognized by the same model, so WER and CER are not compared")
@@ -209,8 +199,8 @@ def print_differences(folders: Mapping[str, Path]) -> None:
         for name, one in found.items()
     }
     for name in others:
-        apart = find_differences(measures, figures[first], figures[name])
+        apart = differences.find_differences(measures, figures[first], figures[name])
         if not apart:
             raise InputError(f"{name}: fewer than two utterances of {first} to compare")
-        print(f"{first}\nless {name} ({CONFIDENCE} % interval)")
+        print(f"{first}\nless {name} ({differences.CONFIDENCE} % interval)")
         print(*text_table([(str(one), apart[one.key].show(one)) for one in measures if one.key in apart]), sep="\n")

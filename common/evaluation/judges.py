@@ -91,9 +91,8 @@ def open_judges(
             return None
 
     whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
-    judges = Judges(
-        recognizer or whisper, load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
-    )
+    score, embed = load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
+    judges = Judges(recognizer or whisper, score, embed)
     if judges.whisper:
         print(f"note: words are recognized by Whisper {judges.whisper}")
     if missing:

@@ -21,7 +21,7 @@ from scipy.stats import binomtest, t
 
 from common.audio.wav import check_wav, load_wav
 from common.errors import InputError, shown
-from common.evaluation.options import AB, MUSHRA, RESULTS
+from common.evaluation.options import MUSHRA, RESULTS
 from common.evaluation.results import RECORDING, SYNTHESIZED, files_of
 from common.files import read_json, write_json, write_text
 from common.importing.clips import CEILING, measure_loudness
@@ -80,19 +80,14 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
     if not trials:
         raise InputError(f"{', '.join(map(str, systems.values()))}: no utterance has sounds of all systems")
     test = _short_digest(" ".join([kind, *sorted(sounds)]))
-    write_text(folder / LISTENING_PAGE, _render({"test": test, "trials": shown_trials, "sounds": sounds}))
+    script, style = ((_FOLDER / f"listening.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
+    values = {"script": Markup(script), "script_digest": digest(script), "style": Markup(STYLESHEET + style)}
+    page = {"test": test, "trials": shown_trials, "sounds": sounds}  # which says nothing of the systems
+    write_text(folder / LISTENING_PAGE, render_template("evaluation/listening.html", test=page, product=NAME, **values))
     write_json(folder / LISTENING_KEY, {"test": test, "kind": kind, "systems": names, "trials": trials})
     left_out = len(utterances) - len(trials)
     note = f"; {left_out} utterances lack a sound" if left_out else ""
     print(f"listening test: {folder / LISTENING_PAGE}, {len(trials)} trials of {len(names)} sounds{note}")
-
-
-def _render(test: Mapping[str, object]) -> str:
-    """The HTML of a test; it loads nothing, and says nothing of the systems."""
-    script = (_FOLDER / "listening.js").read_text(encoding="utf-8")
-    style = STYLESHEET + (_FOLDER / "listening.css").read_text(encoding="utf-8")
-    values = {"script": Markup(script), "script_digest": digest(script), "style": Markup(style), "product": NAME}
-    return render_template("evaluation/listening.html", test=test, **values)
 
 
 def _read_waves(folder: Path, name: str, systems: Mapping[str, Path], names: list[str]) -> dict[str, Wave]:
@@ -173,7 +168,12 @@ def report_results(folder: Path, results: Path) -> int:
         except InputError as error:
             n_problems += 1
             print(error)
-    counted = {name: scores for name, scores in listeners.items() if _hears_reference(name, scores, key["kind"])}
+    counted = dict(listeners)
+    for name, scores in listeners.items() if key["kind"] == MUSHRA else ():
+        missed = sum(one[RECORDING] < LEAST_REFERENCE for one in scores.values()) / len(scores)
+        if missed > MOST_MISSED:
+            print(f"{name}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted (BS.1534-3)")
+            del counted[name]
     if not counted:
         raise InputError(f"{results}: none of {len(listeners)} listeners can be counted, expected at least one")
     rows = result_table(list(counted.values()), key["systems"])
@@ -201,16 +201,6 @@ def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Scores]:
     return values["listener"], {
         name: {trials[name][sound]: score for sound, score in given.items()} for name, given in answers.items()
     }
-
-
-def _hears_reference(listener: str, scores: Scores, kind: str) -> bool:
-    """Whether the scores of a listener count; a line says so if they don't."""
-    if kind == AB:
-        return True
-    missed = sum(one[RECORDING] < LEAST_REFERENCE for one in scores.values()) / len(scores)
-    if missed > MOST_MISSED:
-        print(f"{listener}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted (BS.1534-3)")
-    return missed <= MOST_MISSED
 
 
 def result_table(listeners: list[Scores], systems: list[str]) -> list[Row]:

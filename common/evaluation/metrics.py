@@ -7,6 +7,7 @@ PESQ and STOI are known, moment by moment.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import librosa
 import numpy as np
@@ -244,15 +245,12 @@ def pulse_strength(
 def _mean_pulses(clip: Clip, recording: Clip) -> Figures:
     """Mean `pulse_strength` of a clip, and the numbers of frames; the ``recording`` says which are voiced."""
     voiced = recording.f0 > 0
-    figures: Figures = {}
-    for name, band in BANDS.items():
-        strength = pulse_strength(
-            clip.samples, recording.samples, times=recording.times, sampling_rate=clip.sampling_rate, band=band
-        )
+    where: dict[str, Any] = {"times": recording.times, "sampling_rate": clip.sampling_rate}
+    found = {name: pulse_strength(clip.samples, recording.samples, band=one, **where) for name, one in BANDS.items()}
+    known = ~np.isnan(found["low"])  # the band that more sampling rates hold
+    figures: Figures = {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
+    for name, strength in found.items():
         figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
-        if name == "low":  # the band that more sampling rates hold
-            known = ~np.isnan(strength)
-            figures |= {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
     return figures
 
 

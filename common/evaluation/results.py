@@ -62,23 +62,22 @@ class Result:
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
 
+    def is_complete(self, folder: Path) -> bool:
+        """Whether it has all of its figures and files."""
+        return self.error is None and all(path.is_file() for path in self.files(folder).values())
+
 
 def add_likeness(results: Sequence[Result]) -> None:
     """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
 
     Here, as it depends on all of the list. Where there is one recording alone, its words' sounds are compared with it.
     """
-    recorded = {
-        result.name: (result.speaker, np.array(one.embedding))
-        for result in results
-        for one in result.beside
-        if one.name == RECORDING and one.embedding
-    }
+    recorded = [(result, one) for result in results for one in result.beside if one.name == RECORDING and one.embedding]
     for result in results:
-        own = {name: one for name, (speaker, one) in recorded.items() if speaker == result.speaker}
-        others = [one for name, one in own.items() if name != result.name]
+        own = [(other, one.embedding) for other, one in recorded if other.speaker == result.speaker]
+        others = [embedding for other, embedding in own if other is not result]
         for sound in (result, *result.beside):
-            known = others or [one for one in own.values() if sound.name != RECORDING]
+            known = others or [embedding for _, embedding in own if sound.name != RECORDING]
             if sound.embedding and known:
                 mean = np.mean(known, axis=0)
                 cosine = np.dot(mean, sound.embedding) / np.linalg.norm(mean) / np.linalg.norm(sound.embedding)
