@@ -16,7 +16,7 @@ from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordi
 
 from common.audio import MelExtractor, load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
-from common.evaluation import judges, whisper
+from common.evaluation import judges
 from common.evaluation.metrics import Clip, Figures, measure, pulse_strength
 from scripts import evaluate_voice
 
@@ -140,7 +140,6 @@ def only(monkeypatch: pytest.MonkeyPatch):
         for name, fake in FAKES.items():
             monkeypatch.setitem(sys.modules, name, fake)
         monkeypatch.setattr(judges, "find_spec", lambda name: name if name in names else None)
-        monkeypatch.setattr(whisper, "find_spec", lambda name: None)
 
     return only
 
@@ -151,7 +150,7 @@ def only(monkeypatch: pytest.MonkeyPatch):
 )
 def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, language, code, text):
     only()
-    recognizer = whisper.Whisper.load(None, language)
+    recognizer = judges.Whisper.load(None, language)
     (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
     assert found.text == text and recognizer.model.calls == [(16000, code)]
 
@@ -166,25 +165,25 @@ def test_long_sounds_are_scored_crop_by_crop(only):
 
 
 def test_the_parts_of_a_packaged_whisper_are_joined_once(tmp_path, monkeypatch):
-    for number, name in enumerate(whisper.PACKAGED, start=1):
+    for number, name in enumerate(judges.PACKAGED, start=1):
         (tmp_path / name / "data").mkdir(parents=True)
         (tmp_path / name / "__init__.py").touch()
         (tmp_path / name / f"data/model.bin.part{number}").write_bytes(bytes([number] * 3))
     for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
-        (tmp_path / whisper.PACKAGED[0] / "data" / name).write_text(name)
-    for name in whisper.PACKAGED:
+        (tmp_path / judges.PACKAGED[0] / "data" / name).write_text(name)
+    for name in judges.PACKAGED:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        model = whisper.join_packaged(tmp_path / "joined") / "model.bin"
+        model = judges.join_packaged(tmp_path / "joined") / "model.bin"
         assert model.read_bytes() == bytes([1, 1, 1, 2, 2, 2]) and (model.parent / "config.json").is_file()
         before = model.stat().st_ino
-        whisper.join_packaged(model.parent)
+        judges.join_packaged(model.parent)
         assert model.stat().st_ino == before
         model.write_bytes(b"cut")
-        assert whisper.join_packaged(model.parent) and model.stat().st_size == 6
+        assert judges.join_packaged(model.parent) and model.stat().st_size == 6
     finally:
-        for name in whisper.PACKAGED:
+        for name in judges.PACKAGED:
             sys.modules.pop(name, None)
 
 
@@ -301,13 +300,13 @@ def test_real_clips_through_griffin_lim_keep_their_pitch_and_lose_their_pulses(s
 
 
 def test_the_real_models_find_recordings_right_good_and_alike(shared_data):
-    for name in ("faster_whisper", "whisper_normalizer", *whisper.PACKAGED, "distillmos", "resemblyzer"):
+    for name in ("faster_whisper", "whisper_normalizer", *judges.PACKAGED, "distillmos", "resemblyzer"):
         if find_spec(name) is None:
             pytest.skip(f"no {name}")
     lines = (shared_data / "LJSpeech-sample/metadata.csv").read_text(encoding="utf-8").splitlines()
     path, text = shared_data / "LJSpeech-sample/wavs/LJ001-0008.wav", lines[7].split("|")[2]
     wave = load_wav(path, sampling_rate=RATE)
-    recognizer = whisper.Whisper.load(None, "en")
+    recognizer = judges.Whisper.load(None, "en")
     (found,) = recognizer.transcribe(wave, sampling_rate=RATE)
     assert found.text == recognizer.normalize(text) == "has never been surpassed"
     low = resample(wave, ratio=judges.RATE / RATE)

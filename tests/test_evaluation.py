@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from common.errors import AudioError
-from common.evaluation.differences import Difference, find_difference
 from common.evaluation.evaluator import plot_speech
 from common.evaluation.metrics import (
     N_COEFFICIENTS,
@@ -23,10 +22,12 @@ from common.evaluation.metrics import (
 )
 from common.evaluation.results import (
     MEASURES,
+    Difference,
     Result,
     Summary,
     add_likeness,
     add_to_journal,
+    find_difference,
     read_journal,
     save_results,
 )

@@ -11,7 +11,7 @@ import torch
 from common.audio.mel import MelExtractor
 from common.checkpoints.loading import LoadedCheckpoint
 from common.errors import InputError, OptionError
-from common.evaluation import differences, results as reports
+from common.evaluation import results as reports
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.judges import Judges, installed, open_judges
@@ -199,8 +199,8 @@ def print_differences(folders: Mapping[str, Path]) -> None:
         for name, one in found.items()
     }
     for name in others:
-        apart = differences.find_differences(measures, figures[first], figures[name])
+        apart = reports.find_differences(measures, figures[first], figures[name])
         if not apart:
             raise InputError(f"{name}: fewer than two utterances of {first} to compare")
-        print(f"{first}\nless {name} ({differences.CONFIDENCE} % interval)")
+        print(f"{first}\nless {name} ({reports.CONFIDENCE} % interval)")
         print(*text_table([(str(one), apart[one.key].show(one)) for one in measures if one.key in apart]), sep="\n")

@@ -2,16 +2,15 @@
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import numpy as np
 
-from common.evaluation.differences import CONFIDENCE, Difference, find_differences
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
 from common.pages.render import render_page
@@ -22,6 +21,10 @@ JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
 VERDICTS = read_table("evaluation/verdicts.tsv")  # of a measure, the best first: what a figure up to a limit means
+N_SAMPLES = 5000  # sets of utterances that are drawn
+CONFIDENCE = 95  # %
+SEED = 0
+Figures = Mapping[str, float]  # of an utterance, by keys of measures and of their weights
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
@@ -89,6 +92,59 @@ def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
     known = [row for row in rows if measure.key in row]
     weights = [row[measure.weight] for row in known] if measure.weight else None
     return float(np.average([row[measure.key] for row in known], weights=weights)) if known else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of one system less that of another, and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+    def show(self, measure: Measure) -> str:
+        """The difference as text, with an asterisk if it is clear."""
+        signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
+        value, low, high = (signed.show(one) for one in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
+
+
+def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:
+    """The difference of a measure's averages over pairs of figures of the same utterances, first less second.
+
+    Utterances are drawn with replacement, both sides together (Bisani and Ney 2004). None for fewer than two pairs
+    that have the figure.
+    """
+    known = [pair for pair in pairs if all(measure.key in one for one in pair)]
+    if len(known) < 2:
+        return None
+    drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=N_SAMPLES)
+    counts = np.vstack([np.ones(len(known)), drawn])  # the first set is that of all utterances: (1 + N_SAMPLES, N)
+    means = []
+    for side in zip(*known):
+        values = np.array([one[measure.key] for one in side])
+        weights = np.array([one[measure.weight] if measure.weight else 1.0 for one in side])
+        means.append(counts @ (values * weights) / (counts @ weights))
+    value, *samples = means[0] - means[1]
+    low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
+    return Difference(float(value), float(low), float(high))
+
+
+def find_differences(
+    measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
+) -> dict[str, Difference]:
+    """Differences of a system from another by the keys of the measures that have a better side.
+
+    Figures are by the utterances' names.
+    """
+    pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
+    found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
+    return {key: one for key, one in found if one is not None}
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,10 @@ import torch
 from common.audio.decoding import decode
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError, reason
-from common.evaluation.differences import find_differences
 from common.evaluation.items import find_recordings, read_texts
 from common.evaluation.judges import Judges, open_judges
 from common.evaluation.options import EvaluationOptions
-from common.evaluation.results import MEASURES, RECORDING, Result, mean
+from common.evaluation.results import MEASURES, RECORDING, Result, find_differences, mean
 from common.files import read_json, write_json, write_text
 from common.text.ssml import plain_text
 from scripts.benchmarks.table import Row, machine, markdown
