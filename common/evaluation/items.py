@@ -14,14 +14,7 @@ from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract
 from common.synthesis.voice import Voice
-from common.text.cleaners import ENGLISH_V3
-from common.text.config import TextConfig
-from common.text.espeak import Speaker
-from common.text.front_end import TextFrontEnd
 from common.text.ssml import plain_text
-
-_ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
-_ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
 
 
 @dataclass(frozen=True)
@@ -60,17 +53,10 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
     phrases = find_recordings(read_texts(path), options)
-    uses_espeak = _uses_espeak(voice.front_end, [one.text or "" for one in phrases])
-    spoken = phrases
-    if uses_espeak:
-        print("note: eSpeak turns the list's words into phones, as in the quickstart")
-        reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
-        read = [reader.read(one.text or "", where=one.where) for one in phrases]
-        spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
-    utterances = voice.encode(spoken, dataset_path=options.dataset_path)
+    utterances = voice.encode(phrases, dataset_path=options.dataset_path)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
     text = voice.front_end.config
-    reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
+    reads_text = text.input_type == "char" or text.g2p is not None
     words = _read_words(phrases, options.transcripts, reads_text=reads_text)
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return [
@@ -105,13 +91,6 @@ def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
     if needs_text and phrases[0].text is None:
         raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
     return phrases
-
-
-def _uses_espeak(front_end: TextFrontEnd, texts: Sequence[str]) -> bool:
-    """Whether eSpeak gives the voice its phones: it reads these, and the list is not of phones."""
-    reads_its_phones = front_end.config.symbol_set == _ESPEAK_SYMBOLS and front_end.config.g2p is None
-    symbols = set(front_end.symbols)
-    return reads_its_phones and not any(set(front_end.clean(text).split()) <= symbols for text in texts)
 
 
 def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_text: bool) -> dict[PurePosixPath, str]:
