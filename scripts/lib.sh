@@ -2,7 +2,7 @@
 # functions.
 #   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 set -euo pipefail
-SCRIPT=${BASH_SOURCE[1]:-} # that sources this file
+SCRIPT=${BASH_SOURCE[2]:-${BASH_SOURCE[1]:-}} # that was started: it sources this file, or a script that does
 [[ -z "$SCRIPT" || "$SCRIPT" = /* ]] || SCRIPT="$PWD/$SCRIPT"
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
@@ -20,7 +20,7 @@ fail() {
 print_help() {
     local started
     sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$SCRIPT"
-    started=$(sed -n 's/^\([A-Z_]*=[^ ]* \)*run_script \([a-z_]*\).*/\2/p' "$SCRIPT")
+    started=$(sed -n 's/^\([A-Z_]*=.*\)*\(run_script \|scripts\/\)\([a-z_]*\).*/\3/p' "$SCRIPT")
     awk -F ' [|] ' -v title="### $started.sh" '
         /^#/ && (here = $0 == title) { print "\nVariables, set in front of the command as NAME=value:" }
         here && /^[|] `/ { gsub(/^[|] | [|]$|[`\\]/, ""); printf "  %-32s  %s\n", $1 "=" $2, $3 }
