@@ -256,7 +256,8 @@ exec bash scripts/train.sh --resume "$@"
 @script({f"{GPU} accumulation bs port train_script": ()}, models=MODELS, defaults="PORT=29500", trains=train.train)
 def slurm_train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    named = re.search(r"^MODEL=(\S+) (run_script train|source) ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
+    script_text = Path(own.train_script).read_text("utf-8")
+    named = re.search(r"^MODEL=(\S+) (run_script train|source) ", script_text, re.MULTILINE)
     model = named[1] if named else own.model
     if own.num_gpus == "auto":
         own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))

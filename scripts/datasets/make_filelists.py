@@ -57,7 +57,10 @@ def find_recordings(folder: Path) -> dict[str, str]:
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
     if not paths:
         raise InputError(f"{wavs}: no recordings (.wav or .flac){name_import(folder)}")
-    return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
+    found = {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
+    if n_twice := len(paths) - len(found):
+        print(f"note: {n_twice} clips are there as .flac and as .wav, which is taken")
+    return found
 
 
 def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
