@@ -115,8 +115,8 @@ update_venv() {
         stamp="$VENV/stamp-dev"
     fi
     if [ -z "$(ls "$VENV"/{"$MARK",stamp-*} 2>/dev/null)" ] && [ -n "$(ls -A "$VENV" 2>/dev/null)" ]; then
-        is_supported_python "$VENV/bin/python" || fail 1 "$VENV has no Python 3.10 to 3.14, and these scripts did not" \
-            "make it; move it away, or set PYTHON to a Python with the requirements"
+        is_supported_python "$VENV/bin/python" || fail 1 "$VENV has no Python 3.10 to 3.14, and" \
+            "these scripts did not make it; move it away, or set PYTHON to a Python with the requirements"
         return # someone's own, as uv makes them: nothing is installed into it
     fi
     if ! { is_supported_python "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }; then
