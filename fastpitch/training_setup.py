@@ -9,7 +9,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.data import FilelistEntry
 from common.errors import OptionError, shown
-from common.text import TextFrontEnd, get_symbol_table
+from common.text import EDGE_SILENCE, TextFrontEnd, get_symbol_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.languages import refuse_rewritten_letters
@@ -78,10 +78,11 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
     is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
     if not is_default or not any(word in SILENCES or word[-1].isdigit() for word in words):
         return None
-    for name in ("arpabet", "ipa"):
-        if all(word in get_symbol_table(name) for word in words):
-            return replace(text, input_type="phone", symbol_set=name, cleaners=())
-    return None
+    fitting = [name for name in ("arpabet", "ipa") if all(word in get_symbol_table(name) for word in words)]
+    starts = (entry.fields["text"].partition(" ")[0] for entry in entries if "durations" in entry.fields)
+    if EDGE_SILENCE in starts:
+        fitting.append("ipa")  # of an aligner, whose labels beyond the set are added
+    return replace(text, input_type="phone", symbol_set=fitting[0], cleaners=()) if fitting else None
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
