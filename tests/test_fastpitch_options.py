@@ -32,7 +32,7 @@ MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 def words(folder: Path, *argv: str) -> list[str]:
     """A command line of training on a list of one line in ``folder``."""
     for name in ("train.txt", "val.txt"):
-        (folder / name).write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|AH0\n")
+        (folder / name).write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|Ah\n")
     files = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
     return ["-m", "FastPitch", "-o", "out", "-d", str(folder), *files, *argv]
 
