@@ -28,14 +28,16 @@ _FENCE = re.compile(r"\s*(?:```+|~~~+)[^`]*")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?=[\s>\"'“*\w-])(?!\s?[0-9]))+\s?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
 _ITEM = re.compile(
-    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+|(?=\(?[A-Za-z]\)\s))"
+    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●→➜➤▶►✓✔✗✘]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))"
     r"(?:\[[ xX]\]\s+)?(?=\S)"
 )
 _RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*)")
 _REFERENCE = re.compile(r"\s{0,3}\[[^\]^]+\]:\s+\S+(?:\s+[\"'(].*)?")
-_ROW = re.compile(r"\s*\|(.*?)\|?\s*")
+_ROW = re.compile(r"\s*\|(.*?)\|\s*|(?=.*\s\|\s)(.*)")
 _TITLE = compiled(r"[^a-z]*[A-Z]{2}[^a-z]*|(?i:(?:<chapters>)\s+(?:[0-9]+|[ivxlc]+|<chapter_numbers>))")
 _OPEN_END = re.compile(r"[\w)\]%°\"'”’»*_`]\s*\Z")
+_UNFINISHED = compiled(r"(?i)\b(?:<unfinished>)\Z")
+_LABELED = re.compile(r"[A-Z][\w-]*:\s")
 _CAPITAL = re.compile(r"\W*[^\W_a-z]")
 
 _read_inline, _read_tags = rules("markdown"), rules("html")
@@ -127,14 +129,14 @@ def _blocks(text: str) -> Iterator[Item]:
             continue
         line = line if is_code else _QUOTE.sub("", line)
         if is_code:
-            lines += [line.strip() + "  "] if line.strip() else []
+            lines += [line.strip().removeprefix("$ ") + "  "] if line.strip() else []
         elif not line.strip() or _RULE.fullmatch(line) or _REFERENCE.fullmatch(line):
             yield from end("paragraph", closed=bool(line.strip()))
             is_item = False
         elif found := _HEADING.fullmatch(line) or _ROW.fullmatch(line):
             yield from end("sentence")
             is_item = False
-            lines.append(", ".join(filter(None, (cell.strip() for cell in _read_inline(found[1]).split("|")))))
+            lines.append(", ".join(filter(None, (cell.strip() for cell in _read_inline(found[found.lastindex or 0]).split("|")))))
             yield from end("sentence", closed=True)
         elif found := _ITEM.match(line):
             yield from end("sentence", closed=True)
@@ -156,6 +158,7 @@ def _joined(lines: list[str]) -> str:
     said = "".join(lines[:1]).strip().lstrip(", ")
     for before, line in pairwise(lines):
         fits = len(before) + 1 + len(line.split(maxsplit=1)[0]) <= _FULL * widest
+        fits = (fits and not _UNFINISHED.search(before)) or _LABELED.match(line) is not None
         ends = (before.endswith("  ") or fits or of_verse) and _OPEN_END.search(before)
         said += (", " if ends else " ") + line.strip()
     return said
