@@ -47,7 +47,7 @@ _LABELS = frozenset(word_table("labels"))
 _NUMERAL = re.compile(r"[IVXLC]+\b")
 _YEAR = re.compile(r"(?:c\. )?[12][0-9]{3}\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
-_ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
+_ABBREVIATIONS = {*word_table("abbreviations"), "al", "ft", "st"}
 # Where a sentence without punctuation is cut rather than at other spaces: before these, whatever the language.
 _CONJUNCTIONS = frozenset(
     "and or but because which who when while although und oder aber weil dass et ou mais parce qui y pero porque e ma "
