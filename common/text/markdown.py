@@ -28,8 +28,8 @@ _FENCE = re.compile(r"\s*(?:```+|~~~+)[^`]*")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?=[\s>\"'“*\w-])(?!\s?[0-9]))+\s?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
 _ITEM = re.compile(
-    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●→➜➤▶►✓✔✗✘☐☑☒]|\[[ xX]\]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))"
-    r"(?:\[[ xX]\]\s+)?(?=\S)"
+    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●→➜➤▶►✓✔✗✘☐☑☒]|\[[ xX]\]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+"
+    r"|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))(?:\[[ xX]\]\s+)?(?=\S)"
 )
 _NUMBERED = re.compile(r"\s*(?:[\w(]|-\s+[0-9])")  # and alone it is a sentence: "(3) as above", "- 5 degrees"
 _RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*|\s*\|[|:\s-]*)")
@@ -138,7 +138,8 @@ def _blocks(text: str) -> Iterator[Item]:
         elif found := _HEADING.fullmatch(line) or _ROW.fullmatch(line):
             yield from end("sentence")
             is_item = False
-            lines.append(", ".join(filter(None, (cell.strip() for cell in _read_inline(found[found.lastindex or 0]).split("|")))))
+            cells = _read_inline(found[found.lastindex or 0]).split("|")
+            lines.append(", ".join(filter(None, map(str.strip, cells))))
             yield from end("sentence", closed=True)
         elif (found := _ITEM.match(line)) and not (is_lone and _NUMBERED.match(line)):
             yield from end("sentence", closed=True)

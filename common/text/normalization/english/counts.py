@@ -93,9 +93,7 @@ def _european(match: re.Match) -> str:
 
 
 read_forms = rules(
-    *("emoticons", "written_forms", "algebra"),
-    european=_european,
-    ungrouped=lambda match: match[0].replace(",", ""),
+    *("emoticons", "written_forms", "algebra"), european=_european, ungrouped=lambda match: match[0].replace(",", "")
 )
 read_labelled_numbers = rules(
     "labelled_numbers", grouped=lambda match: re.sub("[. ']", ",", match[0]), telephone=_telephone
