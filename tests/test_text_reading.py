@@ -86,6 +86,10 @@ def _random_texts(seed: int, count: int) -> list[str]:
     return texts
 
 
+def test_a_long_word_of_capitals_and_small_letters_is_read_at_once() -> None:
+    assert read_english("ChatGPT " + "camelCase" * 200).startswith("chat g.p.t. camelcase")  # 2 ** 200 ways before
+
+
 def test_any_text_gives_only_lower_case_letters_and_marks_which_are_read_as_themselves() -> None:
     for text in [phrase for phrase, _ in CASES] + _random_texts(1, 2000):
         once = read_english(text)

@@ -28,14 +28,17 @@ _FENCE = re.compile(r"\s*(?:```+|~~~+)[^`]*")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?=[\s>\"'“*\w-])(?!\s?[0-9]))+\s?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#]*")
 _ITEM = re.compile(
-    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+|(?=\(?[A-Za-z]\)\s))"
-    r"(?:\[[ xX]\]\s+)?(?=\S)"
+    r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●→➜➤▶►✓✔✗✘☐☑☒]|\[[ xX]\]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+"
+    r"|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))(?:\[[ xX]\]\s+)?(?=\S)"
 )
-_RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*)")
+_NUMBERED = re.compile(r"\s*(?:[\w(]|-\s+[0-9])")  # and alone it is a sentence: "(3) as above", "- 5 degrees"
+_RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*|\s*\|[|:\s-]*)")
 _REFERENCE = re.compile(r"\s{0,3}\[[^\]^]+\]:\s+\S+(?:\s+[\"'(].*)?")
-_ROW = re.compile(r"\s*\|(.*?)\|?\s*")
+_ROW = re.compile(r"\s*\|(.*?)\|\s*|(?=.*\s\|\s)(.*)")
 _TITLE = compiled(r"[^a-z]*[A-Z]{2}[^a-z]*|(?i:(?:<chapters>)\s+(?:[0-9]+|[ivxlc]+|<chapter_numbers>))")
 _OPEN_END = re.compile(r"[\w)\]%°\"'”’»*_`]\s*\Z")
+_UNFINISHED = compiled(r"(?i)\b(?:<unfinished>)\Z")
+_LABELED = re.compile(r"[^\W\d][\w-]*:(?:\s|\Z)")
 _CAPITAL = re.compile(r"\W*[^\W_a-z]")
 
 _read_inline, _read_tags = rules("markdown"), rules("html")
@@ -113,6 +116,7 @@ def _blocks(text: str) -> Iterator[Item]:
     """Headings, items, rows and paragraphs, each with the boundary after it."""
     lines: list[str] = []  # of the block that is being read
     is_item = is_code = False
+    is_lone = "\n" not in text.strip()
 
     def end(boundary: str, *, closed: bool = False) -> Iterator[Item]:
         if said := _joined([line for line in lines if line.strip()]):
@@ -127,16 +131,17 @@ def _blocks(text: str) -> Iterator[Item]:
             continue
         line = line if is_code else _QUOTE.sub("", line)
         if is_code:
-            lines += [line.strip() + "  "] if line.strip() else []
+            lines += [line.strip().removeprefix("$ ") + "  "] if line.strip() else []
         elif not line.strip() or _RULE.fullmatch(line) or _REFERENCE.fullmatch(line):
             yield from end("paragraph", closed=bool(line.strip()))
             is_item = False
         elif found := _HEADING.fullmatch(line) or _ROW.fullmatch(line):
             yield from end("sentence")
             is_item = False
-            lines.append(", ".join(filter(None, (cell.strip() for cell in _read_inline(found[1]).split("|")))))
+            cells = _read_inline(found[found.lastindex or 0]).split("|")
+            lines.append(", ".join(filter(None, map(str.strip, cells))))
             yield from end("sentence", closed=True)
-        elif found := _ITEM.match(line):
+        elif (found := _ITEM.match(line)) and not (is_lone and _NUMBERED.match(line)):
             yield from end("sentence", closed=True)
             is_item = True
             number = f"{found[1]}. " if found[1] else ""
@@ -156,6 +161,7 @@ def _joined(lines: list[str]) -> str:
     said = "".join(lines[:1]).strip().lstrip(", ")
     for before, line in pairwise(lines):
         fits = len(before) + 1 + len(line.split(maxsplit=1)[0]) <= _FULL * widest
+        fits = (fits or _LABELED.match(line) is not None) and not _UNFINISHED.search(before)
         ends = (before.endswith("  ") or fits or of_verse) and _OPEN_END.search(before)
         said += (", " if ends else " ") + line.strip()
     return said

@@ -45,8 +45,9 @@ _LONGEST_WORD = 12  # characters of an abbreviation
 _TITLES = {*word_table("titles"), *word_table("dotted_titles"), *word_table("lower_titles")}
 _LABELS = frozenset(word_table("labels"))
 _NUMERAL = re.compile(r"[IVXLC]+\b")
+_YEAR = re.compile(r"(?:c\. )?[12][0-9]{3}\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
-_ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
+_ABBREVIATIONS = {*word_table("abbreviations"), "al", "ft", "st"}
 # Where a sentence without punctuation is cut rather than at other spaces: before these, whatever the language.
 _CONJUNCTIONS = frozenset(
     "and or but because which who when while although und oder aber weil dass et ou mais parce qui y pero porque e ma "
@@ -313,8 +314,8 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
     if following == end:  # no space
         return stop[-1] in _FULL_WIDTH
     following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # it matches nothing, too
-    if following == len(text) or text[following] in _STOPS:
-        return False  # of several stops the last one ends it: ". . ."
+    if following == len(text) or text[following] in _STOPS or (stop == "!" and text[following] in "=*/+"):
+        return False  # of several stops the last one ends it: ". . ."; "5! = 120"
     if text[following].islower() and (end > match.end() or set(stop) <= {".", "…"}):
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
@@ -333,7 +334,10 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
         return True
     if lower in _LABELS and (text[following] in _DIGITS or (lower != "no" and _NUMERAL.match(text, following))):
         return True  # "No. 5", "Vol. II", but not "No. I will not."
-    initial = len(word) == 1 and word.isupper() and not (stop > 2 and text[stop - 3].isdigit())  # "21 C."
+    if word in ("b", "d") and _YEAR.match(text, following):
+        return True
+    # "21 C." ends one, "12 N. Elm St." does not.
+    initial = len(word) == 1 and word.isupper() and (word in "NSEW" or not (stop > 2 and text[stop - 3].isdigit()))
     known = initial or "." in word or word in _CALENDAR or lower in _ABBREVIATIONS
     return known and not _STARTER.match(text, following)
 

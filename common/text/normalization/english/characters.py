@@ -10,7 +10,7 @@ from common.text.normalization.rules import rules
 from common.text.tables import compiled, word_table
 
 _PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
-_PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡", " ")}  # \u00ad: a soft hyphen; nobody says the others
+_PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡▶►▸", " ")}  # \u00ad: a soft hyphen; others are silent
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
 KEPT_SIGNS = "£€¥₩₹₽₺₪₫฿₱₦₴₸₡₵₿¢°"  # that later rules read, and that Unidecode would turn into letters
 _READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
@@ -63,7 +63,7 @@ def _angle(match: re.Match) -> str:
     return " ".join(f"{number} {name}{'' if number == '1' else 's'}" for name, number in names if number)
 
 
-_read_formula_signs = rules("formula_signs", angle=_angle)
+_read_formula_signs = rules("formula_signs", angle=_angle, superscripts=lambda digits: digits.translate(_SUPERSCRIPTS))
 
 
 def _plain_character(match: re.Match) -> str:

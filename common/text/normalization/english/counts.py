@@ -92,7 +92,9 @@ def _european(match: re.Match) -> str:
     return re.sub("[.' ]", "", match[1]) + "." + match[2]
 
 
-read_forms = rules("written_forms", european=_european, ungrouped=lambda match: match[0].replace(",", ""))
+read_forms = rules(
+    *("emoticons", "written_forms", "algebra"), european=_european, ungrouped=lambda match: match[0].replace(",", "")
+)
 read_labelled_numbers = rules(
     "labelled_numbers", grouped=lambda match: re.sub("[. ']", ",", match[0]), telephone=_telephone
 )

@@ -12,12 +12,12 @@ _LETTERS = re.compile(
     r"\\(?:text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]{2}(?![A-Za-z])"
 )
 _MOST_NESTED = 8
-_read_groups, _read_commands = rules("latex_groups"), rules("latex_signs")
+_read_text, _read_groups, _read_commands = rules("latex_text"), rules("latex_groups"), rules("latex_signs")
 
 
 def read_formulas(text: str) -> str:
     """The text with the words of its formulas, those in dollar signs and single fractions, roots and symbols."""
-    return _FORMULA.sub(_formula, text) if "$" in text or "\\" in text else text
+    return _FORMULA.sub(_formula, _read_text(text)) if "$" in text or "\\" in text else text
 
 
 def _formula(match: re.Match) -> str:

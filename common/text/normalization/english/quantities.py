@@ -93,7 +93,7 @@ def several_units(unit: str) -> str:
     head, joint, rest = re.split("( per | of |$)", unit, maxsplit=1)
     if head.endswith("foot"):
         return head.removesuffix("foot") + "feet" + joint + rest
-    return head + ("" if head.endswith(("hertz", "horsepower", "lux", "dozen")) else "s") + joint + rest
+    return head + ("" if head.endswith(("hertz", "horsepower", "lux", "dozen", "molar")) else "s") + joint + rest
 
 
 def unit_name(written: str) -> str:
