@@ -23,7 +23,8 @@ def config_of(language: str) -> TextConfig:
 def read(config: TextConfig, text: str, *, read_emoji: bool = False) -> tuple[str, int]:
     """What is spoken of a text, and how many characters were left out."""
     front_end = TextFrontEnd(config, unknown_symbols="drop", read_emoji=read_emoji)
-    return front_end.decode(front_end.encode(text)), front_end.dropped.total()
+    ids, dropped = front_end.encode_counted(text)
+    return front_end.decode(ids), dropped.total()
 
 
 @pytest.mark.parametrize("language", ["en-us", "de", "fr-fr", "cmn"])

@@ -12,6 +12,7 @@ import soundfile
 from limits import HANG_LIMIT
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
+from common.audio.loudness import CEILING, measure_loudness
 from common.errors import InputError, OptionError
 from common.evaluation import evaluator, packages
 from common.evaluation.listening import (
@@ -27,7 +28,6 @@ from common.evaluation.listening import (
 from common.evaluation.listening_results import LISTENING_RESULTS, mean_interval, preference, report_results
 from common.evaluation.results import RECORDING, RESULTS
 from common.files import write_json
-from common.importing.clips import CEILING, measure_loudness
 from scripts import evaluate_voice
 
 LIMIT = 1000 * HANG_LIMIT  # ms

@@ -1,6 +1,7 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,13 +90,17 @@ class Transcripts:
             refuse_rewritten_letters(texts, text.of_transcripts)
         if warns := os.environ.get("RANK", "0") == "0":  # other processes read the same list
             warn_of_language(texts, text.of_transcripts)
+        dropped: Counter[str] = Counter()
         for entry in entries:
-            self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
-            self._ids.append(self._encode(len(self._ids)))
+            cleaned, lost = self._front_end.read(entry.fields["text"], where=entry.where)
+            self._cleaned.append(cleaned)
+            ids, unknown = self._encode(len(self._ids))
+            self._ids.append(ids)
+            dropped.update(lost + unknown)
         if warns:
-            self._front_end.warn_dropped(where=entries[0].where.rpartition(":")[0] if entries else "")
+            self._front_end.warn_dropped(dropped, where=entries[0].where.rpartition(":")[0] if entries else "")
 
-    def _encode(self, index: int, draw: RandomNumbers | None = None) -> list[int]:
+    def _encode(self, index: int, draw: RandomNumbers | None = None) -> tuple[list[int], Counter[str]]:
         entry = self._entries[index]
         text = entry.fields["text"]
         return self._front_end.encode_cleaned(self._cleaned[index], text=text, where=entry.where, draw=draw)
@@ -126,7 +131,7 @@ class Transcripts:
         if not self.mixes:
             return self._ids[index]
         draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
-        return self._encode(index, draws)
+        return self._encode(index, draws)[0]
 
 
 class TextMelDataset(ListedDataset):

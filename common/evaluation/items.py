@@ -69,7 +69,7 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
         reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
-        read = [reader.read(one.text or "", where=one.where) for one in phrases]
+        read = [reader.read(one.text or "", where=one.where)[0] for one in phrases]
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
     utterances = voice.encode(spoken, dataset_path=options.dataset_path)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)

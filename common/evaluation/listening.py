@@ -18,11 +18,11 @@ from markupsafe import Markup
 from scipy.signal import fftconvolve, firwin, kaiserord
 
 from common.audio import check_wav, load_wav
+from common.audio.loudness import CEILING, measure_loudness
 from common.errors import InputError
 from common.evaluation.options import AB, MUSHRA
 from common.evaluation.results import RECORDING, RESULTS, SYNTHESIZED, files_of
 from common.files import read_json, write_json, write_text
-from common.importing.clips import CEILING, measure_loudness
 from common.pages.render import NAME, STYLESHEET, digest, render_template
 
 LISTENING_PAGE, LISTENING_KEY = "listening.html", "listening_key.json"  # files in an evaluation's folder

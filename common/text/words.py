@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -47,7 +48,8 @@ class EncodedText:
 
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
-    reading: str  # the text as the cleaners wrote it out, before it became phones
+    reading: str = ""  # the text as the cleaners wrote it out, before it became phones
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols that the voice lacks, which were left out
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
