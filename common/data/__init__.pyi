@@ -7,7 +7,7 @@ from .batch import (
     join_batches as join_batches,
     pad_rows as pad_rows,
 )
-from .buckets import Shape as Shape, shapes_for as shapes_for
+from .buckets import Longest as Longest, Shape as Shape, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,
@@ -25,7 +25,6 @@ from .filelist import (
     read_filelist as read_filelist,
     read_numbered_lines as read_numbered_lines,
 )
-from .joining import Longest as Longest
 from .loader import (
     build_loader as build_loader,
     leave_to_the_parent as leave_to_the_parent,
