@@ -9,7 +9,7 @@ import pytest
 from golden_files import read_golden
 
 from common.errors import InputError
-from common.text import TextFrontEnd, get_cleaner, get_symbol_table
+from common.text import Span, TextFrontEnd, get_cleaner, get_symbol_table
 from common.text.arpabet import dictionary_of_file
 from common.text.config import TextConfig
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
@@ -127,7 +127,8 @@ def test_tacotron_2_reads_as_published(goldens: Path) -> None:
 
 def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixture) -> None:
     front_end = _front_end(unknown_symbols="drop")
-    ids, dropped = front_end.encode_counted('"a" [b]')
+    encoded = front_end.encode_words([Span('"a" [b]')])
+    ids, dropped = list(encoded.ids), encoded.dropped
     assert ids == front_end.encode("a b")
     front_end.warn_dropped(dropped, where="list.txt")
     line = (

@@ -19,7 +19,7 @@ from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOpti
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import write_atomically, writing
 from common.nn.alignment import interpolated_prior
-from common.text import TextFrontEnd
+from common.text import Span, TextFrontEnd
 from common.text.config import TextConfig
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -141,8 +141,8 @@ def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """With the ids of the transcript."""
     assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
-    tokens, dropped = front_end.encode_counted(item.text)
-    return replace(item, tokens=tuple(tokens), dropped=dropped, kept_symbols=(0, len(tokens)))
+    encoded = front_end.encode_words([Span(item.text)])
+    return replace(item, tokens=encoded.ids, dropped=encoded.dropped, kept_symbols=(0, len(encoded.ids)))
 
 
 def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:

@@ -200,15 +200,7 @@ class TextFrontEnd:
         Raises ``InputError`` as ``read``, for a transcript of which nothing is left, and for symbols outside the set
         unless they are to be dropped.
         """
-        return self.encode_counted(text, where=where, draw=draw)[0]
-
-    def encode_counted(
-        self, text: str, *, where: str = "", draw: RandomNumbers | None = None
-    ) -> tuple[list[int], Counter[str]]:
-        """Ids (L,) as ``encode`` gives them, and the symbols that were left out."""
-        cleaned, dropped = self.read(text, where=where)
-        ids, unknown = self.encode_cleaned(cleaned, text=text, where=where, draw=draw)
-        return ids, dropped + unknown
+        return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
     def encode_cleaned(
         self, cleaned: str, *, text: str | None = None, where: str = "", draw: RandomNumbers | None = None

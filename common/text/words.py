@@ -20,7 +20,7 @@ TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly brac
 _BRACES = re.compile(r"\{([^}]*)\}")
 _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 
-_WEIGHTS = {"equal": 1.0, "replace": 0.4, "insert": 0.1}  # of letters, for the word that a part is from
+_WEIGHTS = {"equal": 10, "replace": 4, "insert": 1}  # of letters, for the word that a part is from
 
 Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
 
@@ -160,7 +160,7 @@ def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
 
 
 def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Counter[int]]:
-    """How much of each part of ``said`` is from which word: parts that are equal first, then letters between them.
+    """How many letters of each part of ``said`` are from which word: parts that are equal first, then letters between them.
 
     Added letters are from the word before them, from a sign between two words that has no reading alone ("3 - 5"), or
     if they are an article, from the next word ("George VI").
@@ -171,7 +171,7 @@ def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> lis
     for kind, a, b, c, d in SequenceMatcher(None, parts, said, autojunk=False).get_opcodes():
         if kind == "equal":
             for place in range(c, d):
-                votes[place][words[a + place - c]] += 1
+                votes[place][words[a + place - c]] += _WEIGHTS[kind]
             continue
         before, after = words[max(a - 1, 0)], words[min(b, len(words) - 1)]
         owners = [before, *(words[place] for place in range(a, b) for _ in parts[place] + " "), after]
