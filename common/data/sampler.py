@@ -1,4 +1,4 @@
-"""Which utterances make up which update: random global batches, dealt out by length."""
+"""Draw the utterances of each update: random global batches, split by length into micro-batches."""
 
 from collections.abc import Iterator, Sequence
 

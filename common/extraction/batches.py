@@ -1,4 +1,4 @@
-"""Work on many utterances: by processes, or in batches on a device, where a teacher makes their features."""
+"""Process many utterances: in worker processes, or in batches on a device with a teacher."""
 
 import functools
 import math

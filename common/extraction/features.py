@@ -60,7 +60,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Extraction:
-    """An utterance on its way through the run: what is known of it, what was made of it, or why it was refused."""
+    """The state of an utterance in the run: its facts, the features made of it, or why it was refused."""
 
     utterance: Utterance
     text: str = ""  # for the new list: the transcript, or the phones of a TextGrid

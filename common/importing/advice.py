@@ -1,4 +1,4 @@
-"""Which recordings of a corpus no training takes or learns well from, and the command that makes others of them."""
+"""Check the recordings of a corpus for what training refuses or learns badly, and name the import command."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

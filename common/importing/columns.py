@@ -1,4 +1,4 @@
-"""What the columns of a table of recordings are, where no heading says so: decided by their content."""
+"""Guess the columns of a table of recordings from their content."""
 
 import re
 from collections import Counter

@@ -13,7 +13,7 @@ from operator import itemgetter
 from common.text.g2p import BOUNDARY, SpokenSymbol
 from common.text.ssml import Span
 
-# Not of what is said by name, as "$3.50", "50%" and "R&D" are.
+# Without the signs that are spoken, as in "$3.50", "50%" and "R&D".
 PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
 _BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # not of "-5"
 TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
@@ -37,7 +37,7 @@ class Word:
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Symbol ids (L,) of a text, and its words, which are found when they are first asked for: that takes longer."""
+    """Symbol ids (L,) of a text, and its words, which take longer and are found on first use."""
 
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
@@ -62,7 +62,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Spoken:
-    """What is read of a text, its symbols, and how to find its tokens (between spaces) and those of each symbol."""
+    """The reading of a text, its symbols, and a function that finds its tokens (between spaces) and each symbol's."""
 
     reading: str
     symbols: list[str]
@@ -160,10 +160,10 @@ def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
 
 
 def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Counter[int]]:
-    """How many letters of each part of ``said`` are from which word: parts that are equal first, then letters between them.
+    """Weigh, for each part of ``said``, the words that its letters are from: equal parts first, then letters between.
 
-    Added letters are from the word before them, from a sign between two words that has no reading alone ("3 - 5"), or
-    if they are an article, from the next word ("George VI").
+    Added letters belong to the word before them, to a sign between two words that has no reading alone ("3 - 5"), or,
+    of an article, to the next word ("George VI").
     """
     parts = list(chain.from_iterable(alone))
     words = [index for index, own in enumerate(alone) for _ in own] or [0]
