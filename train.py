@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from common.cli import run
-from common.training.options import parser_of
+from common.training.options import parse_command_line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    parser_of(argv)[0].parse_args(argv)  # which ends --help and wrong options at once: PyTorch takes seconds to load
-    from common.training.start import train
+    line = parse_command_line(argv)
+    from common.training.start import train  # after --help and wrong options, as PyTorch takes seconds to load
 
-    return train(argv)
+    return train(line)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from common.errors import InputError, OptionError, OutputError, at
+from common.errors import InputError, OptionError, OutputError, at, reason
 
 _BLOCK = 1 << 20  # bytes
 
@@ -135,6 +135,8 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
         return json.loads(read_text(path, kind=kind))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+    except (ValueError, RecursionError) as error:  # a number of too many digits, or lists in lists
+        raise InputError(f"{path}: not JSON that can be read ({reason(error)})") from error
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
@@ -149,7 +151,7 @@ def parse_yaml(text: str, *, where: str) -> Any:
     )
     try:
         return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from error
 
 

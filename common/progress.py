@@ -84,6 +84,12 @@ def _lines(tqdm: Any) -> type:
     return Lines
 
 
+def warn(line: str) -> None:
+    """Print a warning on stderr; of several processes, which read the same files, the first does."""
+    if os.environ.get("RANK", "0") == "0":
+        print(f"warning: {line}", file=sys.stderr)
+
+
 def print_line(text: str, *, end: str = "\n") -> None:
     """Print a line on stdout, above any bar that stands on the terminal; OutputError if it cannot be written."""
     bars = sys.modules.get("tqdm") if sys.stderr.isatty() else None

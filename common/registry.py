@@ -61,13 +61,25 @@ class BuildDataset(Protocol):
 
 
 class SetUpNetworks(Protocol):
-    def __call__(self, networks: Any, options: Any, *, text: Any, new: bool) -> list[str]:
-        """Set weights and what the architecture lacks; return lines to print. A resumed training is not ``new``."""
+    def __call__(self, networks: Any, options: Any, **given: Any) -> list[str]:
+        """Set weights and what the architecture lacks; return lines to print.
+
+        ``given`` are ``text``, the ``training_set``, the ``initial`` checkpoint that training starts from, with its
+        path, or None, and whether the networks are ``new``: those of a resumed training are not.
+        """
 
 
 class ComputeStatistics(Protocol):
     def __call__(
-        self, networks: Any, options: Any, *, training_set: Any, validation_set: Any, gather: Gather, new: bool
+        self,
+        networks: Any,
+        options: Any,
+        *,
+        training_set: Any,
+        validation_set: Any,
+        initial: Any,
+        gather: Gather,
+        new: bool,
     ) -> list[str]:
         """Store in the networks what must be computed over the training list; return lines to print."""
 

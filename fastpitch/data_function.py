@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,19 +13,19 @@ from torch.utils.data import DataLoader
 
 from common.audio import PitchCache
 from common.audio.pitch import statistics
+from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.data import (
-    ErrorsAsItems,
     FilelistEntry,
     Filelists,
     TextMelDataset,
+    batches_of,
     check_stored,
     feature_name,
     frames_of_tokens,
     load_feature,
     load_fractions,
     loader_processes,
-    raise_errors,
     shape_error,
 )
 from common.distributed import Gather, Ranks
@@ -35,9 +35,10 @@ from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
 from fastpitch.config import ModelConfig
+from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.options import PITCH_CACHE, InitialVoice, TrainingOptions
+from fastpitch.options import PITCH_CACHE, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
 
 
@@ -154,9 +155,9 @@ class FastPitchDataset(TextMelDataset):
 def build_dataset(
     options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> FastPitchDataset:
-    """The dataset of filelists; those of training are parsed already."""
+    """The dataset of filelists."""
     learned = options.architecture.learned_alignment
-    entries = options.entries if training else read_list(options.dataset_path, filelists, learned_alignment=learned)
+    entries = read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
         raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
     return FastPitchDataset(
@@ -182,6 +183,7 @@ def compute_statistics(
     training_set: FastPitchDataset,
     validation_set: FastPitchDataset,
     gather: Gather,
+    initial: tuple[Path, Checkpoint] | None = None,
     new: bool = True,
 ) -> list[str]:
     """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
@@ -190,14 +192,14 @@ def compute_statistics(
     A ``new`` network's output layer starts from the mean mel where the options say so, and its new speakers from those
     of the voice to start from, if any; returns lines on these.
     """
-    network, voice = networks["fastpitch"], options.initial_voice
+    network = networks["fastpitch"]
     if options.mean_mel_bias and new:
         start_from_mean_mel(network, training_set)
     if options.architecture.learned_alignment:
         measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
         for dataset in (training_set, validation_set):
             dataset.normalize_pitch_as(network)
-    return start_from_nearest(network, voice, training_set) if new and voice is not None else []
+    return start_from_nearest(network, voice_of(*initial), training_set) if new and initial is not None else []
 
 
 @torch.no_grad()
@@ -274,8 +276,6 @@ _CHUNK = 16  # utterances a task of a worker
 class _Pitches:
     """The pitch of each utterance, Hz, for loader processes."""
 
-    collate: Any = staticmethod(list)
-
     def __init__(self, source: FastPitchDataset) -> None:
         self._source = source
 
@@ -292,10 +292,10 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         return
 
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
-        safe: Any = ErrorsAsItems(cast(Any, _Pitches(source)))
-        loader = DataLoader(safe, _CHUNK, sampler=indices, collate_fn=safe.collate, **loader_processes(n_workers))
-        for chunk in raise_errors(loader):
-            yield from cast(list[np.ndarray], chunk)
+        pitches: Any = _Pitches(source)
+        loader = DataLoader(pitches, _CHUNK, sampler=indices, collate_fn=list, **loader_processes(n_workers))
+        for chunk in batches_of(loader):
+            yield from chunk
 
     measured = gather(len(source.speakers), compute, "measuring pitch")
     overall = statistics(measured)

@@ -7,14 +7,14 @@ import torch
 
 from common.audio import read_pitch_statistics
 from common.checkpoints import Checkpoint, load_weights
-from common.config import from_plain
-from common.errors import CheckpointError, InputError
+from common.errors import InputError
 from common.nn.layers import rows_by_name
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
-from fastpitch.config import ModelConfig
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.model import FastPitch
-from fastpitch.options import InitialVoice, TrainingOptions
+from fastpitch.options import TrainingOptions
 
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
@@ -22,7 +22,13 @@ _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others 
 
 
 def set_up_networks(
-    networks: Mapping[str, FastPitch], options: TrainingOptions, *, text: TextConfig, new: bool
+    networks: Mapping[str, FastPitch],
+    options: TrainingOptions,
+    *,
+    text: TextConfig,
+    training_set: FastPitchDataset,
+    initial: tuple[Path, Checkpoint] | None,
+    new: bool,
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
@@ -31,10 +37,11 @@ def set_up_networks(
     """
     if not new:
         return []
-    network, voice, file = networks["fastpitch"], options.initial_voice, options.pitch_mean_std_file
-    speaking = {entry.fields.get("speaker", "") for entry in options.entries}
+    network, file = networks["fastpitch"], options.pitch_mean_std_file
     lines = []
-    if voice is not None:
+    if initial is not None:
+        voice = voice_of(*initial)
+        speaking = {entry.fields.get("speaker", "") for entry in training_set.entries}
         weights = f"{'EMA ' if voice.checkpoint.has_ema else ''}weights"
         lines = [f"starting from the {weights} of {voice.path}"]
         lines += start_from(network, voice, text=text, speaking=speaking)
@@ -54,16 +61,6 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
         f"{named[0]}: {there}; name those of the voice with --pitch-mean-std-file, or make them by extract_mels.py "
         "--extract-pitch-char"
     )
-
-
-def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
-    if checkpoint.model != "FastPitch":
-        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
-    config = from_plain(ModelConfig, checkpoint.config, where=str(path))
-    if checkpoint.text is None or checkpoint.text.input_type == "pf":
-        raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
-    return InitialVoice(path, checkpoint.text, checkpoint, config)
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:

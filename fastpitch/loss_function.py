@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn import diagonality, mask_from_lengths, unattended_tokens
-from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.discriminator import cut_windows
@@ -139,7 +139,7 @@ class FastPitchObjective(Objective):
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         network = networks["fastpitch"]
         out = network(batch)
-        return [_example(network, out, batch, index) for index in shown(batch)]
+        return [_example(network, out, batch, index) for index in example_indices(batch)]
 
     def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
         sums = sums_of_errors(out, batch)

@@ -4,20 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common.audio.options import ESTIMATORS, PitchRange
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
-from common.text.config import TextConfig
 from common.text.options import TextOptions
 from common.text.prosody import LIMITS
 from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
-
-if TYPE_CHECKING:  # the options below are shown without PyTorch
-    from common.checkpoints import Checkpoint
-    from common.data import FilelistEntry
 
 EXAMPLES = Path(__file__).with_name("custom_transforms.py")  # what a custom transform is without a file of its own
 _CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run, alone; without FILE that of " + EXAMPLES.name
@@ -61,24 +55,8 @@ class LossScales:
 
 
 @dataclass(frozen=True)
-class InitialVoice:
-    """The checkpoint of ``--from-checkpoint``, without its training state."""
-
-    path: Path
-    text: TextConfig
-    checkpoint: "Checkpoint"
-    config: ModelConfig
-
-    @property
-    def speaker_names(self) -> tuple[str, ...]:
-        """Names of its speakers in order of their ids; those that had numbers alone are named by these."""
-        names, n_speakers = self.text.speakers, self.config.n_speakers
-        return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
-
-
-@dataclass(frozen=True)
 class TrainingOptions(PitchRange):
-    """Options of a training run, and what they stand for once its lists are read."""
+    """FastPitch's own options of training."""
 
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
@@ -120,10 +98,8 @@ class TrainingOptions(PitchRange):
     load_pitch_from_disk: bool = option(
         False, "refuse lists that do not name the pitch, instead of estimating it", variable="LOAD_PITCH_FROM_DISK"
     )
-    initial_voice: InitialVoice | None = None
     dataset_path: Path = Path()
     training_files: Sequence[Path] = ()
-    entries: "Sequence[FilelistEntry]" = ()  # of the training lists
     seed: int = 0
     num_workers: int = 0  # loader processes
 

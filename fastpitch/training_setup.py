@@ -9,7 +9,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig
 from common.data import FilelistEntry
 from common.errors import OptionError, shown
-from common.text import TextFrontEnd, get_symbol_table
+from common.text import EDGE_SILENCE, TextFrontEnd, get_symbol_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.languages import refuse_rewritten_letters
@@ -19,8 +19,8 @@ from common.text.teacher import text_of_teacher
 from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
 from common.training.settings import MelSource, stored_mels
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import voice_of
-from fastpitch.options import InitialVoice, TrainingOptions
+from fastpitch.initial_voice import InitialVoice, voice_of
+from fastpitch.options import TrainingOptions
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
@@ -67,9 +67,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if text.labels:
         notes.append(f"{len(text.labels)} labels are symbols beyond symbol set {text.symbol_set}: {shown(text.labels)}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
-    options = replace(options, architecture=_architecture(options, audio, text), initial_voice=voice, entries=entries)
+    options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
@@ -78,10 +78,11 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
     is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
     if not is_default or not any(word in SILENCES or word[-1].isdigit() for word in words):
         return None
-    for name in ("arpabet", "ipa"):
-        if all(word in get_symbol_table(name) for word in words):
-            return replace(text, input_type="phone", symbol_set=name, cleaners=())
-    return None
+    fitting = [name for name in ("arpabet", "ipa") if all(word in get_symbol_table(name) for word in words)]
+    starts = (entry.fields["text"].partition(" ")[0] for entry in entries if "durations" in entry.fields)
+    if EDGE_SILENCE in starts:
+        fitting.append("ipa")  # of an aligner, whose labels beyond the set are added
+    return replace(text, input_type="phone", symbol_set=fitting[0], cleaners=()) if fitting else None
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:

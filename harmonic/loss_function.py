@@ -12,7 +12,7 @@ from torch import Tensor
 from common.audio import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data import input_mel_extractor
-from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
+from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, example_indices
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
 from harmonic.options import TrainingOptions
@@ -149,7 +149,7 @@ class HarmonicObjective(AdversarialObjective):
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
         network = networks["harmonic"]
         examples = []
-        for index in shown(batch):
+        for index in example_indices(batch):
             one = _utterance(batch, index, self._mel)
             extractor = self._mel.to(one.audio.device)
             mel = self._input_of(one)

@@ -9,7 +9,7 @@ from common.audio import MelExtractor
 from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.nn import mask_from_lengths
-from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
+from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, example_indices
 from hifigan.data_function import HifiganBatch
 from hifigan.options import TrainingOptions
 
@@ -64,7 +64,7 @@ class HifiganObjective(AdversarialObjective):
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
         target, made, wave = self._resynthesize(networks, batch)
         examples = []
-        for index in shown(batch):
+        for index in example_indices(batch):
             n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
             mels = {"recorded": cut(target, index, n_frames), "generated": cut(made, index, n_frames)}
             sounds = {"recorded": cut(batch.audio, index, n_samples), "generated": cut(wave, index, n_samples)}

@@ -211,9 +211,7 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
     return reach + _OUTER_KERNEL // 2
 
 
-def set_up_networks(
-    networks: dict[str, Any], options: TrainingOptions, *, text: TextConfig | None, new: bool
-) -> list[str]:
+def set_up_networks(networks: dict[str, Any], options: TrainingOptions, **_: Any) -> list[str]:
     """Apply the options beyond the architecture; there is nothing to print."""
     networks["msd"].amp_grouped_conv = not options.no_amp_grouped_conv
     return []

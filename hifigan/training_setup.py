@@ -75,7 +75,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         text=None,
         optimization=Optimization(schedule, betas=options.adam_betas, eps=1e-8),
         same_shapes=True,
-        recordable=True,
         adaptable=("framing", "peak") if options.fine_tuning else (),
     )
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data import Batch, Filelists, join_batches, paths_of
 from common.errors import InputError, shown
+from common.progress import warn
 from common.text.symbols import name_counts
 from jasper.augmentation import Augmentation
 from jasper.manifest import Entry, check_english, select_entries
@@ -84,7 +84,7 @@ class JasperDataset:
         self._tokens = [self._encode(entry, labels) for entry in self._entries]
         if self._dropped:
             what = f"{self._dropped.total()} characters without a label were left out: {name_counts(self._dropped)}"
-            print(f"warning: {paths_of(filelists)[0]}: {what}", file=sys.stderr)
+            warn(f"{paths_of(filelists)[0]}: {what}")
         for index, entry in enumerate(self._entries):
             if not self._aligns(index, self.lengths[index]):
                 problem = f"{entry.duration:.2f} s are too short for its transcript {entry.transcript!r}"

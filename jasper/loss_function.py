@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn import ctc_losses
 from common.recognition import error_counts
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.augmentation import Augmentation
@@ -86,12 +85,12 @@ class JasperObjective(Objective):
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
 
-    Source: Graves et al., Connectionist temporal classification (2006), section 4.1.
+    Source: Graves et al., Connectionist temporal classification (2006), section 4.1. In float64, as gradients in
+    float32 are off in the third digit.
     """
-    tokens = batch.tokens.unsqueeze(1).expand(-1, out.log_probs.size(1), -1)
-    repeated = F.pad(batch.tokens[:, 1:] == batch.tokens[:, :-1], (1, 0))
-    of_tokens, of_blanks = out.log_probs.gather(2, tokens), out.log_probs[:, :, blank]
-    return ctc_losses(of_tokens, of_blanks, batch.token_lengths, out.lengths, repeated=repeated).to(of_blanks.dtype)
+    log_probs = out.log_probs.double().transpose(0, 1)
+    losses = F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")
+    return losses.to(out.log_probs.dtype)
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:

@@ -1,7 +1,6 @@
 """Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from common.audio import check_wav
 from common.data import read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_text
-from common.progress import print_line
+from common.progress import print_line, warn
 from common.text.languages import guess_language, rewritten_letter
 from jasper.text import normalize_transcript, spelled
 from jasper.yaml_config import DatasetSettings
@@ -109,7 +108,7 @@ def check_english(entries: Sequence[Entry]) -> None:
         raise InputError(f"{where}: {problem}; add the letters of the language to labels, {advice}")
     if found not in ("", "en"):
         problem = f"looks like language {found}, but is normalized as English"
-        print(f"warning: {entries[0].where}: {problem}; set its letters as labels, {advice}", file=sys.stderr)
+        warn(f"{entries[0].where}: {problem}; set its letters as labels, {advice}")
 
 
 def _with_duration(entry: Entry) -> Entry:

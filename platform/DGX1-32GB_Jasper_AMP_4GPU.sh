@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Jasper on 4 GPUs of NVIDIA DGX-1 (V100 32GB) in mixed precision; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Jasper run_script train NUM_GPUS=4 BS=64 GRAD_ACCUMULATION=2 AMP=true "$@"
+MODEL=Jasper source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=4 BS=64 GRAD_ACCUMULATION=2 AMP=true "$@"

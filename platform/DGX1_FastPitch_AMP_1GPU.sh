@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains FastPitch on 1 GPU of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=FastPitch run_script train NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true "$@"
+MODEL=FastPitch source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains HiFi-GAN on 1 GPU of NVIDIA DGX-1 (V100 16GB) in FP32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=HiFi-GAN run_script train NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"
+MODEL=HiFi-GAN source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Tacotron 2 on 1 GPU of NVIDIA DGX-1 (V100 16GB) in FP32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Tacotron2 run_script train NUM_GPUS=1 BS=48 AMP=false "$@"
+MODEL=Tacotron2 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=48 AMP=false "$@"

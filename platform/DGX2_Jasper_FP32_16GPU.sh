@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Jasper on 16 GPUs of NVIDIA DGX-2 (V100 32GB) in float32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Jasper run_script train NUM_GPUS=16 BS=32 GRAD_ACCUMULATION=2 AMP=false "$@"
+MODEL=Jasper source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=16 BS=32 GRAD_ACCUMULATION=2 AMP=false "$@"

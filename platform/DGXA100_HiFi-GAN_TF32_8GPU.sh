@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains HiFi-GAN on 8 GPUs of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=HiFi-GAN run_script train NUM_GPUS=8 BS=16 AMP=false "$@"
+MODEL=HiFi-GAN source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=8 BS=16 AMP=false "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Jasper on 4 GPUs of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Jasper run_script train NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"
+MODEL=Jasper source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

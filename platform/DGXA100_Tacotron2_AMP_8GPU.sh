@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Tacotron 2 on 8 GPUs of NVIDIA DGX A100 (A100 80GB) in mixed precision; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=Tacotron2 run_script train NUM_GPUS=8 BS=128 AMP=true "$@"
+MODEL=Tacotron2 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=8 BS=128 AMP=true "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains WaveGlow on 1 GPU of NVIDIA DGX A100 (A100 80GB) in mixed precision; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=WaveGlow run_script train NUM_GPUS=1 BS=10 AMP=true "$@"
+MODEL=WaveGlow source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=10 AMP=true "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains FastPitch on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=FastPitch run_script train NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=8 AMP=false "$@"
+MODEL=FastPitch source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=8 AMP=false "$@"

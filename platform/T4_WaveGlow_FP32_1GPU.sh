@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains WaveGlow on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-MODEL=WaveGlow run_script train NUM_GPUS=1 BS=4 AMP=false "$@"
+MODEL=WaveGlow source "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" NUM_GPUS=1 BS=4 AMP=false "$@"

@@ -10,7 +10,6 @@ GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the 
 list's recordings are copied. A run that was stopped is resumed when it is started again.
 """
 
-import argparse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +18,13 @@ from typing import TYPE_CHECKING
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
 from common.cli import ArgumentParser, ComputingOptions, names_given, run
 from common.errors import OptionError
-from common.evaluation.options import AB, GRIFFIN_LIM, EvaluationOptions, ListeningOptions
+from common.evaluation.options import GRIFFIN_LIM, RESULTS, EvaluationOptions
 from common.options import add_options, read_options
 from common.registry import ModelSpec, available_models
 from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
 
 if TYPE_CHECKING:
-    from common.checkpoints import LoadedCheckpoint
+    from common.checkpoints.loading import LoadedCheckpoint
 
 
 def build_parser(
@@ -60,30 +59,64 @@ def build_parser(
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
     every = models_with("generator", "vocoder")
-    args = parse_options(
-        argv, build_parser(every, reads_results="--results" in names_given(argv)), every, intermixed=True
-    )
+    parser = build_parser(every, reads_results="--results" in names_given(argv))
+    args = parse_options(argv, parser, every, intermixed=True)
     test = read_options(args, EvaluationOptions).test
     if test.results is not None:
-        from common.evaluation.listening_results import report_results
+        from common.evaluation.listening import report_results
 
         return report_results(args.output, test.results)
-    from common.checkpoints import open_checkpoint  # --help needs no PyTorch
+    from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
 
     speaking = {}
     if args.generator is not None:
         speaking["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
-    if test.listening is None and not test.against:
-        return _evaluate(argv, speaking)
-    return _evaluate_several(argv, speaking, args, test)
+    systems = {_name_of(speaking): args.output}
+    voices = [(args.output, speaking)]
+    for path in test.against:
+        name, output = str(path), path
+        if path.is_file():
+            one = open_checkpoint(path, role=None, ema=args.ema)
+            if one.spec.role not in ("vocoder", *speaking):
+                raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
+            output = args.output / "against" / "_".join(path.with_suffix("").parts).strip("/_")
+            while output in systems.values():  # of x/voice.pt and x/voice.onnx
+                output = output.with_name(f"{output.name}_{path.suffix[1:]}")
+            voices.append((output, {**speaking, one.spec.role: one}))
+            name = _name_of(voices[-1][1])
+        elif not path.is_dir():
+            raise OptionError(f"--against {path}: no such checkpoint or folder")
+        elif test.listening is None and not (path / RESULTS).is_file():
+            raise OptionError(f"--against {path}: no evaluation, expected {RESULTS} in it, or --listening to listen")
+        if name in systems:
+            raise OptionError(f"--against {path}: a system is given twice; give each one once")
+        systems[name] = output
+    status = 0
+    for output, models in voices:
+        if len(voices) > 1:
+            print(_name_of(models))
+        status = _evaluate(argv, models, output) or status
+        if status > 1:  # stopped by a signal
+            return status
+    _compare(args.output, test.listening, systems)
+    return status
 
 
-def _evaluate(
-    argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path | None = None
-) -> int:
-    """Evaluate checkpoints by role, with the options that they have, into ``output`` or the given one; exit status."""
+def _compare(folder: Path, listening: str | None, systems: Mapping[str, Path]) -> None:
+    """Compare evaluated systems by their figures if there are several, or by people."""
+    from common.evaluation.command import print_differences
+    from common.evaluation.listening import write_listening_test
+
+    if listening is not None:
+        write_listening_test(folder, listening, systems)
+    elif len(systems) > 1:
+        print_differences(systems)
+
+
+def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:
+    """Evaluate checkpoints by role, with the options that they have, into ``output``; the exit status."""
     from common.evaluation import command
 
     specs = {role: one.spec for role, one in speaking.items()}
@@ -95,52 +128,8 @@ def _evaluate(
     if args.ema and models:
         check_ema(list(models.values()))
     options, (voice, precision) = read_options(args, EvaluationOptions), read_voice_options(args, specs)
-    options = options if output is None else replace(options, output=output)
+    options = replace(options, output=output)
     return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
-
-
-def _evaluate_several(
-    argv: Sequence[str] | None,
-    speaking: "Mapping[str, LoadedCheckpoint]",
-    args: argparse.Namespace,
-    test: ListeningOptions,
-) -> int:
-    """Evaluate the checkpoints, and each one that replaces one of them, and compare them, by people if asked to."""
-    from common.checkpoints import open_checkpoint
-    from common.evaluation.command import print_differences
-    from common.evaluation.listening import write_listening_test
-    from common.evaluation.results import RESULTS
-
-    voices, folders = [(args.output, dict(speaking))], [path for path in test.against if not path.is_file()]
-    for path in test.against:
-        if path not in folders:
-            one = open_checkpoint(path, role=None, ema=args.ema)
-            if one.spec.role not in ("vocoder", *speaking):
-                raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
-            output = args.output / "against" / "_".join(path.with_suffix("").parts).strip("/_")
-            while output in (other for other, _ in voices):  # of x/voice.pt and x/voice.onnx
-                output = output.with_name(f"{output.name}_{path.suffix[1:]}")
-            voices.append((output, {**speaking, one.spec.role: one}))
-    systems = {_name_of(models): output for output, models in voices} | {str(path): path for path in folders}
-    if len(systems) < len(voices) + len(folders):
-        raise OptionError(f"--against {' '.join(map(str, test.against))}: a system is given twice; give each one once")
-    if missing := [path for path in folders if not path.is_dir()]:
-        raise OptionError(f"--against {missing[0]}: no such checkpoint or folder")
-    if test.listening is None and (missing := [path for path in folders if not (path / RESULTS).is_file()]):
-        raise OptionError(
-            f"--against {missing[0]}: no evaluation, expected {RESULTS} in it; add --listening {AB} to listen"
-        )
-    status = 0
-    for output, models in voices:
-        print(_name_of(models))
-        status = max(status, _evaluate(argv, models, output))
-        if status > 1:  # stopped by a signal
-            return status
-    if test.listening is None:
-        print_differences(systems)
-    else:
-        write_listening_test(args.output, test.listening, systems)
-    return status
 
 
 def _name_of(models: "Mapping[str, LoadedCheckpoint]") -> str:

@@ -2,12 +2,12 @@
 # functions.
 #   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 set -euo pipefail
-SCRIPT=${BASH_SOURCE[1]:-} # that sources this file
+SCRIPT=${BASH_SOURCE[2]:-${BASH_SOURCE[1]:-}} # that was started: it sources this file, or a script that does
 [[ -z "$SCRIPT" || "$SCRIPT" = /* ]] || SCRIPT="$PWD/$SCRIPT"
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
-MARK=made-by-scripts # a file in a .venv that these scripts have made, and may make anew
+MARK=made-by-scripts # a file in a .venv that these scripts have made, may change, and may make anew
 
 # fail STATUS MESSAGE: ends with one line; status 2 is for arguments and variables that cannot be.
 fail() {
@@ -20,7 +20,7 @@ fail() {
 print_help() {
     local started
     sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$SCRIPT"
-    started=$(sed -n 's/^\([A-Z_]*=[^ ]* \)*run_script \([a-z_]*\).*/\2/p' "$SCRIPT")
+    started=$(sed -n 's/^\([A-Z_]*=.*\)*\(run_script \|scripts\/\)\([a-z_]*\).*/\3/p' "$SCRIPT")
     awk -F ' [|] ' -v title="### $started.sh" '
         /^#/ && (here = $0 == title) { print "\nVariables, set in front of the command as NAME=value:" }
         here && /^[|] `/ { gsub(/^[|] | [|]$|[`\\]/, ""); printf "  %-32s  %s\n", $1 "=" $2, $3 }
@@ -105,7 +105,8 @@ ensure_venv() {
     use_python
 }
 
-# update_venv [dev]: makes .venv where it is missing, and installs the requirements where they changed.
+# update_venv [dev]: makes .venv where it is missing, and installs the requirements where they changed; a .venv that
+# these scripts did not make is used as it is.
 update_venv() {
     local stamp="$VENV/stamp-base" python
     local files=("$ROOT/constraints.txt" "$ROOT/requirements-speak.txt" "$ROOT/requirements.txt")
@@ -113,9 +114,12 @@ update_venv() {
         files+=("$ROOT/requirements-dev.txt")
         stamp="$VENV/stamp-dev"
     fi
+    if [ -z "$(ls "$VENV"/{"$MARK",stamp-*} 2>/dev/null)" ] && [ -n "$(ls -A "$VENV" 2>/dev/null)" ]; then
+        is_supported_python "$VENV/bin/python" || fail 1 "$VENV has no Python 3.10 to 3.14, and" \
+            "these scripts did not make it; move it away, or set PYTHON to a Python with the requirements"
+        return # someone's own, as uv makes them: nothing is installed into it
+    fi
     if ! { is_supported_python "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }; then
-        [ -e "$VENV/$MARK" ] || [ -z "$(ls -A "$VENV" 2>/dev/null)" ] || fail 1 "$VENV has no Python 3.10 to 3.14" \
-            "with pip, and these scripts did not make it; move it away, or set PYTHON to a Python with the requirements"
         python=$(find_python) || exit 1
         echo "making $VENV with $("$python" --version)" >&2
         make_venv "$python"

@@ -31,7 +31,7 @@ _SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at 
     trains=train.train,
 )
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Fine-tune a FastPitch to a new voice, on lists that are made unless they are there, and evaluate both."""
+    """Fine-tune a FastPitch to a new voice, on lists that are given or made, and evaluate both."""
     named = [Path(word) for word in itertools.takewhile(lambda word: not word.startswith("-"), words)]
     if len(named) not in (1, 2) or named[-1].suffix == ".pt" or named[-1].is_file():
         raise OptionError("expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET [options of train.py]")
@@ -256,7 +256,8 @@ exec bash scripts/train.sh --resume "$@"
 @script({f"{GPU} accumulation bs port train_script": ()}, models=MODELS, defaults="PORT=29500", trains=train.train)
 def slurm_train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    named = re.search(r"^MODEL=(\S+) run_script train ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
+    script_text = Path(own.train_script).read_text("utf-8")
+    named = re.search(r"^MODEL=(\S+) (run_script train|source) ", script_text, re.MULTILINE)
     model = named[1] if named else own.model
     if own.num_gpus == "auto":
         own = replace(own, num_gpus=environ.get("SLURM_GPUS_ON_NODE", "auto"))

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from common.nn import Dropout
 from tacotron2.config import ModelConfig
 from tacotron2.layers import Attention, Linear
-from tacotron2.step import StepWeights
-from tacotron2.teacher_forcing import run_loop
+from tacotron2.teacher_forcing import StepWeights, run_loop
 
 PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats the last frame instead of advancing in the text
 PRENET_LAYERS = 2
@@ -140,11 +139,6 @@ class Decoder(nn.Module):
                 bias=(rnn.bias_ih + rnn.bias_hh).to(dtype),
                 step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
             )
-
-    def projection(self) -> tuple[Tensor, Tensor]:
-        """Weight (n_mels + 1, decoder_rnn_dim + memory_dim) and bias that make frame and gate's logit of a state."""
-        layers = self.linear_projection.linear_layer, self.gate_layer.linear_layer
-        return torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:

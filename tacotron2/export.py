@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.checkpoints import Exports, Part, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
-from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, Decoder
+from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS
 from tacotron2.inference import Inference, Steps
 from tacotron2.layers import Postnet
 from tacotron2.model import Tacotron2
+from tacotron2.step import DecoderStep
 
 # What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
 _STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
@@ -41,64 +41,6 @@ class ExportableEncoder(nn.Module):
         # Not packed: PyTorch's ONNX exporter warns of packed sequences, from C++, where nothing in Python silences it.
         memory = self.encoder.read_padded(self.encoder.convolve(self.embedding(tokens), mask), lengths)
         return memory, self.memory_layer(memory).transpose(1, 2).contiguous()
-
-
-class ExportableStep(nn.Module):
-    """One step of the decoder, by its layers: the same as `tacotron2.step.DecoderStep`, without operations in place."""
-
-    location: Tensor  # (attention_dim, 2, kernel_size)
-    energy: Tensor  # (attention_dim,)
-
-    def __init__(self, decoder: Decoder) -> None:
-        super().__init__()
-        attention = decoder.attention_layer
-        self.prenet, self.attention_rnn, self.decoder_rnn = decoder.prenet, decoder.attention_rnn, decoder.decoder_rnn
-        self.linear_projection, self.gate_layer = decoder.linear_projection, decoder.gate_layer
-        self.query_layer = attention.query_layer
-        self.register_buffer("location", attention.location_layer.folded_weight().detach().unflatten(1, (2, -1)))
-        self.register_buffer("energy", attention.v.linear_layer.weight[0].detach())
-
-    def forward(
-        self,
-        prenet_masks: Tensor,
-        frame: Tensor,
-        attention_hidden: Tensor,
-        attention_cell: Tensor,
-        decoder_hidden: Tensor,
-        decoder_cell: Tensor,
-        context: Tensor,
-        attention_weights: Tensor,
-        attention_weights_sum: Tensor,
-        memory: Tensor,
-        processed_memory: Tensor,
-        lengths: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights (B, L), and what
-        the encoder makes -> gate's logit (B,), then all states and attention weights of the next step.
-        """
-        inputs = torch.cat([self.prenet(frame, prenet_masks), context], 1)
-        attended, attention_cell = self.attention_rnn(inputs, (attention_hidden, attention_cell))
-        history = torch.stack([attention_weights, attention_weights_sum], 1)
-        located = F.conv1d(history, self.location, padding=self.location.size(2) // 2)
-        query = self.query_layer(attended).unsqueeze(2)
-        energies = torch.matmul(self.energy, torch.tanh(query + located + processed_memory))
-        padding = ~mask_from_lengths(lengths, memory.size(1))
-        weights = torch.softmax(energies.masked_fill(padding, float("-inf")), 1)
-        context = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
-        inputs = torch.cat([attended, context], 1)
-        decided, decoder_cell = self.decoder_rnn(inputs, (decoder_hidden, decoder_cell))
-        state = torch.cat([decided, context], 1)
-        return (
-            self.gate_layer(state).squeeze(1),
-            self.linear_projection(state),
-            attended,
-            attention_cell,
-            decided,
-            decoder_cell,
-            context,
-            weights,
-            attention_weights_sum + weights,
-        )
 
 
 class ExportablePostnet(nn.Module):
@@ -142,7 +84,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
 
     parts = (
         part("encoder", ExportableEncoder(network), {"tokens": ("batch", "tokens"), **lengths}, memory),
-        part("decoder", ExportableStep(network.decoder), {**masks, **states, **memory, **lengths}, decoded),
+        part("decoder", DecoderStep(network.decoder, torch.float32), {**masks, **states, **memory, **lengths}, decoded),
         part("postnet", ExportablePostnet(network.postnet), {"mel": mel, **lengths}, {"refined_mel": mel}),
     )
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
@@ -179,8 +121,8 @@ class _ExportedSteps(Steps):
         names = (*_STATES[1:], *_HISTORY)
         self._states = {name: memory.new_zeros(n_batch, width) for name, width in zip(names, widths, strict=True)}
 
-    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """masks (layers, B, prenet_dim) -> frame (B, n_mels), gate's logit (B,), attention weights (B, L)."""
         out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
         self._states = {name: out[f"next_{name}"] for name in self._states}
-        return torch.cat([out["next_frame"], out["gate"].unsqueeze(1)], 1), self._states["attention_weights"]
+        return out["next_frame"], out["gate"], self._states["attention_weights"]

@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput, WarmGraphRecorder
-from common.training import warn_of_failure
+from common.synthesis import Controls, MelOutput, WarmGraphRecorder, warn_of_failure
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions
@@ -48,19 +47,19 @@ class Steps(ABC):
         self._position.zero_()
 
     @abstractmethod
-    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """Frame and gate's logit (B, n_mels + 1) of the step after `_frame`, and its attention weights (B, L).
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Frame (B, n_mels) and gate's logit (B,) of the step after `_frame`, and its attention weights (B, L).
 
         masks (layers, B, prenet_dim)
         """
 
     def advance(self) -> Tensor:
         """Compute the next frame (B, n_mels)."""
-        output, alignment = self.compute(self._masks.index_select(0, self._position)[0])
-        self._frame.copy_(output[:, :-1])
-        self._outputs.index_copy_(0, self._position, output.unsqueeze(0))
+        frame, gate, alignment = self.compute(self._masks.index_select(0, self._position)[0])
+        self._frame.copy_(frame)
+        self._outputs.index_copy_(0, self._position, torch.cat([frame, gate.unsqueeze(1)], 1).unsqueeze(0))
         self._alignments.index_copy_(0, self._position, alignment.unsqueeze(0))
-        self.fired.logical_or_(output[:, -1].float().sigmoid() > self._threshold)
+        self.fired.logical_or_(gate.float().sigmoid() > self._threshold)
         self.lengths.add_(~self.fired)
         self._position.add_(1)
         return self._frame
@@ -78,36 +77,33 @@ class DecoderSteps(Steps):
     """Steps of a decoder's network, which depend on buffers alone, so that one can be recorded as a CUDA graph."""
 
     def __init__(
-        self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
+        self, decoder: Decoder, memory: Tensor, lengths: Tensor, *, config: ModelConfig, gate_threshold: float
     ) -> None:
-        """memory (B, L, memory_dim), padding (B, L) bool."""
-        parts = decoder.prepare(memory)
-        super().__init__(parts.memory, config=config, gate_threshold=gate_threshold)
-        self._prenet_weights = [
-            layer.get_parameter("linear_layer.weight").to(parts.bias) for layer in decoder.prenet.layers
-        ]
-        self._prenet_weight, self._bias = parts.prenet_weight, parts.bias
-        self._projection, self._projection_bias = (one.to(parts.bias) for one in decoder.projection())
-        self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
-        self._state = parts.memory.new_zeros(len(memory), self._projection.size(1))
-        self._alignment = memory.new_zeros(padding.shape, dtype=torch.float32)
+        """memory (B, L, memory_dim), lengths (B,) symbols."""
+        processed = decoder.attention_layer.memory_layer(memory)  # of autocast's dtype, if that is enabled
+        memory = memory.to(processed.dtype)
+        super().__init__(memory, config=config, gate_threshold=gate_threshold)
+        with torch.autocast(memory.device.type, enabled=False):
+            self._step = DecoderStep(decoder, memory.dtype)
+        self._encoded = [memory, processed.transpose(1, 2).contiguous(), lengths.clone()]
+        n_batch, n_tokens, n_context = memory.shape
+        n_attention, n_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
+        widths = (n_attention, n_attention, n_decoder, n_decoder, n_context, n_tokens, n_tokens)
+        in_float32 = (False, True, False, True, False, True, True)  # cells and attention weights
+        dtypes = [torch.float32 if one else memory.dtype for one in in_float32]
+        self._states = [memory.new_zeros(n_batch, width, dtype=dtype) for width, dtype in zip(widths, dtypes)]
         self._replay: Callable[[], object] | None = None
-        weights = [self._prenet_weight, self._bias, self._projection, self._projection_bias, *parts.step.tensors()]
-        self._inputs = [parts.memory, parts.processed, padding, *self._prenet_weights, *weights]
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype that steps compute in."""
-        return self._bias.dtype
+        return self._frame.dtype
 
-    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """masks (layers, B, prenet_dim) -> frame and gate's logit (B, n_mels + 1), attention weights (B, L)."""
-        hidden = self._frame
-        for weight, mask in zip(self._prenet_weights, masks):
-            hidden = F.linear(hidden, weight).relu_().mul_(mask)
-        gates = F.linear(hidden, self._prenet_weight, self._bias)
-        self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
-        return F.linear(self._state, self._projection, self._projection_bias), self._alignment
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """masks (layers, B, prenet_dim) -> frame (B, n_mels), gate's logit (B,), attention weights (B, L)."""
+        gate, frame, *states = self._step(masks, self._frame, *self._states, *self._encoded)
+        torch._foreach_copy_(self._states, states)
+        return frame, gate, self._states[-2]
 
     def record(self, recorder: WarmGraphRecorder) -> None:
         """Record `advance` as a CUDA graph, which `run` launches then; RuntimeError where it cannot be recorded."""
@@ -122,13 +118,13 @@ class DecoderSteps(Steps):
 
     def load(self, other: "DecoderSteps") -> None:
         """Begin anew with what ``other``, of the same shapes, decodes by its weights."""
-        for mine, theirs in zip(self._inputs, other._inputs):
+        pairs = zip([*self._encoded, *self._step.buffers()], [*other._encoded, *other._step.buffers()])
+        for mine, theirs in pairs:
             mine.copy_(theirs)
         self._reset()
 
     def _reset(self) -> None:
-        self._step.reset()
-        for buffer in (self._frame, self._position, self.fired, self.lengths):
+        for buffer in (*self._states, self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()
 
 
@@ -147,12 +143,11 @@ class StepGraphs:
         return StepGraphs()
 
     def begin(
-        self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
+        self, decoder: Decoder, memory: Tensor, lengths: Tensor, *, config: ModelConfig, gate_threshold: float
     ) -> DecoderSteps:
-        """The steps of memory (B, L, memory_dim), padding (B, L) bool, until the next call."""
-        beyond = -memory.size(1) % SYMBOL_STEP
-        memory, padding = F.pad(memory, (0, 0, 0, beyond)), F.pad(padding, (0, beyond), value=True)
-        steps = DecoderSteps(decoder, memory, padding, config=config, gate_threshold=gate_threshold)
+        """The steps of memory (B, L, memory_dim), lengths (B,), until the next call."""
+        memory = F.pad(memory, (0, 0, 0, -memory.size(1) % SYMBOL_STEP))
+        steps = DecoderSteps(decoder, memory, lengths, config=config, gate_threshold=gate_threshold)
         # Tensors of inference mode cannot be written outside it.
         key = (memory.shape, steps.dtype, gate_threshold, torch.is_inference_mode_enabled())
         if key in self._kept:

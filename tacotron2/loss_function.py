@@ -5,7 +5,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
-from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions
@@ -86,7 +86,7 @@ class Tacotron2Objective(Objective):
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
-        return [_example(out, batch, index) for index in shown(batch)]
+        return [_example(out, batch, index) for index in example_indices(batch)]
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:

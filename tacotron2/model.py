@@ -86,9 +86,9 @@ class Tacotron2(Inference, nn.Module):
 
     def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
         """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
-        memory, padding = self.encode(tokens, lengths)
+        memory, _ = self.encode(tokens, lengths)
         begin = self._graphs.begin if memory.is_cuda else DecoderSteps
-        return begin(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
+        return begin(self.decoder, memory, lengths, config=self.config, gate_threshold=gate_threshold)
 
     def prepare_for_inference(self) -> None:
         """Evaluation mode; nothing needs folding."""

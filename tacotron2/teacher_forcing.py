@@ -1,21 +1,173 @@
 """The decoder's loop over given frames, with a backward pass written by hand.
 
-Plain autograd through the same loop takes 2.5 times as long and keeps 2.2 times the memory (full size, batch 4, 400
-frames, one thread; 2.9 and 4.6 times for a small model; docs/BENCHMARKS.md). The reasons: each weight's gradient is
-one matrix product over all steps after the loop, instead of one a step, and the attention's hidden layer, most of the
-memory, is recomputed instead of kept. Autograd with small functions for these two things alone was measured to keep
-less than half of the gain. The attention does not read the decoder's LSTM, which therefore runs after it.
-`tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd. Nothing else depends on how this file
-and `tacotron2.step` compute.
+Plain autograd through the same loop takes 3.1 times as long, under `torch.compile` too (full size, batch 4, 30 frames,
+one thread; 4.6 times for batch 1), and keeps 2.2 times the memory (docs/BENCHMARKS.md). The reasons: each weight's
+gradient is one matrix product over all steps after the loop, instead of one a step, and the attention's hidden layer,
+most of the memory, is recomputed instead of kept. Autograd with small functions for these two things alone was measured
+to keep less than half of the gain. `tests/test_tacotron2_loop.py` compares outputs and gradients with plain autograd.
 """
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import never_compiled
-from tacotron2.step import DecoderStep, Energies, Lstm, StepWeights
+
+
+@dataclass(frozen=True)
+class StepWeights:
+    """The weights that every step uses, all of one dtype."""
+
+    attention_rnn: Tensor  # (4 * H, memory_dim + H), of context and own state; the prenet's part is applied before
+    decoder_rnn: Tensor  # (4 * D, H + memory_dim + D), of attention state, context and own state
+    decoder_bias: Tensor  # (4 * D,)
+    query: Tensor  # (A, H)
+    location: Tensor  # (A, 2 * kernel)
+    energy: Tensor  # (A,)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All of them, in order."""
+        return tuple(vars(self).values())
+
+
+class Lstm:
+    """An LSTM's activations over all steps, and its part of each step.
+
+    On a GPU, PyTorch's fused cell makes them, in float32; elsewhere they are computed in place.
+    """
+
+    def __init__(self, n_steps: int, like: Tensor, *, keep: bool, n_batch: int, n_inputs: int, n_hidden: int) -> None:
+        """Without ``keep`` the steps share the buffer of their gates, which a backward pass needs."""
+        self.n_hidden, self.keep, self.fused = n_hidden, keep, like.is_cuda
+        self.inputs = like.new_zeros(n_steps + 1, n_batch, n_inputs)
+        # By step: input, forget, candidate, output, activated (B, 4 * H); float32 (B, H), from that before the first.
+        self.gates: list[Tensor] = []
+        if not self.fused:
+            self.gates = list(like.new_empty(n_steps if keep else 1, n_batch, 4 * n_hidden)) * (1 if keep else n_steps)
+        n_cells = 1 if self.fused else n_steps + 1
+        self.cells = list(like.new_zeros(n_cells, n_batch, n_hidden, dtype=torch.float32))
+
+    def step(self, step: int, added: Tensor, weight: Tensor, mask: Tensor | None, *, first: int = 0) -> Tensor:
+        """Output (B, H) of a step whose inputs, from the ``first``, are ready."""
+        inputs, size = self.inputs[step][:, first:], self.n_hidden
+        if self.fused:
+            product = torch.mm(inputs, weight.t()).float()
+            cell_of = torch.ops.aten._thnn_fused_lstm_cell
+            output, cell, gates = cell_of(added.float(), product, self.cells[step])
+            self.cells.append(cell)
+            self.gates += [gates] if self.keep else []
+            return output if mask is None else output.mul_(mask)
+        gates, cell = self.gates[step], self.cells[step + 1]
+        torch.addmm(added, inputs, weight.t(), out=gates)
+        gates[:, : 2 * size].sigmoid_()
+        gates[:, 2 * size : 3 * size].tanh_()
+        gates[:, 3 * size :].sigmoid_()
+        input_gate, forget, candidate, output_gate = gates.view(-1, 4, size).unbind(1)
+        torch.mul(self.cells[step], forget, out=cell)
+        if input_gate.dtype == cell.dtype:
+            cell.addcmul_(input_gate, candidate)
+        else:
+            cell.add_(input_gate.float() * candidate)
+        output = torch.tanh(cell).to(output_gate.dtype).mul_(output_gate)
+        return output if mask is None else output.mul_(mask)
+
+    def slopes(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Local derivatives for the backward pass, of all steps at once.
+
+        (F, B, 4, H): of cell (first three) and output (last) by each gate before its activation; (F, B, H): of the
+        output by the cell; (F, B, H): the forget gates, which are those of the cell by the previous cell.
+        """
+        gates, cells = torch.stack(self.gates), torch.stack(self.cells)
+        input_gate, forget, candidate, output_gate = gates.unflatten(2, (4, self.n_hidden)).unbind(2)
+        squashed = torch.tanh(cells[1:]).to(output_gate.dtype)
+        before = cells[:-1].to(output_gate.dtype)
+        by_gate = torch.stack(
+            [
+                candidate * input_gate * (1 - input_gate),
+                before * forget * (1 - forget),
+                input_gate * (1 - candidate.square()),
+                squashed * output_gate * (1 - output_gate),
+            ],
+            dim=2,
+        )
+        return by_gate, output_gate * (1 - squashed.square()), forget
+
+
+class Energies:
+    """The attention's energies, one step at a time."""
+
+    def __init__(self, processed: Tensor, location: Tensor, energy: Tensor) -> None:
+        n_batch, n_tokens, width = processed.shape
+        self.kernel_size = location.size(1) // 2
+        half = self.kernel_size // 2
+        self.processed, self.location, self.energy = processed.reshape(-1, width), location, energy
+        # The last attention weights, and the sum of all so far.
+        self.history = processed.new_zeros(n_batch, 2, n_tokens + 2 * half, dtype=torch.float32)
+        self.inside = self.history[:, :, half : half + n_tokens]
+        self.windows = processed.new_empty(n_batch, n_tokens, 2, self.kernel_size)
+        self.hidden = processed.new_empty(n_batch * n_tokens, width)
+
+    def compute(self, query: Tensor) -> Tensor:
+        """query (B, A) -> energies (B, L); `inside` must hold the history."""
+        return torch.mv(self.compute_hidden(query), self.energy).view(self.windows.shape[:2])
+
+    def compute_hidden(self, query: Tensor) -> Tensor:
+        """query (B, A) -> the hidden layer (B * L, A)."""
+        n_batch, n_tokens = self.windows.shape[:2]
+        self.windows.copy_(self.history.unfold(2, self.kernel_size, 1).transpose(1, 2))
+        torch.addmm(self.processed, self.windows.view(len(self.hidden), -1), self.location.t(), out=self.hidden)
+        self.hidden.view(n_batch, n_tokens, -1).add_(query.unsqueeze(1)).tanh_()
+        return self.hidden
+
+
+class _Forward:
+    """The loop forwards, with all that its backward pass reads.
+
+    The attention does not read the decoder's LSTM, which therefore runs after it: `attend` in all steps, then `decode`.
+    """
+
+    def __init__(
+        self, weights: StepWeights, memory: Tensor, processed: Tensor, padding: Tensor, *, n_steps: int, keep: bool
+    ) -> None:
+        n_batch, self.memory_dim = memory.size(0), memory.size(2)
+        self.n_steps, self.n_decoder = n_steps, len(weights.decoder_bias) // 4
+        n_attention = weights.query.size(1)
+        self.weights, self.memory, self.padding = weights, memory, padding
+        n_inputs = self.memory_dim + n_attention
+        lstm = partial(Lstm, n_steps, memory, keep=keep, n_batch=n_batch)
+        self.attention = lstm(n_inputs=n_inputs, n_hidden=n_attention)
+        self.decoder = lstm(n_inputs=n_inputs + self.n_decoder, n_hidden=self.n_decoder)
+        self.energies = Energies(processed, weights.location, weights.energy)
+        self._kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # of the history, when new weights are added
+
+    def attend(self, step: int, gates: Tensor, mask: Tensor | None, *, alignment: Tensor) -> None:
+        """Compute a step's attention weights, which go to ``alignment`` (B, L) float32, and what the next one reads.
+
+        ``gates`` (B, 4 * n_attention) is what prenet and biases add to the attention LSTM's.
+        """
+        weights, history, inputs = self.weights, self.energies.inside, self.attention.inputs[step + 1]
+        inputs[:, self.memory_dim :] = self.attention.step(step, gates, weights.attention_rnn, mask)
+        energies = self.energies.compute(inputs[:, self.memory_dim :] @ weights.query.t()).float()
+        torch.softmax(energies.masked_fill_(self.padding, float("-inf")), 1, out=alignment)
+        torch.addcmul(alignment.unsqueeze(1), history, self._kept, out=history)
+        inputs[:, : self.memory_dim] = torch.bmm(alignment.to(self.memory.dtype).unsqueeze(1), self.memory).squeeze(1)
+
+    def decode(self, masks: Tensor | None) -> Tensor:
+        """States (n_steps, B, n_decoder + memory_dim) of all steps, after they have attended."""
+        n_steps, own, lstm, weight = self.n_steps, -self.n_decoder, self.decoder, self.weights.decoder_rnn
+        context, attended = self.attention.inputs[1:].tensor_split([self.memory_dim], 2)
+        torch.cat([attended, context], 2, out=lstm.inputs[:n_steps, :, :own])
+        added = F.linear(lstm.inputs[:n_steps, :, :own], weight[:, :own], self.weights.decoder_bias)
+        added, recurrent = added.float() if lstm.fused else added, weight[:, own:].contiguous()
+        for step in range(n_steps):
+            mask = None if masks is None else masks[step]
+            output = lstm.step(step, added[step], recurrent, mask, first=lstm.inputs.size(2) + own)
+            lstm.inputs[step + 1][:, own:] = output
+        return torch.cat([lstm.inputs[1:, :, own:], context], 2)
 
 
 @never_compiled  # a graph of all steps would take longer to compile than a model to train
@@ -55,13 +207,13 @@ class _Loop(torch.autograd.Function):
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
         n_steps = len(gates)
-        one = DecoderStep(StepWeights(*tensors), memory, processed, padding, n_slots=n_steps, keep=keep)
+        one = _Forward(StepWeights(*tensors), memory, processed, padding, n_steps=n_steps, keep=keep)
         alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
         gates = gates.float() if one.attention.fused else gates
         for step in range(n_steps):
             mask = None if attention_masks is None else attention_masks[step]
-            one.attend(step, step + 1, gates[step], alignment=alignments[step], mask=mask)
-        states = one.decode(n_steps, decoder_masks)
+            one.attend(step, gates[step], mask, alignment=alignments[step])
+        states = one.decode(decoder_masks)
         if keep:
             ctx.lstms = one.attention, one.decoder
             ctx.save_for_backward(alignments, attention_masks, decoder_masks, memory, processed, *tensors)

@@ -44,7 +44,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         request.mels(stored),
         text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
-        recordable=True,
     )
 
 
@@ -73,9 +72,7 @@ def sees_padding(config: ModelConfig) -> str | None:
     return next((f"--no-{name.replace('_', '-')}" for name in masking if not getattr(config, name)), None)
 
 
-def set_up_networks(
-    networks: Mapping[str, nn.Module], options: TrainingOptions, *, text: TextConfig, new: bool
-) -> list[str]:
+def set_up_networks(networks: Mapping[str, nn.Module], options: TrainingOptions, *, new: bool, **_: Any) -> list[str]:
     """Initialize batch norm's weights of a ``new`` model uniformly between 0 and 1, as the published one's."""
     if new and not options.disable_uniform_initialize_bn_weight:
         for module in networks["tacotron2"].modules():

@@ -252,6 +252,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
     monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
+    # PyTorch's has no fake form; on a GPU it reads the lengths.
+    monkeypatch.setattr("torch.nn.functional.ctc_loss", lambda log_probs, *_, **__: log_probs.sum((0, 2)))
     # PyTorch's fake form of a fused LSTM cell refuses one without biases.
     monkeypatch.setattr("torch._meta_registrations.rnn_cell_checkSizes", lambda *_: None)
     fake_gpu = FakeGpu()

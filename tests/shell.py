@@ -84,7 +84,8 @@ def read_shell_file(path: Path) -> ShellFile:
     text = path.read_text(encoding="utf-8")
     lines = text.removeprefix("#!/usr/bin/env bash\n").splitlines()
     comment = "\n".join(line[2:] for line in itertools.takewhile(re.compile("#( |$)").match, lines))
-    found = re.search(r"^((?:[A-Z_]+=\S+ )*)run_script (\w+)(.*)", text, re.MULTILINE)
+    started = r'(?:run_script |source .*/scripts/(?!lib))(\w+)(?:\.sh")?'
+    found = re.search(rf"^((?:[A-Z_]+=\S+ )*){started}(.*)", text, re.MULTILINE)
     if found is None:
         return ShellFile(comment, None, {}, [])
     fixed, name, words = found.groups()

@@ -59,10 +59,16 @@ def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(tmp_path:
     assert run_bash(script, N_VAL="1", N_TEST="1", **settings).returncode == 0
     train = lists / "my_audio_text_train_filelist.txt"
     train.write_text("edited by hand\n")
+    features = lists / "my_mel_dur_pitch_text_train_filelist.txt"  # of the former transcripts
+    features.touch()
+    (corpus / "wavs" / "c00.flac").touch()
     for _ in range(2):
         (corpus / "metadata.csv").write_text("".join(f"c0{number}|Corrected {number}.\n" for number in range(5)))
         result = run_bash(script, N_VAL="2", N_TEST="0", **settings)
     assert "replaced" not in result.stdout  # nothing has changed
+    assert not features.exists() and (lists / "replaced" / f"{features.name}.1").exists()
+    assert "note: 1 clips are there as .flac and as .wav" in result.stdout
+    assert "wavs/c00.wav\n" in "".join(path.read_text() for path in lists.glob("my_audio_[tv]*.txt"))
     assert {*train.read_text().splitlines()} < {f"wavs/c0{number}.wav|Corrected {number}." for number in range(5)}
     assert len((lists / "my_audio_val.txt").read_text().splitlines()) == 2
     assert not (lists / "my_audio_test.txt").exists()  # its clip may be one to train on

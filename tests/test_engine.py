@@ -119,7 +119,7 @@ def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
             lambda one, *_: seen.append(torch.nn.utils.get_total_norm([p.grad for p in one.param_groups[0]["params"]]))
         )
     result = engine.step([toy_collate(toy_utterances(4))], epoch=1)
-    assert all(norm > 0.01 for norm in result.figures["grad_norm"].values())
+    assert all(norm > 0.01 for norm in result.grad_norms.values())
     assert seen == pytest.approx([0.01, 0.01], rel=1e-4)
 
 
@@ -173,11 +173,14 @@ def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
 
 
 @pytest.mark.parametrize("same_shapes", [False, True])
-def test_cudnn_tries_its_algorithms_in_updates_whose_batches_have_one_shape(
-    same_shapes: bool, monkeypatch: pytest.MonkeyPatch
-):
-    engine, seen = toy_engine(toy_networks(), same_shapes=same_shapes), []
-    update = engine._update
-    monkeypatch.setattr(engine, "_update", lambda *given: seen.append(torch.backends.cudnn.benchmark) or update(*given))
+def test_cudnn_tries_its_algorithms_in_updates_whose_batches_have_one_shape(same_shapes: bool):
+    seen: list[bool] = []
+
+    class Looking(ToyObjective):
+        def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
+            seen.append(torch.backends.cudnn.benchmark)
+            return super().numerators(phase, networks, batch)
+
+    engine = toy_engine(toy_networks(), objective=Looking(), same_shapes=same_shapes)
     engine.step([toy_collate(toy_utterances(4))], epoch=1)
-    assert (seen, torch.backends.cudnn.benchmark) == ([same_shapes], False)
+    assert (seen, torch.backends.cudnn.benchmark) == ([same_shapes] * 2, False)

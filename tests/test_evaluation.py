@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from common.errors import AudioError
-from common.evaluation.differences import difference_rows, find_difference
 from common.evaluation.evaluator import plot_speech
 from common.evaluation.metrics import (
     N_COEFFICIENTS,
@@ -23,14 +22,14 @@ from common.evaluation.metrics import (
 )
 from common.evaluation.results import (
     MEASURES,
+    Difference,
     Result,
+    Summary,
     add_likeness,
     add_to_journal,
-    averages,
+    find_difference,
     read_journal,
     save_results,
-    tables,
-    worst_of,
 )
 
 RATE = 22050  # Hz
@@ -120,11 +119,11 @@ def test_a_wave_that_cannot_be_compared_is_refused(bad):
         compare(vowels(140), bad)
 
 
-def test_the_recording_is_shown_at_the_synthesized_frames_the_middle_one_of_several():
+def test_the_recording_is_shown_at_the_synthesized_frames():
     mel = np.arange(5.0).repeat(2).reshape(5, 2).T
     recording = SimpleNamespace(log_mel=mel, f0=100 * np.arange(5.0))
     made = SimpleNamespace(log_mel=np.zeros((2, 6)), f0=np.zeros(6))
-    pairs = np.array([[0, 0], [1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
+    pairs = np.array([[1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
     log_mel, f0 = SpeechComparison(recording, made, pairs).aligned_reference
     np.testing.assert_array_equal(log_mel, np.tile([1, 3, 3, math.nan, 4, math.nan], (2, 1)))
     assert f0.tolist() == [100, 300, 300, 0, 400, 0]
@@ -154,12 +153,13 @@ def three() -> list[Result]:
 
 
 def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_there(three):
-    means = averages(three)[""]
+    averages = Summary.of(three).averages
+    means = averages[""]
     assert means["wer"] == pytest.approx(1 / 9) and means["cer"] == pytest.approx(1 / 35)
     assert means["mcd_db"] == 3.0
     assert means["f0_rmse_cents"] == 50.0  # b.wav has no frames that are voiced in both
     assert means["rtf"] == pytest.approx(4.0 / 1.5) == pytest.approx(1 / means["real_time_factor"])
-    assert averages([])[""]["mcd_db"] is None and averages(three)["recording"]["mcd_db"] == 0.25
+    assert Summary.of([]).averages[""]["mcd_db"] is None and averages["recording"]["mcd_db"] == 0.25
 
 
 def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three):
@@ -171,16 +171,23 @@ def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three)
     assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
     assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
     assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
-    names = [tables(three, n_listed=n_listed)[2][0][0] for n_listed in (10, 3)]
-    assert names == ["3 of 10 (stopped)", "all 3"]
 
 
-def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three):
-    worst = {key: worst_of(measure, three) for key, measure in MEASURES.items()}
-    assert worst["wer"] is worst["real_time_factor"] is three[0] and worst["mcd_db"] is three[1]
-    assert worst["f0_rmse_cents"] is worst["duration"] is worst["rtf"] is worst["pesq"] is None
-    three[0].figures["pesq"], three[1].figures["pesq"] = 2.0, 3.0
-    assert worst_of(MEASURES["pesq"], three) is three[0]
+@pytest.mark.parametrize(
+    ("wer", "apart", "expected"),
+    [
+        (0.03, (-0.01, -0.02, 0.0), ["Almost every", "3.0 %", "not clearly different", "4.0"]),
+        (0.05, (0.01, 0.005, 0.02), ["Almost every", "5.0 %", "clearly worse", "4.0"]),
+        (0.12, (-0.01, -0.02, -0.005), ["Most", "12.0 %", "clearly better", "4.0"]),
+        (0.5, None, ["Many", "50.0 %"]),
+    ],
+)
+def test_the_verdict_says_in_words_how_good_it_is_and_whether_recordings_are_better(wer, apart, expected):
+    differences = {"recording": {} if apart is None else {"wer": Difference(*apart)}}
+    summary = Summary({"": {"wer": wer, "mos": 4.0}, "recording": {"wer": 0.04}}, differences)
+    words, opinion = summary.verdict
+    assert all(one in words for one in expected) and ("clearly" in words) == (apart is not None)
+    assert "good" in opinion and "4.00" in opinion
 
 
 def test_a_journal_gives_back_the_latest_results_without_a_line_that_is_broken(tmp_path, three):
@@ -214,7 +221,7 @@ def test_an_interval_is_that_of_averages_of_utterances_drawn_in_pairs(key, weigh
 def test_a_clear_difference_is_marked_and_one_utterance_has_none():
     mos = MEASURES["mos"]
     clear = find_difference(mos, [({"mos": 4.0 + i / 10}, {"mos": 3.0}) for i in range(5)] + [({}, {"mos": 1.0})])
-    assert difference_rows([mos], {"b": {"mos": clear}})[1][1].startswith("+1.20 (+1.") and clear.is_clear
+    assert clear.show(mos).startswith("+1.20 (+1.") and clear.show(mos).endswith("*")
     assert find_difference(mos, [({"mos": 4.0}, {"mos": 3.0})]) is None
 
 

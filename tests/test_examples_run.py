@@ -82,6 +82,8 @@ CHOSEN = {  # in examples, where a tiny project differs
     "WAVEGLOW=vocoder.pt": "WAVEGLOW=waveglow.pt",
     "recordings my_voice": "recordings new_voice --num-workers 1",
     "bash scripts/train_digits.sh": "EPOCHS=1 bash scripts/train_digits.sh",
+    "EPOCHS=400 ": "",
+    "bash scripts/finetune_voice.sh": "EPOCHS=1 bash scripts/finetune_voice.sh",
 }
 COPIES = {
     "voice.pt": "fastpitch.pt output/FastPitch_checkpoint_1000.pt output/FastPitch_checkpoint_1500.pt",

@@ -162,7 +162,7 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
     small = ModelConfig(n_mel_channels=4, symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
     voice, untouched = FastPitch(small), FastPitch(small)
     before = untouched.proj.bias.clone()
-    options = SimpleNamespace(mean_mel_bias=True, architecture=small)
+    options = SimpleNamespace(mean_mel_bias=True, architecture=small, initial_voice=None)
     sets = {"training_set": data, "validation_set": data, "gather": None}
     compute_statistics({"fastpitch": voice}, options, **sets, new=True)
     compute_statistics({"fastpitch": untouched}, options, **sets, new=False)

@@ -91,7 +91,8 @@ def test_pitch_statistics_travel_with_the_model(tmp_path: Path):
 
     def initialize(*argv: str) -> tuple[float, float]:
         setup = setup_of(tmp_path, *argv)
-        assert set_up_networks({"fastpitch": network}, setup.options, text=setup.text, new=True) == []
+        given = {"text": setup.text, "training_set": None, "initial": None, "new": True}
+        assert set_up_networks({"fastpitch": network}, setup.options, **given) == []
         return network.state_dict()["pitch_mean"].item(), network.state_dict()["pitch_std"].item()
 
     with pytest.raises(InputError, match=r"pitch_char_stats__train\.json: no such file.*--pitch-mean-std-file"):

@@ -14,7 +14,7 @@ from tiny import make_corpus
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import GlobalBatchSampler, build_loader, raise_errors
+from common.data import GlobalBatchSampler, batches_of, build_loader
 from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig
@@ -84,7 +84,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     for n_workers in (0, 2):
         loader = build_loader(data, sampler, n_workers=n_workers, pin_memory=False, seed=0)
         batches[n_workers] = []
-        for batch in itertools.chain(raise_errors(loader), raise_errors(loader)):  # two epochs
+        for batch in itertools.chain(batches_of(loader), batches_of(loader)):  # two epochs
             batches[n_workers].append(batch)
             # As for a whole group, which the job itself answers; each process has started when it has given a batch.
             for process in multiprocessing.active_children() if len(batches[n_workers]) >= n_workers else ():
@@ -100,7 +100,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     (folder / "mels/u5.pt").write_bytes(b"broken")
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
-        list(raise_errors(loader))
+        list(batches_of(loader))
 
 
 def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):

@@ -32,7 +32,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
 @pytest.mark.parametrize(
     ("command", "variables", "message"),
     [
-        ("train", {"BS": "many"}, "BS=many: expected a whole number of at least 1 and at most 99999"),
+        ("train", {"BS": "many"}, "BS=many: expected a whole number of at least 1 and at most 1e+07"),
         ("train", {"NUM_GPUS": "-1"}, "NUM_GPUS=-1: expected"),
         ("train", {"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ("train", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Ja"),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_models import MODELS, TinyModel, aligned_words, without_dropout
 from tiny_vocoder import (
     ALIGNED,
     TINY,
@@ -26,9 +25,8 @@ from common.checkpoints import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
-from common.synthesis import Controls
+from common.synthesis import Controls, GraphRecorder
 from common.training import Networks
-from common.training.step_graphs import GraphRecorder
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 from hifigan.model import build_networks as build_vocoder
@@ -189,35 +187,6 @@ def test_a_vocoders_training_on_the_gpu_is_that_on_the_cpu(recordings: Path, tmp
     assert train.main(vocoder_options(recordings, tmp_path / "gpu", "--epochs", "2", *_ON_GPU)) == 0
     for name in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
         assert losses(tmp_path / "gpu", name) == pytest.approx(losses(tmp_path / "cpu", name), rel=3e-3)
-
-
-@pytest.mark.parametrize("precision", ["", "--amp --amp-dtype bfloat16", "--amp --amp-dtype float16"])
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        # The whole corpus is a batch of FastPitch's, so that its shape recurs; HiFi-GAN's segments all have one.
-        (MODELS[0], "-bs 16 --epochs 8 --grad-clip-thresh 0.5"),
-        (MODELS[0], "--epochs 8 --learned-alignment --kl-loss-start-epoch 3 --kl-loss-warmup-epochs 3"),
-        (MODELS[1], "-bs 4 --epochs 3"),
-        (next(model for model in MODELS if model.name == "Tacotron2"), "-bs 16 --epochs 8"),
-    ],
-    ids=["FastPitch", "FastPitch 1.1", "HiFi-GAN", "Tacotron 2"],
-)
-def test_recorded_updates_learn_what_plain_ones_do_while_batches_are_pinned(
-    model: TinyModel, options: str, precision: str, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    words = f"{options} {precision} {model.without_dropout} --cuda --num-workers 1 --ema-decay 0.9".split()
-    if "--learned-alignment" in words:
-        words += aligned_words(tmp_path / "corpus")
-    words += ["--no-tf32", "--validation-interval", "9", "--samples-interval", "99"]
-    with without_dropout(model):
-        assert model.train(corpora, tmp_path / "plain", *words) == 0
-        capsys.readouterr()
-        assert model.train(corpora, tmp_path / "recorded", *words, "--cuda-graphs") == 0
-    assert "--cuda-graphs" not in capsys.readouterr().err
-    for name in model.logged:
-        plain, recorded = (losses(tmp_path / run, f"train_{name}") for run in ("plain", "recorded"))
-        assert recorded == pytest.approx(plain, rel=0.02 if precision else 1e-3)
 
 
 def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():

@@ -137,9 +137,9 @@ def test_two_adversarial_updates_equal_the_originals(as_published: Steps, golden
         assert norms["mpd"] == pytest.approx(step["grad_norm_mpd"], rel=5e-3)
         assert norms["msd"] == pytest.approx(step["grad_norm_msd"], rel=5e-3)
         assert norms["generator"] == pytest.approx(step["grad_norm_gen"], rel=5e-3)
-        assert result.figures["grad_norm"]["generator"] == pytest.approx(step["grad_norm_gen"], rel=5e-3)
+        assert result.grad_norms["generator"] == pytest.approx(step["grad_norm_gen"], rel=5e-3)
         both = (step["grad_norm_mpd"] ** 2 + step["grad_norm_msd"] ** 2) ** 0.5
-        assert result.figures["grad_norm"]["discriminator"] == pytest.approx(both, rel=5e-3)
+        assert result.grad_norms["discriminator"] == pytest.approx(both, rel=5e-3)
         assert set(step["gen_grad_norms"]) == set(as_published.generator)
         for key, norm in step["gen_grad_norms"].items():
             assert norms[key] == pytest.approx(norm, rel=5e-3), key

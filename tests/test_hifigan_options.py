@@ -14,6 +14,7 @@ from common.checkpoints import Checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.training import Objective, TrainingSetup
+from common.training.options import parse_command_line
 from common.training.start import read_command
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.loss_function import HifiganObjective
@@ -33,7 +34,7 @@ def settings(*argv: str) -> TrainingSetup:
 
 def fine_tuning(*argv: str) -> TrainingSetup:
     """With --fine-tuning, from a trained vocoder."""
-    command = read_command([*REQUIRED, "--fine-tuning", *argv])
+    command = read_command(parse_command_line([*REQUIRED, "--fine-tuning", *argv]))
     trained = Checkpoint(model="HiFi-GAN", config={}, audio=AudioConfig(), text=None, networks={})
     return command.spec.training.set_up(command.options, replace(command.request, resumed=(Path("x.pt"), trained)))
 
@@ -126,6 +127,12 @@ def test_options_win_over_the_configuration_in_either_order(first: bool, tmp_pat
     assert config("--hifigan-config", path).resblock == "2"
 
 
+def test_an_option_that_is_given_its_declared_value_wins_over_the_configuration(tmp_path: Path):
+    path = write_json(tmp_path, learning_rate=2e-4, batch_size=5, seed=7)
+    args = parse("--hifigan-config", path, "-lr", "3e-4", "--batch_size=16")
+    assert (args.learning_rate, args.batch_size, args.seed) == (3e-4, 16, 7)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -192,7 +199,7 @@ def test_one_pass_for_both_sounds_is_the_default_on_a_gpu():
         (("--concat-fwd",), False, True),
         (("--no-concat-fwd",), True, False),
     ):
-        command = read_command([*REQUIRED, *words, *["--cuda"] * cuda])
+        command = read_command(parse_command_line([*REQUIRED, *words, *["--cuda"] * cuda]))
         assert command.spec.training.set_up(command.options, command.request).options.concat_fwd is expected
 
 

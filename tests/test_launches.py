@@ -131,12 +131,9 @@ CASES = {
 
 
 @pytest.fixture(autouse=True)
-def kernels_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is two operations: a tensor that it writes to, and itself."""
-    found = {
-        "entries": lambda ratios, repeated: (ratios + 1, ratios.new_zeros(ratios.size(1), ratios.size(2) + 1)),
-        "best_moves": lambda log_probs: (log_probs + 1).transpose(0, 1) > 0,
-    }
+def kernel_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is two operations: a tensor that it writes to, and itself."""
+    found = {"best_moves": lambda log_probs: (log_probs + 1).transpose(0, 1) > 0}
     monkeypatch.setattr(kernels, "_usable", dict.fromkeys(found, True))
     monkeypatch.setattr(kernels, "_kernel", found.__getitem__)
 

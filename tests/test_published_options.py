@@ -15,7 +15,7 @@ from common.cli import ArgumentParser
 from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
 from common.registry import get_model
-from common.training.options import build_training_parser, parser_of as training_parser_of
+from common.training.options import build_training_parser, parse_command_line
 from scripts.options_page import options_of, published_options
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
@@ -157,7 +157,7 @@ def test_published_names_of_the_checkpoint_choose_the_command():
     assert recognizer is not None and recognizer.name == "Jasper"
     assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
     assert not wants_teacher_forcing(["--extract-mels"])
-    assert training_parser_of(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
+    assert parse_command_line(["--model-name", "WaveGlow", *TRAIN]).spec.name == "WaveGlow"
 
 
 def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):

@@ -36,10 +36,8 @@ def test_each_script_says_without_python_what_it_does_with_examples_and_all_its_
 
 
 def test_all_platform_files_are_built_alike():
-    form = re.compile(
-        r'#!/usr/bin/env bash\n# Trains [^\n]+\nsource "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)/\.\./scripts/lib\.sh"\n'
-        r"MODEL=[\w-]+ run_script train [^\n]+\n"
-    )
+    line = r'MODEL=[\w-]+ source "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)/\.\./scripts/train\.sh" [^\n]+ "\$@"\n'
+    form = re.compile(rf"#!/usr/bin/env bash\n# Trains [^\n]+\n{line}")
     assert [path.name for path in PLATFORMS if not form.fullmatch(path.read_text())] == []
 
 

@@ -19,7 +19,8 @@ from common.checkpoints import (
 )
 from common.errors import CheckpointError
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import start_from, voice_of
+from fastpitch.fine_tuning import start_from
+from fastpitch.initial_voice import voice_of
 from fastpitch.model import FastPitch
 from scripts.checkpoint_tools import strip
 

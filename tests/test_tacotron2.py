@@ -74,25 +74,21 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     torch.testing.assert_close(parts.processed, inter["processed_memory"], **TEACHER_FORCED)
     n_steps = len({key.split(".")[0] for key in inter if key.startswith("step")})
     assert n_steps
-    step = DecoderStep(parts.step, memory, parts.processed, padding, n_slots=n_steps)
-    state = torch.empty(len(memory), step.n_decoder + step.memory_dim)
-    looked = torch.empty(padding.shape)
+    step = DecoderStep(network.decoder, torch.float32)
+    # A prenet whose output is 1, so that the masks are the published one's output.
+    for weight in (step.prenet_0, step.prenet_1):
+        weight.fill_(1 / weight.size(1))
+    (n_batch, n_tokens, n_context), config = memory.shape, network.config
+    widths = [*[config.attention_rnn_dim] * 2, *[config.decoder_rnn_dim] * 2, n_context, n_tokens, n_tokens]
+    states = [torch.zeros(n_batch, width) for width in widths]
+    frame, processed = torch.ones(n_batch, config.n_mel_channels), parts.processed.transpose(1, 2)
+    names = ["attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "attention_context"]
+    names += ["attention_weights", "attention_weights_cum"]
     for number in range(n_steps):
         expected = group(inter, f"step{number}")
-        gates = torch.nn.functional.linear(expected["prenet_out"], parts.prenet_weight, parts.bias)
-        step.advance(number, number + 1, gates, state=state, alignment=looked)
-        hidden, context = state.split([step.n_decoder, step.memory_dim], dim=1)
-        ours = {
-            "attention_hidden": step.attention.inputs[number + 1][:, step.memory_dim :],
-            "attention_cell": step.attention.cells[number + 1],
-            "attention_context": context,
-            "attention_weights": looked,
-            "attention_weights_cum": step.total,
-            "decoder_hidden": hidden,
-            "decoder_cell": step.decoder.cells[number + 1],
-            "decoder_output": network.decoder.linear_projection(state),
-            "gate": network.decoder.gate_layer(state),
-        }
+        masks = torch.stack([torch.ones_like(expected["prenet_out"]), expected["prenet_out"]])
+        gate, decoded, *states = step(masks, frame, *states, memory, processed, given["input_lengths"])
+        ours = dict(zip(names, states)) | {"decoder_output": decoded, "gate": gate.unsqueeze(1)}
         for name, value in ours.items():
             torch.testing.assert_close(value, expected[name], **TEACHER_FORCED, msg=lambda m, n=name: f"{n}: {m}")
 

@@ -35,8 +35,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Tacotron2:
     graphs = network._graphs
 
     def begin(tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> inference.Steps:
-        encoded = network.encode(tokens, lengths)
-        return graphs.begin(network.decoder, *encoded, config=network.config, gate_threshold=gate_threshold)
+        memory, _ = network.encode(tokens, lengths)
+        return graphs.begin(network.decoder, memory, lengths, config=network.config, gate_threshold=gate_threshold)
 
     monkeypatch.setattr(inference, "WarmGraphRecorder", Recorder)
     monkeypatch.setattr(Recorder, "works", [], raising=False)

@@ -9,7 +9,7 @@ from tiny_tacotron2 import TINY, tiny_network, without_dropout
 from torch import Tensor
 
 from tacotron2.decoder import Decoded, Decoder
-from tacotron2.step import Lstm
+from tacotron2.teacher_forcing import Lstm
 
 SIZES = {"n_batch": 3, "n_tokens": 7, "n_frames": 11}
 LENGTHS = torch.tensor([7, 4, 1])
@@ -105,7 +105,7 @@ class FusedLstm(Lstm):
 def cell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The LSTMs of a CPU, and those of a GPU."""
     if request.param:
-        monkeypatch.setattr("tacotron2.step.Lstm", FusedLstm)
+        monkeypatch.setattr("tacotron2.teacher_forcing.Lstm", FusedLstm)
         monkeypatch.setattr(torch.ops.aten, "_thnn_fused_lstm_cell", fused_cell)
         monkeypatch.setattr(torch.ops.aten, "_thnn_fused_lstm_cell_backward_impl", fused_cell_back)
 

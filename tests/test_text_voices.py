@@ -11,7 +11,7 @@ from training_setup import set_up
 import inference
 import train
 from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
 from common.synthesis import load_voice
@@ -134,13 +134,12 @@ def test_fine_tuning_on_another_language_asks_for_it(corpus: Path, voice: Path, 
 
 
 def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
-    def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
+    def items(path: Path, text: str) -> list[EvaluationItem]:
         (tmp_path / "list.txt").write_text(f"{text}\n")
         voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
-        return read_items(tmp_path / "list.txt", voice, EvaluationOptions(reader=reader))
+        return read_items(tmp_path / "list.txt", voice, EvaluationOptions())
 
-    (item,), (old,) = items(voice, SENTENCES[2]), items(old_voice, SENTENCES[2])
-    assert item.words == old.words == SENTENCES[2]
-    assert torch.equal(item.inputs[0].tokens, old.inputs[0].tokens)
-    with pytest.raises(OptionError, match="--reader espeak is for a voice that reads phones"):
-        items(voice, SENTENCES[2], reader="espeak")
+    (item,) = items(voice, SENTENCES[2])
+    assert item.words == SENTENCES[2]
+    with pytest.raises(InputError):  # phones alone, without a reader
+        items(old_voice, SENTENCES[2])

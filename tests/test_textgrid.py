@@ -101,6 +101,9 @@ def test_gaps_are_silence_unless_times_are_rounded(tmp_path: Path):
     assert list(got.durations) == [b - a for a, b in pairwise(bounds)]
     path = write_grid(tmp_path / "a.TextGrid", [(0.0, 0.3, "AA1"), (0.3000001, 0.49999, "B")], end=0.5)
     assert read_alignment(path, CONFIG).phones == ("AA1", "B")
+    labels = [(0.0, 0.3, "SIL"), (0.3, 0.5, "AA1"), (0.5, 0.7, "<eps>"), (0.7, 1.0, "B")]
+    path = write_grid(tmp_path / "a.TextGrid", labels)
+    assert read_alignment(path, CONFIG).phones == ("sil", "AA1", "sp", "B")
 
 
 def test_a_boundary_at_a_frame_is_that_frame_at_every_rate(tmp_path: Path):

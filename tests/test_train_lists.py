@@ -1,5 +1,6 @@
 """Training takes the lists that preparation makes, and the FastPitch that they are for."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -73,22 +74,25 @@ def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_pa
     assert args.training_files == [tmp_path / "my_audio_train.txt"]
 
 
-def test_durations_of_text_grids_train_on_the_same_list_and_on_that_of_phones(tmp_path: Path, capsys):
+@pytest.mark.parametrize("symbol_set", ["arpabet", "ipa"])
+def test_durations_of_text_grids_train_on_the_same_list_and_on_that_of_phones(symbol_set: str, tmp_path: Path, capsys):
     corpus = make_clips(tmp_path / "corpus", 4)
+    for grid in corpus.glob("TextGrid/*") if symbol_set == "ipa" else ():  # labels of the Montreal Forced Aligner
+        grid.write_text(re.sub(r'"([A-Z]+[0-9]?)"', '"tʃ"', grid.read_text()))
     made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--output-meta-file"]
     words = ["-d", corpus, "--wav-text-filelist", corpus / "train.txt", *made, corpus / "phones.txt"]
     assert extract_mels.main([*map(str, words), "--num-workers", "1"]) == 0
-    for name, extra in (("train", ""), ("phones", ""), ("train", "--input-type phone --symbol-set arpabet")):
+    for name, extra in (("train", ""), ("phones", ""), ("train", f"--input-type phone --symbol-set {symbol_set}")):
         words = ["-d", corpus, "-o", tmp_path / f"{name}{bool(extra)}", *TINY_OPTIONS, "--epochs", "1", "-bs", "2"]
         words += [word for kind in ("training", "validation") for word in (f"--{kind}-files", corpus / f"{name}.txt")]
         words += ["--pitch-mean-std-file", corpus / "pitch_char_stats__train.json", *extra.split()]
         assert train.main([*map(str, words)]) == 0
         text = load_checkpoint(tmp_path / f"{name}{bool(extra)}" / "FastPitch_checkpoint_1.pt").text
-        assert (text.input_type, text.symbol_set) == ("phone", "arpabet")
+        assert (text.input_type, text.symbol_set) == ("phone", symbol_set)
         records = read_log(tmp_path / f"{name}{bool(extra)}" / "nvlog.json")
         logged = next(one["data"] for one in records if one.get("step") == "PARAMETER")
-        assert [logged[one] for one in ("input_type", "symbol_set", "text_cleaners")] == ["phone", "arpabet", []]
-        assert ("--symbol-set arpabet" in capsys.readouterr().out) == (not extra)
+        assert [logged[one] for one in ("input_type", "symbol_set", "text_cleaners")] == ["phone", symbol_set, []]
+        assert (f"--symbol-set {symbol_set}" in capsys.readouterr().out) == (not extra)
 
 
 @pytest.mark.parametrize("words", [(), ("-m", "FastPitch")])

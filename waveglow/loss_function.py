@@ -8,7 +8,7 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.errors import InputError
-from common.training import Example, LogStyle, Networks, Objective, Phase, shown
+from common.training import Example, LogStyle, Networks, Objective, Phase, example_indices
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
 from waveglow.options import TrainingOptions
@@ -54,7 +54,7 @@ class WaveGlowObjective(Objective):
         assert batch.recordings is not None, "those of validation"
         extractor = self._mel.to(batch.audio.device)
         examples = []
-        for index in shown(batch):
+        for index in example_indices(batch):
             recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
             mel = extractor(recorded)
             generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]

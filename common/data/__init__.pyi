@@ -1,13 +1,7 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
-from .batch import (
-    Batch as Batch,
-    Dataset as Dataset,
-    ErrorsAsItems as ErrorsAsItems,
-    join_batches as join_batches,
-    pad_rows as pad_rows,
-)
-from .buckets import Longest as Longest, Shape as Shape, shapes_for as shapes_for
+from .batch import Batch as Batch, Dataset as Dataset, join_batches as join_batches, pad_rows as pad_rows
+from .buckets import AxisSizes as AxisSizes, Longest as Longest, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,
@@ -26,10 +20,10 @@ from .filelist import (
     read_numbered_lines as read_numbered_lines,
 )
 from .loader import (
+    batches_of as batches_of,
     build_loader as build_loader,
     leave_to_the_parent as leave_to_the_parent,
     loader_processes as loader_processes,
-    raise_errors as raise_errors,
 )
 from .recordings import (
     SILENCE as SILENCE,

@@ -10,9 +10,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
-from common.data.buckets import Shape, shape_of
-from common.errors import InputError
-
 B = TypeVar("B", bound="Batch")
 
 
@@ -140,34 +137,3 @@ class Dataset(Protocol):
     def draw(self, index: int, *, epoch: int) -> Any: ...
 
     def collate(self, items: list) -> Batch: ...
-
-
-class ErrorsAsItems:
-    """A dataset that gives user errors as items, to be raised in the main process, where they are one line.
-
-    The loader would otherwise raise them with the worker's traceback in their text. Batches are padded up to the first
-    of ``shapes`` that they fit into, if there are any.
-    """
-
-    def __init__(self, dataset: Dataset, shapes: Sequence[Shape] = ()) -> None:
-        self._dataset = dataset
-        self._shapes = shapes
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int | Draw) -> object:
-        try:
-            if isinstance(index, Draw):
-                return self._dataset.draw(index.index, epoch=index.epoch)
-            return self._dataset[index]
-        except InputError as error:
-            return error
-
-    def collate(self, items: list) -> Batch | InputError:
-        """The dataset's batch, or the first error among its items."""
-        for item in items:
-            if isinstance(item, InputError):
-                return item
-        batch = self._dataset.collate(items)
-        return batch.padded(shape_of(batch.sizes, self._shapes)) if self._shapes else batch

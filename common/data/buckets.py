@@ -1,4 +1,4 @@
-"""Length buckets: batches are padded up to a few shapes, for which work can be compiled or recorded once."""
+"""Length buckets: batches are padded up to a few shapes, so that code is compiled for these alone."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _MULTIPLE = 8  # of lengths, as matrix products in half precision are fastest
 _BEYOND = 64  # of lengths beyond the largest shape, which a random draw of phones may reach
 
-Shape = Mapping[str, int]  # axis -> size
+AxisSizes = Mapping[str, int]  # of a batch, with its padding: {"frames": 400, "tokens": 64}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def choose_shapes(sizes: Sequence[Mapping[str, Sequence[int]]], n_shapes: int) -
     return shapes
 
 
-def shape_of(sizes: Shape, shapes: Sequence[Shape]) -> Shape:
+def shape_of(sizes: AxisSizes, shapes: Sequence[AxisSizes]) -> AxisSizes:
     """The first of ``shapes`` that ``sizes`` fit into; where none is, the next multiples."""
     for shape in shapes:
         if all(size <= shape[axis] for axis, size in sizes.items()):

@@ -10,32 +10,51 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from common.data.batch import Batch, Dataset, ErrorsAsItems
-from common.data.buckets import Shape
+from common.data.batch import Batch, Dataset, Draw
+from common.data.buckets import AxisSizes, shape_of
 from common.errors import InputError
 from common.signals import STOPS
 
 
 def build_loader(
-    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[Shape] = ()
+    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[AxisSizes] = ()
 ) -> DataLoader:
-    """Batches of ``dataset`` as ``sampler`` draws them, padded to ``shapes``, or an InputError in the place of one.
+    """Batches of ``dataset`` as ``sampler`` draws them, padded to ``shapes``; `batches_of` iterates over them.
 
     ``n_workers`` processes, which live as long as the loader, keep two batches each ready in shared memory; a thread
     of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
     """
-    safe: Any = ErrorsAsItems(dataset, shapes)
+    drawn: Any = _DrawnUtterances(dataset, shapes)
     return DataLoader(
-        safe,
+        drawn,
         batch_sampler=sampler,
         **loader_processes(n_workers),
-        collate_fn=safe.collate,
+        collate_fn=drawn.collate,
         pin_memory=pin_memory,
         persistent_workers=n_workers > 0,
         worker_init_fn=leave_to_the_parent,
         # Its own generator: starting a loader must not advance the networks' random numbers.
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+class _DrawnUtterances:
+    """Utterances of a dataset as a sampler asks for them; batches are padded to the first of ``shapes`` that fits."""
+
+    def __init__(self, dataset: Dataset, shapes: Sequence[AxisSizes]) -> None:
+        self._dataset, self._shapes = dataset, shapes
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int | Draw) -> Any:
+        if isinstance(index, Draw):
+            return self._dataset.draw(index.index, epoch=index.epoch)
+        return self._dataset[index]
+
+    def collate(self, items: list) -> Batch:
+        batch = self._dataset.collate(items)
+        return batch.padded(shape_of(batch.sizes, self._shapes)) if self._shapes else batch
 
 
 # How loader processes are started: forked where that is possible. Python 3.14 starts them from a server process by
@@ -77,16 +96,17 @@ def end_loader_processes() -> None:
         process.kill()
 
 
-def raise_errors(batches: Any) -> Iterator[Batch]:
-    """The loader's batches; an error that a worker returned as a value is raised here.
+def batches_of(loader: DataLoader) -> Iterator[Any]:
+    """The loader's batches.
 
     Raises:
-        RuntimeError: a worker has ended while it handed a batch over; PyTorch's own begins in the same way.
+        InputError: a file cannot be used; in one line, also where a loader process found it.
+        RuntimeError: a loader process has ended while it handed a batch over; PyTorch's own begins in the same way.
     """
     try:
-        for batch in batches:
-            if isinstance(batch, InputError):
-                raise batch
-            yield batch
+        yield from loader
+    except InputError as error:
+        # PyTorch puts the traceback of a loader process before the message.
+        raise type(error)(str(error).rpartition(f"{type(error).__name__}: ")[2].rstrip()) from error
     except (ConnectionError, EOFError) as error:  # sooner than the signal by which PyTorch learns of it
         raise RuntimeError("DataLoader worker has ended while it handed a batch over. ") from error

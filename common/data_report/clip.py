@@ -11,13 +11,13 @@ import numpy as np
 import soundfile
 from scipy.ndimage import binary_opening
 
-from common.audio import open_wav
 from common.audio.levels import FRAME_SECONDS, measure_frames
 from common.audio.pitch import estimate_pitch
+from common.audio.wav import open_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
-from common.pages import read_measures
+from common.pages.tables import read_measures
 from common.text import EmptyTextError
 from common.text.config import TextConfig
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import median_abs_deviation
 
-from common.audio import CONTAINERS, FULL_SCALE, SHORTEST, MelExtractor
+from common.audio.mel import MelExtractor
+from common.audio.pitch import SHORTEST
+from common.audio.wav import CONTAINERS, FULL_SCALE
 from common.config import AudioConfig
 from common.data_report.clip import MEASURES, Clip, Sound
 from common.data_report.options import Limits
 from common.options import option_of
-from common.pages import read_table
-from common.text import name_symbol
+from common.pages.tables import Row, read_table
+from common.text.symbols import name_symbol
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 5.0  # % of the values of pitch
@@ -29,6 +31,7 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "speaking_rate": ("speaking rate", np.log, 0.05),
     "level": ("speech level", np.asarray, 1.5),  # dB
     "pitch": ("pitch, median", lambda hertz: 12 * np.log2(hertz), 0.75),  # semitones
+    "misfit": ("misfit", np.asarray, 0.1),  # nats a frame
 }
 
 
@@ -67,6 +70,11 @@ class Finding:
         """REFUSED or SUSPICIOUS."""
         return KINDS[self.kind].level
 
+    @property
+    def row(self) -> Row:
+        """The cells of a table."""
+        return self.where, self.wav, self.reason
+
 
 Found = Iterator[tuple[Clip, str, str]]  # clip, kind and reason
 
@@ -95,8 +103,7 @@ def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> I
     if sound.container not in CONTAINERS or scale is None:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
     elif max_wav_value is not None and scale != max_wav_value:
-        reason = f"{sound.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
-        yield "format", reason
+        yield "format", f"samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     if sound.n_channels != 1:
         yield "channels", f"{sound.n_channels} channels"
     if sound.sampling_rate != audio.sampling_rate:
@@ -177,8 +184,10 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
             values = np.array([clip.figures[name] for clip in group])
             usual, deviation = np.median(values), max(least, median_abs_deviation(scale(values), scale="normal"))
             for clip in own:
-                distance = abs(scale(clip.figures[name]) - scale(usual)) / deviation
-                if distance > limits.report_outlier:
+                distance = (scale(clip.figures[name]) - scale(usual)) / deviation
+                if (distance if kind == "misfit" else abs(distance)) > limits.report_outlier:
                     own_value, usual_value = (MEASURES[name].show(one) for one in (clip.figures[name], usual))
-                    reason = f"{own_value} {MEASURES[name].unit}, usual are {usual_value} ({distance:.0f} deviations)"
+                    reason = (
+                        f"{own_value} {MEASURES[name].unit}, usual are {usual_value} ({abs(distance):.0f} deviations)"
+                    )
                     yield clip, kind, reason

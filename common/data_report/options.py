@@ -24,8 +24,8 @@ class ReportOptions:
     )
     report_checkpoint: Path | None = option(
         None,
-        "FastPitch with a learned alignment of this language, whose aligner says which transcripts fit worst, such as "
-        "the one in voices/; without it: those of the oddest speaking rates",
+        "FastPitch with a learned alignment in this language, such as the one in voices/; its aligner finds texts that "
+        "are not what is said",
     )
     report_strict: bool = option(False, "exit status 1 if anything at all is suspicious")
 

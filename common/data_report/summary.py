@@ -18,7 +18,6 @@ from common.text.config import TextConfig
 
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
-MOST_LISTED = 2000  # clips of the page: a browser must still open it; report.json has all
 PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a figure's distribution
 
 
@@ -40,7 +39,7 @@ class DataReport:
         n_found = len({finding.index for finding in self.findings})
         n_refused = len({finding.index for finding in self.findings if finding.level == REFUSED})
         found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
-        return f"{_count(len(self.clips), 'clip')}, {hours(sum(values_of(self.clips, 'duration')))} of speech: {found}"
+        return f"{len(self.clips)} clips, {hours(sum(values_of(self.clips, 'duration')))} of speech: {found}"
 
     @cached_property
     def speakers(self) -> dict[str, dict[str, Any]]:
@@ -59,28 +58,6 @@ class DataReport:
             for name, values in found.items()
             if values
         }
-
-    def extremes(self, name: str) -> tuple[Clip, Clip]:
-        """The clips with the smallest and the largest value of a figure, the first of equal ones."""
-        clips = [clip for clip in self.clips if name in clip.figures]
-        return min(clips, key=lambda clip: clip.figures[name]), max(clips, key=lambda clip: clip.figures[name])
-
-    @cached_property
-    def listed(self) -> dict[int, Clip]:
-        """The clips of the page, by index: of a large corpus extremes, those with findings, and the first ones."""
-        ends = [clip.utterance.index for name in self.distributions for clip in self.extremes(name)]
-        order = [*ends, *(finding.index for finding in self.findings), *range(len(self.clips))]
-        return {index: self.clips[index] for index in sorted(list(dict.fromkeys(order))[:MOST_LISTED])}
-
-    @cached_property
-    def formats(self) -> dict[str, int]:
-        """What the files are ("WAV PCM_16, 22050 Hz, 1 channel") -> clips, the most frequent first."""
-        sounds = [clip.sound for clip in self.clips if clip.sound is not None]
-        names = (
-            f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {_count(sound.n_channels, 'channel')}"
-            for sound in sounds
-        )
-        return dict(Counter(names).most_common())
 
     @cached_property
     def unknown_characters(self) -> list[dict[str, Any]]:
@@ -131,10 +108,6 @@ def values_of(clips: Iterable[Clip], name: str) -> list[float]:
     return [clip.figures[name] for clip in clips if name in clip.figures]
 
 
-def _count(n: int, unit: str) -> str:
-    return f"{n} {unit}{'s' if n != 1 else ''}"
-
-
 def _speaker_figures(clips: Sequence[Clip]) -> dict[str, Any]:
     pitch = np.concatenate([np.zeros(0), *(clip.sound.pitch for clip in clips if clip.sound is not None)])
     figures: dict[str, Any] = {"n_clips": len(clips), "seconds": sum(values_of(clips, "duration"))}
@@ -158,7 +131,6 @@ def to_json(report: DataReport) -> dict[str, Any]:
         "hours": sum(values_of(report.clips, "duration")) / 3600,
         "distributions": {name: {"unit": MEASURES[name].unit, **one} for name, one in report.distributions.items()},
         "speakers": [{"name": name, **figures} for name, figures in report.speakers.items()],
-        "formats": report.formats,
         "unknown_symbols": report.unknown_characters,
         "notes": list(report.notes()),
         "kinds": {kind: {**asdict(KINDS[kind]), "count": len(found)} for kind, found in report.by_kind().items()},
@@ -168,8 +140,7 @@ def to_json(report: DataReport) -> dict[str, Any]:
 
 
 def _clip_to_plain(clip: Clip) -> dict[str, Any]:
-    item, sound = clip.utterance, clip.sound
-    plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker}
-    plain |= {"n_symbols": clip.n_tokens, "cleaned_text": clip.cleaned}
-    names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples", "samples_blake2b")
-    return plain | ({name: getattr(sound, name) for name in names} if sound is not None else {}) | clip.figures
+    item, sound = clip.utterance, {} if clip.sound is None else vars(clip.sound)
+    plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker, "n_symbols": clip.n_tokens}
+    facts = {name: value for name, value in sound.items() if name != "pitch"}
+    return plain | {"cleaned_text": clip.cleaned} | facts | clip.figures

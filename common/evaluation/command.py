@@ -1,47 +1,36 @@
 """Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
-from common.audio import MelExtractor
-from common.checkpoints import LoadedCheckpoint
-from common.errors import InputError, OptionError, reason
-from common.evaluation.differences import difference_rows, find_differences
-from common.evaluation.evaluator import Evaluator, Judges
+from common.audio.mel import MelExtractor
+from common.checkpoints.loading import LoadedCheckpoint
+from common.errors import InputError, OptionError
+from common.evaluation import results as reports
+from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
-from common.evaluation.options import MUSHRA, EvaluationOptions
-from common.evaluation.packages import PACKAGES, installed, load_distillmos, load_speaker_encoder
-from common.evaluation.results import (
-    JOURNAL,
-    MEASURES,
-    PAGE,
-    RESULTS,
-    add_likeness,
-    add_to_journal,
-    differences_beside,
-    read_journal,
-    save_page,
-    save_results,
-    tables,
-)
-from common.evaluation.whisper import Whisper
+from common.evaluation.judges import Judges, installed, open_judges
+from common.evaluation.options import AB, MUSHRA, RESULTS, EvaluationOptions
+from common.evaluation.results import Result
 from common.files import make_folder, read_json, sha256, writing
-from common.pages import text_table
+from common.pages.tables import text_table
 from common.precision import Precision
 from common.progress import progress
-from common.recognition import Recognizer, load_recognizer
+from common.recognition.recognizer import load_recognizer
 from common.registry import VocoderSpec
 from common.signals import StopSignals
-from common.synthesis import GriffinLimVocoder, Synthesizer, Voice, contract_of, load_vocoder, make_voice
+from common.synthesis.loading import contract_of, load_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
+from common.synthesis.synthesizer import Synthesizer
+from common.synthesis.vocoder import GriffinLimVocoder
+from common.synthesis.voice import Voice
 from common.text.languages import language_of
 
-T = TypeVar("T")
 # Options that the results do not depend on, or whose files they depend on.
 _NOT_SETTINGS = set(
     "output fresh recordings transcripts dataset_path listening against results whisper language".split()
@@ -66,77 +55,73 @@ def evaluate(
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
         OptionError: a recording is in the folder that is written.
     """
-    items, evaluator = open_evaluation(path, options, voice, models, precision)
-    inside = (one for one in items if one.recording and one.recording.is_relative_to(options.output.absolute()))
-    if one := next(inside, None):
-        raise OptionError(f"{one.phrase.where}: {one.recording} is in --output {options.output}; give another folder")
-    test = options.test
-    needs_recordings = test.listening == MUSHRA or (test.listening is not None and not test.against)
-    if needs_recordings and not any(item.recording for item in items):
-        needs = "recordings (--recordings)" if test.listening == MUSHRA else "recordings, or --against"
-        raise OptionError(f"--listening {test.listening}: nothing to compare {path} with, expected {needs}")
+    items, evaluator = _open_evaluation(path, options, voice, models, precision)
+    _check(items, options, path)
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
-    recognizer = load_recognizer(models["recognizer"], precision=precision) if recognizers else None
-    speaking = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
-    language = language_of(speaking.front_end.config) if speaking else ""
-    wanted = _wanted_packages(items, speaking, recognizer)
-    judges = open_judges(wanted, options, language=language or "en", recognizer=recognizer)
-    evaluator = replace(evaluator, judges=judges)
-    whisper = judges.recognizer if isinstance(judges.recognizer, Whisper) else None
+    judges = _open_judges(items, evaluator, options, models, precision)
     paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
     settings = {
         "sha256": {role: sha256(one.path) for role, one in models.items()},
         "packages": sorted(installed()),
-        "whisper": None if whisper is None else f"{whisper.source}, {whisper.language}",
+        "whisper": judges.whisper,
         "options": {name: value for name, value in parameters.items() if name not in _NOT_SETTINGS | paths.keys()},
     }
     facts = paths | {"precision": precision.name, "threads": torch.get_num_threads()}
     settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
-    return _run(items, evaluator, settings=settings, facts=facts, fresh=options.fresh)
+    results, status = _run(items, replace(evaluator, judges=judges), json.dumps(settings), fresh=options.fresh)
+    n_listed, summary = len(items), reports.Summary.of(results)
+    reports.save_results(options.output / RESULTS, results, n_listed=n_listed, settings=facts | settings)
+    title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
+    reports.save_page(options.output, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
+    print(f"{len(results)} of {n_listed} utterances", *summary.verdict, *text_table(summary.rows), sep="\n")
+    if len(summary.difference_rows) > 1:
+        print(*text_table(summary.difference_rows), sep="\n")
+    print(f"report: {options.output / reports.PAGE}; figures: {options.output / RESULTS}")
+    if failed := [result for result in results if result.error is not None]:
+        print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
+        print(*(f"  {result.name}  {result.error}" for result in failed), sep="\n")
+    if status and len(results) < n_listed:
+        print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
+        return status
+    return 1 if failed else 0
 
 
-def _wanted_packages(items: Sequence[EvaluationItem], voice: Voice | None, recognizer: Recognizer | None) -> set[str]:
-    """The packages that measure something of such utterances; ``voice`` is None for copies."""
+def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
+    """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
+    output = options.output
+    if inside := [one for one in items if one.recording and one.recording.is_relative_to(output.absolute())]:
+        where, recording = inside[0].phrase.where, inside[0].recording
+        raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
+    kind, n_others = options.test.listening, len(options.test.against)
+    if kind == AB and n_others > 1:
+        raise OptionError(f"--listening {AB} compares two systems, got {n_others + 1}; use {MUSHRA} for more")
+    needs_recordings = kind == MUSHRA or (kind == AB and not n_others)
+    if needs_recordings and not any(item.recording for item in items):
+        needs = "recordings (--recordings)" if kind == MUSHRA else "recordings, or --against"
+        raise OptionError(f"--listening {kind}: nothing to compare {path} with, expected {needs}")
+
+
+def _open_judges(
+    items: Sequence[EvaluationItem],
+    evaluator: Evaluator,
+    options: EvaluationOptions,
+    models: Mapping[str, LoadedCheckpoint],
+    precision: Precision,
+) -> Judges:
+    """The judges whose figures the utterances can have."""
+    recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
+    voice = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
     has_words = any(item.words is not None for item in items)
     if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     wanted = {"distillmos"} | ({"pesq", "pystoi"} if voice is None else set())
     wanted |= {"faster_whisper"} if recognizer is None and has_words else set()
-    return wanted | ({"resemblyzer"} if any(item.recording for item in items) else set())
+    wanted |= {"resemblyzer"} if any(item.recording for item in items) else set()
+    language = language_of(voice.front_end.config) if voice else ""
+    return open_judges(wanted, options, language=language or "en", recognizer=recognizer)
 
 
-def open_judges(
-    wanted: Collection[str], options: EvaluationOptions, *, language: str, recognizer: Recognizer | None = None
-) -> Judges:
-    """What hears sounds: a ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are here.
-
-    A line says which columns are missing.
-
-    Raises:
-        OptionError: the Whisper or the language that the options name cannot be used.
-    """
-    usable = installed() & set(wanted)
-    missing = {name: PACKAGES[name] for name in PACKAGES if name in set(wanted) - usable}
-
-    def load(name: str, make: Callable[[], T]) -> T | None:
-        try:
-            return make() if name in usable else None
-        except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
-            if isinstance(error, OptionError) and (options.whisper or options.language):
-                raise
-            missing[name] = f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})"
-            return None
-
-    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
-    if whisper is not None:
-        print(f"note: words are recognized by Whisper {whisper.source}, language {whisper.language}")
-    score, embed = load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
-    if missing:
-        print(f"note: without columns {', '.join(missing.values())}; for them see requirements-evaluate.txt")
-    return Judges(recognizer or whisper, score, embed)
-
-
-def open_evaluation(
+def _open_evaluation(
     path: Path,
     options: EvaluationOptions,
     voice_options: VoiceOptions,
@@ -165,24 +150,20 @@ def open_evaluation(
 
 
 def _run(
-    items: Sequence[EvaluationItem],
-    evaluator: Evaluator,
-    *,
-    settings: dict[str, Any],
-    facts: dict[str, str],
-    fresh: bool,
-) -> int:
-    """Evaluate ``items``, resuming an earlier run of the same ``settings`` unless ``fresh``; the exit status.
+    items: Sequence[EvaluationItem], evaluator: Evaluator, settings: str, *, fresh: bool
+) -> tuple[list[Result], int]:
+    """The results of ``items``, of an earlier run of the same ``settings`` unless ``fresh``, and the exit status.
 
-    The JSON and the page with ``facts`` go into the evaluator's folder, the table to stdout. After a signal the
-    current utterance is finished, and what there is so far is reported.
+    After a signal the current utterance is finished.
     """
-    folder, journal = evaluator.folder, evaluator.folder / JOURNAL
+    folder, journal = evaluator.folder, evaluator.folder / reports.JOURNAL
     make_folder(folder, "; choose another --output")
     if fresh:
         journal.unlink(missing_ok=True)
-    keys = {item.name: item.key(json.dumps(settings)) for item in items}
-    same = [one for one in read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)]
+    keys = {item.name: item.key(settings) for item in items}
+    same = [
+        one for one in reports.read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)
+    ]
     kept = {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
@@ -196,24 +177,9 @@ def _run(
             elif signals.received is None:
                 with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
                     results.append(replace(evaluator.evaluate(item), key=keys[item.name]))
-                    add_to_journal(journal, results[-1])
-    n_listed = len(items)
-    add_likeness(results)
-    save_results(folder / RESULTS, results, n_listed=n_listed, settings=facts | settings)
-    title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
-    save_page(folder, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
-    heading, rows, averages = tables(results, n_listed=n_listed)
-    failed = [result for result in results if result.error is not None]
-    apart = text_table(difference_rows(list(MEASURES.values()), differences_beside(results)))
-    print(*text_table([heading, *rows, *averages]), *apart, sep="\n")
-    print(f"report: {folder / PAGE}; figures: {folder / RESULTS}")
-    if failed:
-        print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
-        print(*text_table([(result.name, str(result.error)) for result in failed]), sep="\n")
-    if signals.received is not None and len(results) < n_listed:
-        print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
-        return 128 + int(signals.received)
-    return 1 if failed else 0
+                    reports.add_to_journal(journal, results[-1])
+    reports.add_likeness(results)
+    return results, 0 if signals.received is None else 128 + int(signals.received)
 
 
 def print_differences(folders: Mapping[str, Path]) -> None:
@@ -223,18 +189,18 @@ def print_differences(folders: Mapping[str, Path]) -> None:
     """
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
     first, *others = found
-    measures = list(MEASURES.values())
-    if (
-        len({(one["settings"].get("whisper"), one["settings"]["sha256"].get("recognizer")) for one in found.values()})
-        > 1
-    ):
+    measures = list(reports.MEASURES.values())
+    settings = [one["settings"] for one in found.values()]
+    if len({(one.get("whisper"), one["sha256"].get("recognizer")) for one in settings}) > 1:
         print("note: words were not recognized by the same model, so WER and CER are not compared")
         measures = [one for one in measures if one.key not in ("wer", "cer")]
     figures = {
         name: {row["name"]: {key: row[key] for key in row if row[key] is not None} for row in one["utterances"]}
         for name, one in found.items()
     }
-    apart = find_differences(measures, figures[first], {name: figures[name] for name in others})
-    if missing := [name for name in others if name not in apart]:
-        raise InputError(f"{missing[0]}: fewer than two utterances of {first} to compare")
-    print(first, *text_table(difference_rows(measures, apart)), sep="\n")
+    for name in others:
+        apart = reports.find_differences(measures, figures[first], figures[name])
+        if not apart:
+            raise InputError(f"{name}: fewer than two utterances of {first} to compare")
+        print(f"{first}\nless {name} ({reports.CONFIDENCE} % interval)")
+        print(*text_table([(str(one), apart[one.key].show(one)) for one in measures if one.key in apart]), sep="\n")

@@ -1,6 +1,5 @@
 """Synthesizes utterances by a voice, or by a vocoder of recordings' own mels, and measures what comes out."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +8,16 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from common.audio import MelExtractor, check_wav, load_wav, resample, save_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import check_wav, load_wav, resample, save_wav
 from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
+from common.evaluation.judges import Judges
 from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
-from common.evaluation.packages import RATE
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
-from common.evaluation.whisper import Whisper
 from common.plots import PITCH, plot_utterance, save_png
-from common.recognition import Recognizer, error_counts
-from common.synthesis import Synthesizer
-from common.synthesis.synthesizer import CUT, NOT_SPOKEN
+from common.synthesis.synthesizer import CUT, NOT_SPOKEN, Synthesizer
 
 LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 
@@ -32,29 +29,6 @@ def plot_speech(made: Clip, comparison: SpeechComparison | None) -> Figure:
         shown = {"recording, aligned": comparison.aligned_reference} | shown
     mels, pitch = ({name: torch.from_numpy(one[part]) for name, one in shown.items()} for part in (0, 1))
     return plot_utterance(mels, audio=made.audio, curves={PITCH: pitch})
-
-
-@dataclass(frozen=True)
-class Judges:
-    """What hears sound as people do; a part that is None adds no figures."""
-
-    recognizer: Recognizer | Whisper | None = None
-    score: Callable[[Tensor], float] | None = None  # of a wave (T,) at `RATE`: the opinion score
-    embed: Callable[[Tensor], list[float]] | None = None  # the speaker's embedding
-
-    def hear(self, result: Result, wave: Tensor, rate: int) -> None:
-        """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
-        if self.recognizer is not None:
-            result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
-            if result.reference is not None:
-                errors = error_counts([result.reference], [result.heard])
-                result.figures |= {"wer": errors.wer, "n_words": max(errors.n_words, 1)}
-                result.figures |= {"cer": errors.cer, "n_chars": max(errors.n_chars, 1)}
-        samples = resample(wave.float(), ratio=RATE / rate)
-        if self.score is not None and len(samples):
-            result.add({"mos": self.score(samples)})
-        if self.embed is not None:
-            result.embedding = self.embed(samples)
 
 
 @dataclass(frozen=True)

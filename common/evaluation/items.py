@@ -6,26 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from common.audio import check_wav
+from common.audio.wav import check_wav
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.evaluation.options import EvaluationOptions
-from common.synthesis import (
-    AudioContract,
-    Phrase,
-    SynthesisInput,
-    Voice,
-    load_mels_or_recordings,
-    read_phrases,
-    with_frame_pitch,
-)
-from common.synthesis.phrases import warn_unread
-from common.text import Speaker, TextFrontEnd, plain_text
-from common.text.cleaners import ENGLISH_V3
-from common.text.config import TextConfig
-
-_ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
-_ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
+from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn_unread, with_frame_pitch
+from common.synthesis.utterances import Phrase, SynthesisInput
+from common.synthesis.vocoder import AudioContract
+from common.synthesis.voice import Voice
+from common.text.markdown import plain_text
 
 
 @dataclass(frozen=True)
@@ -64,17 +53,10 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
     phrases = find_recordings(read_texts(path), options)
-    uses_espeak = _uses_espeak(options.reader, voice.front_end, [one.text or "" for one in phrases])
-    spoken = phrases
-    if uses_espeak:
-        print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
-        reader = TextFrontEnd(TextConfig(cleaners=(ENGLISH_V3,)), unknown_symbols="drop")
-        read = [reader.read(one.text or "", where=one.where)[0] for one in phrases]
-        spoken = [replace(one, text=" ".join(_ESPEAK.phones(text))) for one, text in zip(phrases, read)]
-    utterances = voice.encode(spoken, dataset_path=options.dataset_path)
+    utterances = voice.encode(phrases, dataset_path=options.dataset_path)
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
     text = voice.front_end.config
-    reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
+    reads_text = text.input_type == "char" or text.g2p is not None
     words = _read_words(phrases, options.transcripts, reads_text=reads_text)
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return [
@@ -109,16 +91,6 @@ def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
     if needs_text and phrases[0].text is None:
         raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
     return phrases
-
-
-def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Sequence[str]) -> bool:
-    """Whether eSpeak gives the voice its phones; raises OptionError if it is asked to and the voice reads others."""
-    reads_its_phones = front_end.config.symbol_set == _ESPEAK_SYMBOLS and front_end.config.g2p is None
-    if reader == "espeak" and not reads_its_phones:
-        raise OptionError(f"--reader espeak is for a voice that reads phones of the set {_ESPEAK_SYMBOLS}")
-    symbols = set(front_end.symbols)
-    is_of_phones = any(set(front_end.clean(text).split()) <= symbols for text in texts)
-    return reader == "espeak" or (reader == "auto" and reads_its_phones and not is_of_phones)
 
 
 def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_text: bool) -> dict[PurePosixPath, str]:

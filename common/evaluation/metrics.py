@@ -7,6 +7,7 @@ PESQ and STOI are known, moment by moment.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import librosa
 import numpy as np
@@ -16,10 +17,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import dct, irfft, next_fast_len, rfft
 from scipy.signal import butter, hilbert, sosfiltfilt
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import AudioError
-from common.evaluation.packages import pesq_and_stoi
+from common.evaluation.judges import pesq_and_stoi
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
 DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
@@ -114,16 +115,10 @@ class SpeechComparison:
 
     @property
     def aligned_reference(self) -> tuple[np.ndarray, np.ndarray]:
-        """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 where it has none.
-
-        Of several frames that are paired with one, this is the middle one.
-        """
-        n_frames = len(self.synthesized.f0)
-        partners = np.full(n_frames, -1)
-        pairs = self.pairs[np.argsort(self.pairs[:, 1], kind="stable")]
-        frames, starts, counts = np.unique(pairs[:, 1], return_index=True, return_counts=True)
-        partners[frames] = pairs[starts + counts // 2, 0]
-        paired = partners >= 0
+        """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 where it has none."""
+        frames = np.arange(len(self.synthesized.f0))
+        first = np.searchsorted(self.pairs[:, 1], frames).clip(max=len(self.pairs) - 1)  # of the pairs of a frame
+        partners, paired = self.pairs[first, 0], self.pairs[first, 1] == frames
         return np.where(paired, self.reference.log_mel[:, partners], math.nan), self.reference.f0[partners] * paired
 
     @property
@@ -250,15 +245,12 @@ def pulse_strength(
 def _mean_pulses(clip: Clip, recording: Clip) -> Figures:
     """Mean `pulse_strength` of a clip, and the numbers of frames; the ``recording`` says which are voiced."""
     voiced = recording.f0 > 0
-    figures: Figures = {}
-    for name, band in BANDS.items():
-        strength = pulse_strength(
-            clip.samples, recording.samples, times=recording.times, sampling_rate=clip.sampling_rate, band=band
-        )
+    where: dict[str, Any] = {"times": recording.times, "sampling_rate": clip.sampling_rate}
+    found = {name: pulse_strength(clip.samples, recording.samples, band=one, **where) for name, one in BANDS.items()}
+    known = ~np.isnan(found["low"])  # the band that more sampling rates hold
+    figures: Figures = {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
+    for name, strength in found.items():
         figures |= {f"pulses_{name}": _mean(strength[voiced]), f"unvoiced_{name}": _mean(strength[~voiced])}
-        if name == "low":  # the band that more sampling rates hold
-            known = ~np.isnan(strength)
-            figures |= {"n_voiced": int((known & voiced).sum()), "n_unvoiced": int((known & ~voiced).sum())}
     return figures
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from common.options import group, option
 
 GRIFFIN_LIM = "griffin-lim"  # the word for it in place of a vocoder's checkpoint
-
-
 MUSHRA, AB = "mushra", "ab"  # kinds of listening tests
+RESULTS = "evaluation.json"  # in the folder of an evaluation
 
 
 @dataclass(frozen=True)
@@ -17,8 +16,8 @@ class ListeningOptions:
 
     listening: str | None = option(
         None,
-        "write a page for listeners: mushra, all systems beside the recording on scales from 0 to 100; ab, pairs of "
-        "systems with a preference or none",
+        "write a page for listeners, who rate sounds from 0 to 100: mushra, all systems beside the recording; ab, two "
+        "systems, or one and the recordings",
         choices=(MUSHRA, AB),
     )
     against: tuple[Path, ...] = option(
@@ -36,7 +35,7 @@ class EvaluationOptions:
     """What an evaluation compares sound with, and where its results go."""
 
     output: Path = option(Path("output/evaluation"), "folder for everything", names=("-o",), writes=True)
-    fresh: bool = option(False, "begin anew instead of resuming an earlier run")
+    fresh: bool = option(False, "start over instead of resuming an earlier run")
     dataset_path: Path = option(
         Path(),
         "folder that the columns wav, pitch and duration start from, and that is searched for recordings where "
@@ -47,12 +46,6 @@ class EvaluationOptions:
     )
     transcripts: Path | None = option(
         None, "list with the words of each utterance, where the list to speak is of phones", variable="TRANSCRIPTS"
-    )
-    reader: str = option(
-        "auto",
-        "what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the list "
-        "as it is; auto: eSpeak unless the list holds phones",
-        choices=("auto", "espeak", "none"),
     )
     whisper: str | None = option(
         None,

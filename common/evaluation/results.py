@@ -1,24 +1,30 @@
-"""Figures of each utterance and of all of them: averages, tables, files, and a journal of the results so far."""
+"""Figures of each utterance and of all of them: averages, a verdict, tables, files, and a journal for resuming."""
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import numpy as np
 
-from common.evaluation.differences import Difference, difference_rows, find_differences
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
-from common.pages import Link, Measure, Row, cells, read_measures, render_page, setting_rows
+from common.pages.render import render_page
+from common.pages.tables import Link, Measure, Row, cells, read_measures, read_table, setting_rows
 
-JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
+T = TypeVar("T")
+JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
+VERDICTS = read_table("evaluation/verdicts.tsv")  # of a measure, the best first: what a figure up to a limit means
+N_SAMPLES = 5000  # sets of utterances that are drawn
+CONFIDENCE = 95  # %
+SEED = 0
+Figures = Mapping[str, float]  # of an utterance, by keys of measures and of their weights
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
@@ -59,23 +65,22 @@ class Result:
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
 
+    def is_complete(self, folder: Path) -> bool:
+        """Whether it has all of its figures and files."""
+        return self.error is None and all(path.is_file() for path in self.files(folder).values())
+
 
 def add_likeness(results: Sequence[Result]) -> None:
     """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
 
     Here, as it depends on all of the list. Where there is one recording alone, its words' sounds are compared with it.
     """
-    recorded = {
-        result.name: (result.speaker, np.array(one.embedding))
-        for result in results
-        for one in result.beside
-        if one.name == RECORDING and one.embedding
-    }
+    recorded = [(result, one) for result in results for one in result.beside if one.name == RECORDING and one.embedding]
     for result in results:
-        own = {name: one for name, (speaker, one) in recorded.items() if speaker == result.speaker}
-        others = [one for name, one in own.items() if name != result.name]
+        own = [(other, one.embedding) for other, one in recorded if other.speaker == result.speaker]
+        others = [embedding for other, embedding in own if other is not result]
         for sound in (result, *result.beside):
-            known = others or [one for one in own.values() if sound.name != RECORDING]
+            known = others or [embedding for _, embedding in own if sound.name != RECORDING]
             if sound.embedding and known:
                 mean = np.mean(known, axis=0)
                 cosine = np.dot(mean, sound.embedding) / np.linalg.norm(mean) / np.linalg.norm(sound.embedding)
@@ -89,43 +94,121 @@ def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
     return float(np.average([row[measure.key] for row in known], weights=weights)) if known else None
 
 
-def averages(results: Sequence[Result]) -> dict[str, dict[str, float | None]]:
-    """The mean of each measure: of the utterances, by the name "", and of what they are shown beside."""
-    rows = {"": [result.figures for result in results]}
-    for result in results:
-        for one in result.beside:
-            rows.setdefault(one.name, []).append(one.figures)
-    return {name: {key: mean(measure, found) for key, measure in MEASURES.items()} for name, found in rows.items()}
+@dataclass(frozen=True)
+class Difference:
+    """The mean of one system less that of another, and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+    def show(self, measure: Measure) -> str:
+        """The difference as text, with an asterisk if it is clear."""
+        signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
+        value, low, high = (signed.show(one) for one in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
 
 
-def worst_of(measure: Measure, results: Sequence[Result]) -> Result | None:
-    """The utterance with the worst value; None where all are equal, or none is worse than another."""
-    known = [result for result in results if measure.key in result.figures]
-    if not measure.better or len({result.figures[measure.key] for result in known}) < 2:
+def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:
+    """The difference of a measure's averages over pairs of figures of the same utterances, first less second.
+
+    Utterances are drawn with replacement, both sides together (Bisani and Ney 2004). None for fewer than two pairs
+    that have the figure.
+    """
+    known = [pair for pair in pairs if all(measure.key in one for one in pair)]
+    if len(known) < 2:
         return None
-    return (min if measure.better == "high" else max)(known, key=lambda result: result.figures[measure.key])
+    drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=N_SAMPLES)
+    counts = np.vstack([np.ones(len(known)), drawn])  # the first set is that of all utterances: (1 + N_SAMPLES, N)
+    means = []
+    for side in zip(*known):
+        values = np.array([one[measure.key] for one in side])
+        weights = np.array([one[measure.weight] if measure.weight else 1.0 for one in side])
+        means.append(counts @ (values * weights) / (counts @ weights))
+    value, *samples = means[0] - means[1]
+    low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
+    return Difference(float(value), float(low), float(high))
 
 
-def tables(results: Sequence[Result], *, n_listed: int) -> tuple[Row, list[Row], list[Row]]:
-    """The heading, utterances and averages, each followed by what it is shown beside; the n-th links to ``u<n>``."""
-    measures = [one for one in MEASURES.values() if any(one.key in result.figures for result in results)]
-    rows: list[Row] = []
-    for number, result in enumerate(results):
-        for name, one in [(result.name, result), *((f"{result.name}, {one.name}", one) for one in result.beside)]:
-            rows.append((Link(name, f"u{number}"), *cells(measures, one.figures)))
-    done = f"{len(results)} of {n_listed} (stopped)" if len(results) < n_listed else f"all {n_listed}"
-    means = averages(results).items()
-    foot: list[Row] = [(f"{done}, {name}" if name else done, *cells(measures, figures)) for name, figures in means]
-    return ("utterance", *measures), rows, foot
+def find_differences(
+    measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
+) -> dict[str, Difference]:
+    """Differences of a system from another by the keys of the measures that have a better side.
+
+    Figures are by the utterances' names.
+    """
+    pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
+    found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
+    return {key: one for key, one in found if one is not None}
 
 
-def differences_beside(results: Sequence[Result]) -> dict[str, dict[str, Difference]]:
-    """How far the averages are from those of each sound beside them, by its name and the measures' keys."""
-    beside: dict[str, dict[str, dict[str, float]]] = {}
-    for result in results:
-        for one in result.beside:
-            beside.setdefault(one.name, {})[result.name] = one.figures
-    return find_differences(list(MEASURES.values()), {one.name: one.figures for one in results}, beside)
+@dataclass(frozen=True)
+class Summary:
+    """All utterances together: of the voice or vocoder, by the name "", and of the sounds beside them."""
+
+    averages: dict[str, dict[str, float | None]]  # by name and keys of MEASURES
+    differences: dict[str, dict[str, Difference]]  # of "" from each other one
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> "Summary":
+        """The summary of results."""
+        figures: dict[str, dict[str, dict[str, float]]] = {"": {one.name: one.figures for one in results}}
+        for result in results:
+            for one in result.beside:
+                figures.setdefault(one.name, {})[result.name] = one.figures
+        averages = {
+            name: {key: mean(measure, [*found.values()]) for key, measure in MEASURES.items()}
+            for name, found in figures.items()
+        }
+        apart = {
+            name: find_differences(MEASURES.values(), figures[""], found) for name, found in figures.items() if name
+        }
+        return cls(averages, apart)
+
+    @property
+    def measures(self) -> list[Measure]:
+        """Those that have a value."""
+        return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
+
+    @property
+    def verdict(self) -> list[str]:
+        """What the figures say, in a sentence for each of the few that decide."""
+        found: dict[str, str] = {}
+        for row in VERDICTS:
+            measure, limit = MEASURES[row["key"]], float(row["limit"])
+            value, real = (self.averages.get(name, {}).get(measure.key) for name in ("", RECORDING))
+            if value is None or row["key"] in found or (value < limit if measure.better == "high" else value > limit):
+                continue
+            found[row["key"]] = f"{row['words']}: {measure.name} {measure.show(value)} {measure.unit}".rstrip()
+            apart = self.differences.get(RECORDING, {}).get(measure.key)
+            if apart is not None and real:
+                side = "better than" if (apart.value > 0) == (measure.better == "high") else "worse than"
+                how = f"clearly {side}" if apart.is_clear else "not clearly different from"
+                found[row["key"]] += f", {how} the recordings' {measure.show(real)}"
+        return [*found.values()]
+
+    @property
+    def rows(self) -> list[Row]:
+        """A heading, and the averages by measure."""
+        rows: list[Row] = [("average", SYNTHESIZED, *list(self.averages)[1:])]
+        return rows + [(one, *map(one.cell, self._of(self.averages, one))) for one in self.measures]
+
+    @property
+    def difference_rows(self) -> list[Row]:
+        """A heading, and the differences by measure; only the heading if there are none."""
+        rows: list[Row] = [(f"difference, {CONFIDENCE} % interval", *(f"to {name}" for name in self.differences))]
+        for one in self.measures:
+            found = self._of(self.differences, one)
+            rows += [(one, *(apart.show(one) if apart else "-" for apart in found))] if any(found) else []
+        return rows
+
+    def _of(self, values: Mapping[str, Mapping[str, T]], measure: Measure) -> list[T | None]:
+        return [found.get(measure.key) for found in values.values()]
 
 
 def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
@@ -137,13 +220,11 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
         del row["figures"], row["key"], row["embedding"]
         row["beside"] = {one.name: {"heard": one.heard} | absent | one.figures for one in result.beside}
         rows.append(row)
-    beside = averages(results)
-    means = {"averages": beside.pop(""), "averages_beside": beside}
-    apart = {
-        name: {key: asdict(one) for key, one in found.items()} for name, found in differences_beside(results).items()
-    }
+    summary = Summary.of(results)
+    means = {"averages": summary.averages.pop(""), "averages_beside": summary.averages}
     done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
-    write_json(path, {"settings": settings, "extent": done, **means, "differences": apart, "utterances": rows})
+    apart = {"differences": asdict(summary)["differences"]}
+    write_json(path, {"settings": settings, "extent": done, **means, **apart, "utterances": rows})
 
 
 def read_journal(path: Path) -> dict[str, Result]:
@@ -164,20 +245,19 @@ def add_to_journal(path: Path, result: Result) -> None:
 
 def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
     """Write an HTML page that refers to the sounds and plots beside it."""
-    (_, *measures), rows, foot = tables(results, n_listed=n_listed)
+    summary = Summary.of(results)
+    anchors = {result.name: Link(result.name, f"u{number}") for number, result in enumerate(results)}
+    main = [one for one in summary.measures if one.is_main]
     files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)
     html = render_page(
         "evaluation/page.html",
         title=title,
         n_listed=n_listed,
         results=results,
-        measures=measures,
-        means=averages(results)[""],
-        worst={key: worst_of(measure, results) for key, measure in MEASURES.items()},
-        anchors={result.name: f"u{number}" for number, result in enumerate(results)},
-        rows=rows,
-        foot=foot,
-        differences=difference_rows(list(MEASURES.values()), differences_beside(results)),
+        summary=summary,
+        anchors=anchors,
+        headings=("utterance", *main),
+        rows=[(anchors[one.name], *cells(main, one.figures)) for one in results],
         media=[{kind: quote(path.relative_to(folder).as_posix()) for kind, path in one.items()} for one in files],
         compared=compared,
         settings=setting_rows(facts),

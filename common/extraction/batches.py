@@ -18,7 +18,7 @@ from common.audio.options import AudioOptions
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.checkpoints.command_line import check_ema
 from common.config import AudioConfig, differences
-from common.data import ErrorsAsItems, leave_to_the_parent, loader_processes, raise_errors
+from common.data import batches_of, leave_to_the_parent, loader_processes
 from common.distributed import Ranks, own_cores
 from common.errors import InputError, OptionError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, with_durations, write_feature
@@ -47,25 +47,28 @@ TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 @dataclass(frozen=True)
 class _Results:
-    """``function(item)`` of each item, as a dataset."""
+    """``function(item)`` of each item, or the InputError that it raises, as a dataset."""
 
     function: Callable[[Any], Any]
     items: Sequence[Any]
 
     def __getitem__(self, index: int) -> Any:
-        return self.function(self.items[index])
+        try:
+            return self.function(self.items[index])
+        except InputError as error:
+            return error
 
 
-def read_in_batches(dataset: Any, batches: Sequence[list[int]], *, n_workers: int) -> Iterator[list[Any]]:
-    """Lists of a dataset's items, by their indices, in order; an InputError stands for an item that raises it."""
+def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[int]], *, n_workers: int) -> Iterator:
+    """Yield lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises."""
     loader: DataLoader = DataLoader(
-        ErrorsAsItems(dataset),  # type: ignore[arg-type]  # no more than __getitem__ is used
+        _Results(function, items),  # type: ignore[arg-type]  # no more than __getitem__ is used
         batch_sampler=batches,
         collate_fn=list,
         **loader_processes(n_workers),
         worker_init_fn=leave_to_the_parent,
     )
-    yield from raise_errors(loader)  # type: ignore[misc]  # lists, no training batches
+    yield from batches_of(loader)
 
 
 def map_in_processes(
@@ -79,7 +82,7 @@ def map_in_processes(
     n_workers = max(1, min(n_workers or own_cores(), len(items)))
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
     chunks = _cut(len(items), size)
-    done = read_in_batches(_Results(function, items), chunks, n_workers=n_workers if n_workers > 1 else 0)
+    done = read_in_batches(function, items, chunks, n_workers=n_workers if n_workers > 1 else 0)
     with one_thread():  # also without workers: the same sums in the same order, whatever their number
         for result in progress(
             chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled
@@ -103,8 +106,8 @@ def run_teacher(
     lacking = [item for item in items if item.refusal is None and not folders <= {*item.kept}]
     lacking.sort(key=lambda item: item.n_samples)  # little padding
     batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
-    loading = _Results(functools.partial(load_item, plan=plan), lacking)
-    waves = read_in_batches(loading, batches, n_workers=min(READERS, own_cores()))
+    load = functools.partial(load_item, plan=plan)
+    waves = read_in_batches(load, lacking, batches, n_workers=min(READERS, own_cores()))
     bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances", enabled=ranks.is_main)
     with bar:
         for batch, loaded in zip(batches, waves):

@@ -149,7 +149,7 @@ def _make_mels(
     batches = [clips[start : start + options.batch_size] for start in range(0, len(clips), options.batch_size)]
     n_workers = 4 * options.computing.cuda if options.num_workers is None else options.num_workers
     indices = [[clip.index for clip in batch] for batch in batches]
-    loaded = read_in_batches(ConcatDataset(datasets), indices, n_workers=n_workers)
+    loaded = read_in_batches(ConcatDataset(datasets).__getitem__, range(len(lengths)), indices, n_workers=n_workers)
     for batch, items in zip(batches, loaded):
         report.refused += [(clip.where, str(item)) for clip, item in zip(batch, items) if isinstance(item, InputError)]
         good = [(clip, item) for clip, item in zip(batch, items) if not isinstance(item, InputError)]

@@ -12,7 +12,7 @@ from common.errors import InputError, shown
 from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
-SILENCE_LABELS = ("sil", "sp", "")  # an empty label and a gap are silence
+SILENCE_LABELS = ("sil", "sp", "<eps>", "")  # in either case; an empty label and a gap are silence
 UNKNOWN_WORD = "spn"  # what the Montreal Forced Aligner finds in place of a word that its dictionary lacks
 
 
@@ -66,7 +66,7 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
         durations.append(frame_of(tier_end) - reached)
         end_time = tier_end
     silences = [EDGE_SILENCE, *[PAUSE] * (len(labels) - 2), EDGE_SILENCE]
-    phones = (silence if label in SILENCE_LABELS else label for label, silence in zip(labels, silences))
+    phones = (silence if label.lower() in SILENCE_LABELS else label for label, silence in zip(labels, silences))
     return TextGridAlignment(tuple(phones), tuple(durations), end_time)
 
 

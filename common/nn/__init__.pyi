@@ -1,4 +1,4 @@
-"""Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
+"""Network parts that several models use: layers, weight norm, discriminators, and measures of an alignment."""
 
 from .alignment import (
     diagonality as diagonality,
@@ -7,7 +7,6 @@ from .alignment import (
     unattended_tokens as unattended_tokens,
     warping_path as warping_path,
 )
-from .ctc import ctc_losses as ctc_losses
 from .discriminator_config import DiscriminatorConfig as DiscriminatorConfig
 from .discriminators import (
     MultiScaleDiscriminator as MultiScaleDiscriminator,

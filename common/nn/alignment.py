@@ -1,4 +1,4 @@
-"""Alignments of frames and tokens: measures of attention (is it a diagonal, how sharp), and a learned one's prior."""
+"""Alignments of frames and tokens: how diagonal and sharp attention is, and the prior of a learned alignment."""
 
 import math
 from functools import lru_cache
@@ -12,13 +12,12 @@ from common.nn.layers import mask_from_lengths
 
 
 def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """How far attention advances with time: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
+    """How diagonal attention is: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
 
-    Each frame's weights over tokens sum to 1, so over frames that count alike they are a distribution of pairs
-    (frame, token); this is Pearson's correlation of the two under it. It is 1 for a straight sharp diagonal and near
-    to it at a speaker's uneven pace, 0 where attention is uniform, shuffled or stays at one token, -1 for reading
-    backwards. Blur shrinks it: with a spread s within frames and S of their centers by S / sqrt(S^2 + s^2). A text of
-    one token, or speech of one frame, has no direction; it counts as 1.
+    The Pearson correlation of frame and token, with the attention weights as the distribution of pairs (frame, token).
+    It is 1 for a straight sharp diagonal and near 1 at a speaker's uneven pace; 0 where attention is uniform, shuffled
+    or stays at one token; -1 for reading backwards. Blurred attention has less: a spread s within frames, where their
+    centers have the spread S, scales it by S / sqrt(S^2 + s^2). One token or one frame counts as 1.
     """
     weights = _valid(alignments, token_lengths, frame_lengths)
     frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
@@ -31,7 +30,7 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
 
 
 def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """How sharp attention is, as `diagonality`'s arguments -> (B,) float32: the mean of frames' largest weights.
+    """How sharp attention is: `diagonality`'s arguments -> (B,) float32, the mean of frames' largest weights.
 
     Source: Ren et al., FastSpeech (2019), section 3.3.
     """
@@ -40,7 +39,7 @@ def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor)
 
 
 def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
-    """How far each frame's attention is from that of an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
+    """How far each frame's attention is from an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
 
     A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;
     0 past the ends. Gradients flow to ``alignments``.
@@ -56,10 +55,9 @@ def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_leng
 
 
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """Tokens that no frame attends to more than to any other, as `diagonality`'s arguments -> int64 (B,).
+    """Number of tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,).
 
-    They would have no frames if each frame went to the token it attends to most; a monotonic alignment hides them by
-    giving each token one.
+    A monotonic alignment hides them, as it gives each token a frame.
     """
     most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)
     is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()

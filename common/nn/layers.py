@@ -1,4 +1,4 @@
-"""Layers, masks and seeded noise that more than one model is made of."""
+"""Layers, masks and seeded noise that several models use."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -14,7 +14,7 @@ from common.errors import shown
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
+NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the draws
 _KEPT_SEEDS = 2
 
 
@@ -43,21 +43,22 @@ def rows_by_name(
 
 
 def zero_where(padding: Tensor, x: Tensor) -> Tensor:
-    """x, zero where ``padding`` is True; on a GPU in its memory layout, which `Tensor.masked_fill` does not keep."""
+    """x, zero where ``padding`` is True; keeps x's memory layout on a GPU, which `Tensor.masked_fill` does not."""
     return torch.where(padding, 0.0, x) if prefers_channels_last(x) else x.masked_fill(padding, 0.0)
 
 
 def split_channels(x: Tensor, sizes: list[int]) -> list[Tensor]:
-    """x (B, C, T) in parts of so many channels; on a GPU their gradients are put together channels last, as x is."""
+    """Split x (B, C, T) into parts of ``sizes`` channels. On a GPU, their joined gradient is channels last, as x is."""
     if prefers_channels_last(x):
         return [part.transpose(1, 2) for part in x.transpose(1, 2).split(sizes, 2)]
     return list(x.split(sizes, 1))
 
 
 def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm of the positions of x (B, C, L) in mask (B, L), zero elsewhere, by sums over all positions.
+    """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere.
 
-    No shape depends on the mask. A single position has no variance, so that the running statistics are used.
+    Computed by masked sums, so that no shape depends on the mask. A single position has no variance: the running
+    statistics are used for it.
     """
     padding = ~mask.unsqueeze(1)
     if not norm.training:
@@ -79,7 +80,7 @@ def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
 
 
 def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep a function out of compiled graphs, as `torch.compiler.disable` does, which loads the compiler at once."""
+    """Keep a function out of compiled graphs. `torch.compiler.disable` alone would load the compiler at import."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -90,24 +91,24 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def prefers_channels_last(x: Tensor) -> bool:
-    """Whether convolutions over time of x are to have their channels last in memory: on a GPU.
+    """Whether convolutions over time of x use the channels-last memory layout: on a GPU.
 
-    Its kernels for 16 bits and TF32 read that layout, and copy what PyTorch has for (B, C, T).
+    Kernels for 16 bits and TF32 read that layout, and copy tensors in any other.
     """
     return x.device.type != "cpu"
 
 
 def channels_last(x: Tensor) -> Tensor:
-    """x (B, C, H, W) with a position's channels side by side in memory; copied only where they are not."""
-    if x.size(1) == 1:  # whose strides PyTorch takes for its own layout, and would go on in it
+    """x (B, C, H, W) in the channels-last layout, copied only if it is in another."""
+    if x.size(1) == 1:  # PyTorch takes its strides for the default layout, and would keep that
         return x.squeeze(1).unsqueeze(3).permute(0, 3, 1, 2)
     return x.contiguous(memory_format=torch.channels_last)
 
 
 class TimeConv(nn.Conv1d):
-    """nn.Conv1d; on a GPU a two-dimensional convolution, or a matrix product, of channels that are last in memory.
+    """nn.Conv1d. On a GPU, a two-dimensional channels-last convolution or a matrix product computes it.
 
-    A transposed (B, T, C) is in that layout already, and so is what comes out.
+    A transposed (B, T, C) is in that layout already, and so is the result.
     """
 
     def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -118,12 +119,12 @@ class TimeConv(nn.Conv1d):
             return F.linear(rows.squeeze(2).transpose(1, 2), weight.squeeze(2), bias).transpose(1, 2)
         stride, dilation = (1, self.stride[0]), (1, self.dilation[0])
         y = F.conv2d(rows, weight.unsqueeze(2), bias, stride, (0, padding), dilation, self.groups)
-        # As squeeze(2), but not a view: its gradient would be copied where the result is changed in place.
+        # As squeeze(2), but not a view: the gradient of a view is copied where the result is changed in place.
         return torch.ops.aten._unsafe_view(y, [y.size(0), y.size(1), y.size(3)])
 
 
 class Dropout(nn.Dropout):
-    """Dropout that draws 16 random bits an element on a CPU, where torch's own takes four times as long."""
+    """Dropout that draws 16 random bits per element on a CPU, four times as fast as PyTorch's."""
 
     def forward(self, x: Tensor) -> Tensor:
         if torch.jit.is_scripting() or not self._draws_bits(x):
@@ -140,7 +141,7 @@ class Dropout(nn.Dropout):
 
 
 class SeededNoise:
-    """Draws vocoders' Gaussian noise in blocks that are kept: CUDA graphs find them at the same address again."""
+    """Draws vocoders' Gaussian noise in blocks and keeps them, so that CUDA graphs read the same addresses again."""
 
     def __init__(self, n_channels: int) -> None:
         self._n_channels = n_channels
@@ -151,13 +152,13 @@ class SeededNoise:
 
     @never_compiled
     def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
-        """(1, n_channels, n_positions) float32, positions from ``first``; what a position gets depends on it alone."""
+        """(1, n_channels, n_positions) float32, from position ``first``; a position's noise depends on it alone."""
         if (key := (seed, str(device))) not in self._drawn and len(self._drawn) == _KEPT_SEEDS:
             del self._drawn[next(iter(self._drawn))]
         generator, blocks = self._drawn.setdefault(key, (torch.Generator().manual_seed(seed), []))
         skipped, start = divmod(first, NOISE_BLOCK)
         needed = max(skipped + 1, -(-(first + n_positions) // NOISE_BLOCK))
         while len(blocks) < needed:
-            # On the CPU, so that every device gets the same noise.
+            # Drawn on the CPU, so that every device gets the same noise.
             blocks.append(torch.randn(NOISE_BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
         return torch.cat(blocks[skipped:needed], dim=1)[None, :, start : start + n_positions]

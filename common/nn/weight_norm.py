@@ -52,16 +52,16 @@ class WeightNormConv2d(WeightNorm, nn.Conv2d):
 
 
 def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """weight (C, ...) as (weight_g, weight_v), which are it under weight norm.
+    """Split weight (C, ...) into (weight_g, weight_v), from which weight norm computes it.
 
-    Where a complete row is zero, its norm is, and any direction will do but zero.
+    A row of zeros has the norm 0 and gets a direction of ones.
     """
     norms = torch.norm_except_dim(weight, 2, 0)
     return norms, torch.where(norms == 0, 1.0, weight)
 
 
 def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool]) -> dict[str, Tensor]:
-    """The state of a network with the plain weights whose keys are under weight norm split, in their places."""
+    """Replace the plain weights whose keys ``is_normed`` selects by their weight_g and weight_v, in place of each."""
     split: dict[str, Tensor] = {}
     for key, value in state.items():
         if is_normed(key):
@@ -73,7 +73,7 @@ def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool])
 
 @torch.no_grad()
 def fold_weight_norm(network: nn.Module) -> None:
-    """Give every layer under weight norm within ``network`` the plain weight that computes the same.
+    """Replace weight norm in all layers of ``network`` by the equivalent plain weight.
 
     The network is then faster and can be compiled, but no longer trains as published.
     """

@@ -3,11 +3,8 @@
 import base64
 import hashlib
 import shlex
-import subprocess
 import sys
-from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +46,6 @@ def render_page(path: str | Template, **values: Any) -> str:
         style=Markup(STYLESHEET),
         script=Markup(SCRIPT),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}",
-        commit=commit(),
         command=shlex.join(["python", *start, *sys.argv[1:]]),  # as it is pasted from the toolkit's folder
         **values,
     )
@@ -58,13 +54,3 @@ def render_page(path: str | Template, **values: Any) -> str:
 def digest(script: str) -> str:
     """What a page's policy calls a script that may run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}'"
-
-
-@cache
-def commit() -> str | None:
-    """The commit of the toolkit's own repository; None in a copy without one."""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    with suppress(OSError):
-        if (ROOT / ".git").exists():
-            return subprocess.run(command, capture_output=True, check=False, text=True).stdout.strip() or None
-    return None

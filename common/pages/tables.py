@@ -13,11 +13,10 @@ from common.options import words_of_value
 
 @dataclass(frozen=True)
 class Link:
-    """Text that leads to an anchor of the page, with a hint that is shown on hover."""
+    """Text that leads to an anchor of the page."""
 
     text: str
     anchor: str = ""
-    hint: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -42,6 +41,7 @@ class Measure:
     better: str = ""  # "low" or "high"; empty: no value is worse than another
     scale: float = 1.0  # from the JSON's unit to the one shown: 100 for %
     weight: str = ""  # key of the figure by which a mean over rows weights each of them
+    is_main: str = ""  # not empty: it is one of the few that are shown of each row
 
     def __str__(self) -> str:
         return f"{self.name} ({self.unit})" if self.unit else self.name
@@ -52,9 +52,9 @@ class Measure:
             return "-"
         return self.form(value) if callable(self.form) else format(value * self.scale, self.form)
 
-    def cell(self, value: float | None, anchor: str = "", hint: str = "") -> Number:
+    def cell(self, value: float | None) -> Number:
         """A value in a table."""
-        return Number(self.show(value), anchor, hint, value=value)
+        return Number(self.show(value), value=value)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def player_address(folder: Path, name: str, *, page: Path) -> str:
     return quote(os.path.relpath(path, page.parent)) if path.is_file() else ""
 
 
-Cell = str | Measure | Link | tuple[Link, ...]
+Cell = str | Measure | Link
 Row = tuple[Cell, ...]  # the first cell names the row
 
 

@@ -1,6 +1,10 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
-from .acceleration import WarmGraphRecorder as WarmGraphRecorder
+from .acceleration import (
+    GraphRecorder as GraphRecorder,
+    WarmGraphRecorder as WarmGraphRecorder,
+    warn_of_failure as warn_of_failure,
+)
 from .imitation import imitate as imitate, load_recording as load_recording
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,

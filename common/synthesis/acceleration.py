@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +15,8 @@ from common.checkpoints import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
-from common.training.step_graphs import GraphRecorder, warn_of_failure
 
+T = TypeVar("T")
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
 
 LARGEST_BATCH = 8  # a larger one, or one longer than LONGEST_FRAMES, keeps the GPU busy without a graph
@@ -82,6 +82,48 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
 Recorder = Callable[[Callable[[], Any]], tuple[Callable[[], object], Any]]
 
 
+class GraphRecorder:
+    """Records work as CUDA graphs on a stream of its own.
+
+    They share their memory, so that only one of them may run at a time, and what one writes is to be read before the
+    next runs. A recorder is thrown away with all of its graphs, never with some of them: PyTorch frees workspaces of a
+    graph's stream with the graph, and refuses memory whose graphs have gone while anything else is still in it.
+    """
+
+    def __init__(self) -> None:
+        self._stream = torch.cuda.Stream()
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Run ``work`` without recording it, so that libraries choose algorithms and make workspaces for the stream."""
+        before = torch.cuda.current_stream()
+        self._stream.wait_stream(before)
+        with torch.cuda.stream(self._stream):
+            result = work()
+        before.wait_stream(self._stream)
+        return result
+
+    def record(self, work: Callable[[], T]) -> tuple[Callable[[], object], T]:
+        """Record ``work``, which must not wait for the device; returns its replay, and what that writes.
+
+        Other threads, such as the one that pins batches, may use the device meanwhile. RuntimeError where the work
+        cannot be recorded: nothing of it has run then, and random numbers continue as if it had not been tried.
+        """
+        graph, generator = torch.cuda.CUDAGraph(), torch.cuda.default_generators[torch.cuda.current_device()]
+        drawn = generator.clone_state()
+        try:
+            # The outer context leaves the stream where the inner one fails to.
+            with (
+                torch.cuda.stream(torch.cuda.current_stream()),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
+            ):
+                result = work()
+        except BaseException:
+            generator.graphsafe_set_state(drawn)  # the state of before would still be that of a recording
+            raise
+        return graph.replay, result
+
+
 class WarmGraphRecorder:
     """Records work as CUDA graphs of one `GraphRecorder`, after running it where it is recorded."""
 
@@ -101,6 +143,13 @@ class WarmGraphRecorder:
             return self._recorder.record(work)
         finally:
             torch.set_autocast_cache_enabled(caches)
+
+
+def warn_of_failure(what: str, error: RuntimeError) -> None:
+    """Say in one line that ``what`` runs without graphs, as recording it raised ``error``."""
+    cause = error.__context__ if isinstance(error.__context__, RuntimeError) else error  # of a recording's end
+    reason = str(cause).strip().partition("\n")[0]
+    print(f"warning: {what} cannot be recorded and runs without graphs ({reason})", file=sys.stderr)
 
 
 @dataclass(frozen=True)

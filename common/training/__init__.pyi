@@ -10,7 +10,7 @@ from .objective import (
     Phase as Phase,
     Term as Term,
     cut as cut,
-    shown as shown,
+    example_indices as example_indices,
 )
 from .optim import (
     Optimization as Optimization,
@@ -19,6 +19,5 @@ from .optim import (
     inverse_sqrt_schedule as inverse_sqrt_schedule,
 )
 from .settings import TrainingRequest as TrainingRequest, TrainingSetup as TrainingSetup
-from .step_graphs import warn_of_failure as warn_of_failure
 from .trainer import Trainer as Trainer
 from .verdict import Aligned as Aligned

@@ -4,7 +4,8 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,17 +18,8 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, Precision, allow_compiled_shapes, cudnn_search
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import (
-    OPTIMIZERS,
-    ExponentialMovingAverage,
-    Optimization,
-    is_known,
-    load_state_by_name,
-    restore_unless,
-    state_by_name,
-)
+from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
-from common.training.step_graphs import Figures, PhaseWeights, RecordedUpdates, Weights
 
 MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 
@@ -35,49 +27,19 @@ MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
 warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
 
 
+@dataclass(frozen=True)
 class StepResult:
-    """What one update did; all values are over the global batch.
+    """What one update did; all values are over the global batch."""
 
-    Its figures (the properties) wait for the device until the update is done there: read those of one update after
-    the next has been launched.
-    """
-
-    def __init__(self, iteration: int, figures: Figures, *, learning_rate: float, utterances: tuple[str, ...]) -> None:
-        """``figures`` are float64 scalars of one device; ``utterances`` are the names of this process's."""
-        self.iteration = iteration  # of this update, from 1
-        self.learning_rate = learning_rate
-        self.utterances = utterances
-        values = torch.stack(list(figures.values()))
-        self._names = tuple(figures)
-        self._values = values.to("cpu", non_blocking=True)  # into pinned memory
-        self._arrived: torch.cuda.Event | None = None
-        if values.is_cuda:
-            self._arrived = torch.cuda.Event()
-            self._arrived.record()
-
-    @cached_property
-    def figures(self) -> dict[str, dict[str, float]]:
-        """All figures as numbers, by kind and name; waits for them.
-
-        ``term`` holds each term's mean, ``grad_norm`` phases' norms before clipping, and ``step`` the valid mel frames
-        (``n_frames``) and how many processes ask that training ``stops`` or ``saves``.
-        """
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        found: dict[str, dict[str, float]] = {}
-        for (kind, name), value in zip(self._names, self._values.tolist()):
-            found.setdefault(kind, {})[name] = value
-        return found
-
-    @property
-    def terms(self) -> dict[str, float]:
-        """Each term's mean."""
-        return self.figures["term"]
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """Phases whose update was skipped for a loss or gradient that is not finite."""
-        return tuple(phase for phase, finite in self.figures["finite"].items() if not finite)
+    iteration: int  # of this update, from 1
+    learning_rate: float
+    utterances: tuple[str, ...]  # names of this process's
+    n_frames: int  # valid mel frames
+    stops: bool  # whether a process asks that training stops
+    saves: bool  # whether one asks for a checkpoint
+    terms: dict[str, float]  # each term's mean
+    grad_norms: dict[str, float]  # by phase, before clipping
+    skipped: tuple[str, ...]  # phases that were not applied, as a loss or gradient was not finite
 
 
 class PhaseLoss(nn.Module):
@@ -94,7 +56,7 @@ class PhaseLoss(nn.Module):
         self._autocast = autocast
 
     def forward(
-        self, batch: Batch, weights: PhaseWeights, divisors: Mapping[str, Tensor]
+        self, batch: Batch, weights: Mapping[str, float], divisors: Mapping[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
         with self._autocast():
@@ -120,7 +82,6 @@ class Engine:
         run: RunOptions,
         *,
         ranks: Ranks,
-        steps_per_epoch: int = 1,
         amp_dtype: torch.dtype | None = None,
         same_shapes: bool = False,
     ) -> None:
@@ -134,17 +95,11 @@ class Engine:
         self.objective = objective
         self.iteration = 0  # updates so far
         self._schedule = optimization.schedule
-        self._steps_per_epoch = steps_per_epoch
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._same_shapes = same_shapes
         self._skipped_in_a_row = 0
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
-        # What this process asks of all, float64 scalars that graphs read.
-        self._requests = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
-        self._recorded = RecordedUpdates(self._update, device, forget=self._forget) if run.cuda_graphs else None
-        # A number would be recorded.
-        rate = torch.zeros((), device=device) if run.cuda_graphs and device.type == "cuda" else run.learning_rate
         if run.compile and run.length_buckets:
             allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
@@ -166,7 +121,7 @@ class Engine:
             }
             self._parameters[phase.name] = named
             settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
-            self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), rate, **settings)
+            self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), run.learning_rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             if ranks.world_size > 1:
@@ -177,26 +132,54 @@ class Engine:
         inferring = dict([next(iter(networks.items()))])
         self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
-    def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
+    def step(
+        self,
+        micro_batches: Sequence[Batch],
+        *,
+        epoch: int,
+        steps_per_epoch: int = 1,
+        stop: bool = False,
+        save: bool = False,
+    ) -> StepResult:
         """Run an update from this process's micro-batches, already on the device.
 
-        Its figures say to all processes whether one of them asks to ``stop`` or for a checkpoint. Nothing waits for the
-        device: give the result to `finish` after the next update has been launched.
+        ``epoch`` (from 1) and ``steps_per_epoch`` are for the schedules of learning rate and losses. The result tells
+        all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
-        rate = self._schedule(self.iteration, epoch, self._steps_per_epoch)
+        rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
-            group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
-        self._requests["stops"].fill_(stop)
-        self._requests["saves"].fill_(save)
-        weights = {phase.name: self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases}
-        with cudnn_search(enabled=self._same_shapes):
-            figures = (self._recorded or self._update)(micro_batches, weights)
-        utterances = tuple(name for batch in micro_batches for name in batch.names)
-        return StepResult(self.iteration, figures, learning_rate=rate, utterances=utterances)
+            group["lr"] = rate
+        self.objective.begin_step(self.networks)
+        counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
+        terms: dict[str, float] = {}
+        norms: dict[str, float] = {}
+        skipped: list[str] = []
+        order = list(micro_batches)
+        for phase in self.objective.phases:
+            weights = self.objective.weights(phase.name, epoch=epoch)
+            with cudnn_search(enabled=self._same_shapes):
+                means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
+            terms |= means
+            skipped += [] if applied else [phase.name]
+            if phase.keeps:
+                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
+                # the next phase uses it first, while its tensors are still there.
+                order.reverse()
+        return StepResult(
+            self.iteration,
+            rate,
+            utterances=tuple(name for batch in micro_batches for name in batch.names),
+            n_frames=int(n_frames),
+            stops=stops > 0,
+            saves=saves > 0,
+            terms=terms,
+            grad_norms=norms,
+            skipped=tuple(skipped),
+        )
 
     def finish(self, result: StepResult) -> None:
-        """Count an update that was skipped; waits for its figures. InputError where too many in a row were."""
+        """Count an update that was skipped. InputError where too many in a row were."""
         if result.skipped:
             self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
@@ -207,43 +190,22 @@ class Engine:
                 "or lower --learning-rate"
             )
 
-    def _forget(self) -> None:
-        """Undo what the host keeps of an update that was launched in part, of which nothing has run on the device."""
-        for scaler in self._scalers.values():
-            if scaler.is_enabled():
-                scaler.update(new_scale=scaler.get_scale())  # gradients are not unscaled any more
-
-    def _update(self, micro_batches: Sequence[Batch], weights: Weights) -> Figures:
-        """Update the networks in all phases, which the host only launches; returns float64 scalars on the device."""
-        self.objective.begin_step(self.networks)
-        # Summed over processes together with the first phase's counts: no exchange of their own.
-        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        shared = self._requests | {"n_frames": frames}
-        figures: Figures = {}
-        order = list(micro_batches)
-        for phase in self.objective.phases:
-            figures |= self._run_phase(phase, order, weights=weights[phase.name], shared=shared)
-            shared = {}
-            if phase.keeps:
-                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
-                # the next phase uses it first, while its tensors are still there.
-                order.reverse()
-        return figures
-
     def _run_phase(
-        self, phase: Phase, micro_batches: Sequence[Batch], *, weights: PhaseWeights, shared: dict[str, Tensor]
-    ) -> Figures:
-        """Update the networks of one phase; figures with the sums of ``shared`` over all processes."""
+        self, phase: Phase, micro_batches: Sequence[Batch], weights: Mapping[str, float], counts: dict[str, Tensor]
+    ) -> tuple[dict[str, float], float, bool]:
+        """Update the networks of one phase: the terms' means, the gradient's norm, and whether the update was applied.
+
+        It is left out, and buffers are as before, where a term with a weight or the norm is not finite.
+        """
         optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
         scaler = self._scalers[phase.name]
         for other in self.objective.phases:
             for key, parameter in self._parameters[other.name].items():
                 parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
         optimizer.zero_grad(set_to_none=True)
-        counts, shared = self._sum_counts(phase.name, micro_batches, shared)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
         buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
-        copies = [buffer.clone() for buffer in buffers]  # to go back to
+        copies = [buffer.clone() for buffer in buffers]
         totals = {name: torch.zeros_like(count) for name, count in counts.items()}
         without_exchange = phase_loss.no_sync if isinstance(phase_loss, DistributedDataParallel) else nullcontext
         for index, batch in enumerate(micro_batches):
@@ -254,45 +216,41 @@ class Engine:
                 totals[name] += numerator
         scaler.unscale_(optimizer)
         scaler.update()
-        sums = self._ranks.sum(torch.stack(list(totals.values())))
-        means = dict(zip(totals, (sums / torch.stack(list(divisors.values()))).unbind()))
         gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients).to(sums)
-        # Terms that are only logged do not stop an update.
-        finite = torch.stack([*(means[name] for name in weights), norm]).isfinite().all()
-        restore_unless(finite.float(), buffers, copies)
-        self._apply(phase, gradients, norm=norm, applied=finite.float())
-        figures: Figures = {("term", name): value for name, value in means.items()}
-        figures |= {("grad_norm", phase.name): norm, ("finite", phase.name): finite.double()}
-        return figures | {("step", name): value for name, value in shared.items()}
-
-    @torch.no_grad()
-    def _apply(self, phase: Phase, gradients: list[Tensor], *, norm: Tensor, applied: Tensor) -> None:
-        """Clip, step and update the EMA, or leave everything as it was where ``applied`` is 0; the device decides."""
-        if self._grad_clip < math.inf:
-            factor = (self._grad_clip / norm).clamp(max=1).float()
-            if not is_known(factor == 1):
-                torch._foreach_mul_(gradients, factor)
-        optimizer: Any = self.optimizers[phase.name]
-        optimizer.found_inf = 1 - applied  # what torch's fused optimizers skip an update by, and those of `optim`
-        for group in optimizer.param_groups:
-            # torch's optimizers ask for it while they are recorded, and warn of it elsewhere.
-            group["capturable"] = self._recorded is not None and self._recorded.recording
-        optimizer.step()
-        optimizer.found_inf = None  # nothing that a graph's memory holds is kept
+        sums = self._ranks.sum(torch.stack(list(totals.values())))
+        means = sums / torch.stack(list(divisors.values()))
+        total_norm = torch.nn.utils.get_total_norm(gradients).to(means)
+        *values, norm = torch.stack([*means.unbind(), total_norm]).tolist()  # the only wait for the device
+        terms = dict(zip(totals, values))
+        applied = all(map(math.isfinite, [*(terms[name] for name in weights), norm]))
+        if applied:
+            if norm > self._grad_clip:
+                torch._foreach_mul_(gradients, self._grad_clip / norm)
+            optimizer.step()
+            if self.ema is not None:
+                self.ema.update(phase.trains)
+        elif buffers:
+            torch._foreach_copy_(buffers, copies)
         optimizer.zero_grad(set_to_none=True)
-        if self.ema is not None:
-            self.ema.update(phase.trains, applied=applied)
+        return terms, norm, applied
 
     def _sum_counts(
-        self, phase: str, micro_batches: Sequence[Batch], figures: dict[str, Tensor]
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Counts of a phase's terms, and ``figures``, summed over micro-batches and processes in one exchange."""
-        own = [self.objective.counts(phase, batch) for batch in micro_batches]
-        # float64 holds every count exactly.
-        counts = {name: torch.stack([one[name].double() for one in own]).sum() for name in own[0]}
-        sums = self._ranks.sum(torch.stack([*counts.values(), *figures.values()])).unbind()
-        return dict(zip(counts, sums)), dict(zip(figures, sums[len(counts) :]))
+        self, micro_batches: Sequence[Batch], *requests: float
+    ) -> tuple[dict[str, dict[str, Tensor]], list[float]]:
+        """Counts of each phase's terms; and mel frames and ``requests``; summed over micro-batches and processes."""
+        own: dict[tuple[str, str], Any] = {}
+        for phase in self.objective.phases:
+            for batch in micro_batches:
+                for name, count in self.objective.counts(phase.name, batch).items():
+                    # float64 holds every count exactly.
+                    own[phase.name, name] = own.get((phase.name, name), 0) + count.double()
+        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        further = [frames, *map(frames.new_tensor, requests)]
+        sums = self._ranks.sum(torch.stack([*own.values(), *further]))
+        counts: dict[str, dict[str, Tensor]] = {phase.name: {} for phase in self.objective.phases}
+        for (of_phase, name), count in zip(own, sums.unbind()):
+            counts[of_phase][name] = count
+        return counts, sums[len(own) :].tolist()
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:

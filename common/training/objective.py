@@ -65,7 +65,7 @@ class LogStyle:
 class Objective(ABC):
     """What a model trains for: its phases, and for each loss term a numerator and its count.
 
-    A step minimises, in each phase, the sum over terms of weight x (sum of numerators / sum of counts), where
+    A step minimizes, in each phase, the sum over terms of weight x (sum of numerators / sum of counts), where
     both sums run over all micro-batches and ranks. Terms without a weight are only logged. A ``batch`` is of the class
     that the model's datasets collate.
     """
@@ -79,12 +79,12 @@ class Objective(ABC):
 
     def diagnose(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to say
         """Called after an update that was skipped: raise InputError where the networks show why a loss or gradient was
-        not finite. It may wait for the device, which the forward passes do not.
+        not finite.
         """
 
     @abstractmethod
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        """The weight of each term that phase ``phase`` minimises in this epoch (from 1)."""
+        """The weight of each term that phase ``phase`` minimizes in this epoch (from 1)."""
 
     @abstractmethod
     def counts(self, phase: str, batch: Any) -> dict[str, Tensor]:
@@ -123,8 +123,8 @@ class Objective(ABC):
         return []
 
 
-def shown(batch: Batch) -> range:
-    """Indices of the utterances of a validation batch that are its examples."""
+def example_indices(batch: Batch) -> range:
+    """Indices of the utterances of a validation batch that become its examples."""
     return range(min(_N_EXAMPLES, len(batch.names)))
 
 

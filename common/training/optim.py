@@ -1,13 +1,8 @@
-"""Optimizers, EMA and learning-rate schedules, and the optimizers' state by parameter name.
-
-The device makes or leaves out an update by a flag of its own, ``applied`` (a float32 scalar, 1 or 0), which the host
-never waits for. What may hold NaN or infinity cannot be multiplied by 0; its bits read as integers can, and multiplied
-by 1 they stay what they are.
-"""
+"""Optimizers, EMA and learning-rate schedules, and the optimizers' state by parameter name."""
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -23,40 +18,6 @@ _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is resumed.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
-_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of an element
-
-
-def is_known(flag: Tensor) -> bool:
-    """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
-    return flag.device.type == "cpu" and bool(flag)
-
-
-def zero_unless(applied: Tensor, tensors: Sequence[Tensor]) -> None:
-    """Make ``tensors`` zero in place, whatever they hold, unless ``applied``."""
-    for integers in _integer_views(tensors) if not is_known(applied) else ():
-        torch._foreach_mul_(integers, applied.to(integers[0].dtype))
-
-
-def restore_unless(applied: Tensor, tensors: Sequence[Tensor], copies: Sequence[Tensor]) -> None:
-    """Give ``tensors`` the values of ``copies``, which are used up, unless ``applied``."""
-    if is_known(applied):
-        return
-    zero_unless(applied, tensors)
-    zero_unless(1 - applied, copies)
-    for integers, added in zip(_integer_views(tensors), _integer_views(copies)):
-        torch._foreach_add_(integers, added)
-
-
-def choose(applied: Tensor, value: float, otherwise: float) -> Tensor:
-    """``value`` if ``applied``, else ``otherwise``: a float32 scalar on the device."""
-    return applied * value + (1 - applied) * otherwise
-
-
-def _integer_views(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Views of the tensors as integers of the same element size, in one list for each size."""
-    for size, dtype in _INTEGERS.items():
-        if views := [tensor.view(dtype) for tensor in tensors if tensor.element_size() == size]:
-            yield views
 
 
 @dataclass(frozen=True)
@@ -68,18 +29,13 @@ class Optimization:
     eps: float = 1e-9
 
 
-class _FusedOptimizer(torch.optim.Optimizer):
-    """Updates all parameters of a group at once, without waiting for the device.
-
-    As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
-    the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need.
-    """
+class _ForeachOptimizer(torch.optim.Optimizer):
+    """Updates all parameters of a group together, by few operations."""
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
 
-    def __init__(self, params: Iterable[nn.Parameter], lr: float | Tensor, **settings: Any) -> None:
+    def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""
-        self.found_inf: Tensor | None = None
         super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
 
     @torch.no_grad()
@@ -87,18 +43,13 @@ class _FusedOptimizer(torch.optim.Optimizer):
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
-            applied = torch.ones((), device=group["params"][0].device)
-            if self.found_inf is not None:
-                applied -= self.found_inf
             for weight in weights:
                 if not self.state[weight]:
                     step = torch.zeros((), device=weight.device)
                     self.state[weight].update(step=step, **self._new_state(weight, group))
             if weights:
-                counts = self._states(weights, "step")
-                # One tensor alone would be taken for a number that the host asks the device for.
-                torch._foreach_add_(counts, [applied] * len(counts))
-                self._update(weights, [p.grad for p in weights if p.grad is not None], group, applied)
+                torch._foreach_add_(self._states(weights, "step"), 1.0)
+                self._update(weights, [p.grad for p in weights if p.grad is not None], group)
 
     def _states(self, weights: list[Tensor], name: str) -> list[Tensor]:
         return [self.state[weight][name] for weight in weights]
@@ -107,27 +58,26 @@ class _FusedOptimizer(torch.optim.Optimizer):
         """The averages that a parameter begins with."""
         return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
-        """Update ``weights`` by their gradients as ``group`` says, unless ``applied`` is 0."""
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
+        """Update ``weights`` by their gradients as ``group`` says."""
         raise NotImplementedError
 
 
-class Lamb(_FusedOptimizer):
+class Lamb(_ForeachOptimizer):
     """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
 
     No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
-    min(|w|, clamp_value) / |step| and 1 where either norm is 0. All parameters are updated together.
+    min(|w|, clamp_value) / |step| and 1 where either norm is 0.
     """
 
     DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
         beta1, beta2 = group["betas"]
-        zero_unless(applied, gradients)
-        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
+        torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, gradients, alpha=1 - beta1)
-        torch._foreach_mul_(squares, choose(applied, beta2, 1.0))
+        torch._foreach_mul_(squares, beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
         steps = list(torch._foreach_sqrt(squares))
@@ -136,30 +86,28 @@ class Lamb(_FusedOptimizer):
         torch._foreach_mul_(steps, means)
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
-        ratios = self._ratios(weights, steps, group) * applied
-        torch._foreach_mul_(steps, list(ratios.unbind()))
-        _descend(weights, steps, group["lr"])
+        torch._foreach_mul_(steps, list(self._ratios(weights, steps, group).unbind()))
+        torch._foreach_add_(weights, steps, alpha=-group["lr"])
 
     def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> Tensor:
-        """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
+        """Trust ratio of each parameter, with the bias correction in it."""
         weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
         step_norms = torch.stack(torch._foreach_norm(steps))
         usable = (weight_norms > 0) & (step_norms > 0)
         ratios = torch.where(usable, weight_norms / step_norms, torch.ones_like(step_norms))
         if group["debias"]:
             beta1, beta2 = group["betas"]
-            # A step that is left out may be the first, whose number is still 0.
-            counts = torch.stack(self._states(weights, "step")).double().clamp(min=1)
+            counts = torch.stack(self._states(weights, "step")).double()
             ratios = ratios * ((1 - beta2**counts).sqrt() / (1 - beta1**counts)).to(ratios)
         return ratios
 
 
-class Novograd(_FusedOptimizer):
+class Novograd(_ForeachOptimizer):
     """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
     beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
-    is replaced by the next norm. All parameters are updated together.
+    is replaced by the next norm.
     """
 
     DEFAULTS: ClassVar = {
@@ -174,42 +122,30 @@ class Novograd(_FusedOptimizer):
         norms = ("exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg_sq",)
         return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in norms}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         means = self._states(weights, "exp_avg")
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
-        factors = share / (self._norms(weights, gradients, group, applied).sqrt() + group["eps"])
-        one_by_one: list[Any] = list(factors.unbind())  # scalar tensors, which stay on the device
-        steps = list(torch._foreach_mul(gradients, one_by_one))
+        factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
+        steps = list(torch._foreach_mul(gradients, list(factors.unbind())))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
-        zero_unless(applied, steps)
-        torch._foreach_mul_(means, choose(applied, beta1, 1.0))
+        torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, steps)
-        _descend(weights, list(torch._foreach_mul(means, applied)), group["lr"])
+        torch._foreach_add_(weights, means, alpha=-group["lr"])
 
-    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor) -> Tensor:
-        """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
+    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
+        """Squared norm to divide each gradient by, (parameters,); the state follows."""
         own = torch.stack(torch._foreach_norm(gradients)).square()
         squares = self._states(weights, "exp_avg_sq")
-        before = torch.stack(squares)
-        beta2 = group["betas"][1]
+        before, beta2 = torch.stack(squares), group["betas"][1]
         norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
-        norms = torch.where(applied > 0, norms, before)
         torch._foreach_copy_(squares, list(norms.unbind()))
         if group["amsgrad"]:
             largest = self._states(weights, "max_exp_avg_sq")
             norms = torch.maximum(torch.stack(largest), norms)
             torch._foreach_copy_(largest, list(norms.unbind()))
         return norms
-
-
-def _descend(weights: list[Tensor], steps: list[Tensor], lr: float | Tensor) -> None:
-    """Subtract ``lr`` x steps, which are used up, from the weights."""
-    if isinstance(lr, Tensor):
-        torch._foreach_mul_(steps, lr)
-        lr = 1.0
-    torch._foreach_add_(weights, steps, alpha=-lr)
 
 
 def _never_compiled(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
@@ -240,11 +176,8 @@ class ExponentialMovingAverage:
         self._current = {name: network.state_dict() for name, network in networks.items()}
 
     @torch.no_grad()
-    def update(self, names: tuple[str, ...], *, applied: Tensor) -> None:
-        """Follow the networks of these names, as far as they are averaged, after their optimizer step.
-
-        ``applied`` (a float32 scalar on the device, 1 or 0) says whether there was such a step.
-        """
+    def update(self, names: tuple[str, ...]) -> None:
+        """Follow the networks of these names, as far as they are averaged, after their optimizer step."""
         pairs = [
             (average, self._current[name][key])
             for name in names
@@ -253,11 +186,9 @@ class ExponentialMovingAverage:
         averages = [average for average, _ in pairs if average.is_floating_point()]
         currents = [current for _, current in pairs if current.is_floating_point()]
         if averages:
-            torch._foreach_mul_(averages, choose(applied, self.decay, 1.0))
-            added = currents if is_known(applied) else list(torch._foreach_mul(currents, applied))
-            torch._foreach_add_(averages, added, alpha=1 - self.decay)
+            torch._foreach_mul_(averages, self.decay)
+            torch._foreach_add_(averages, currents, alpha=1 - self.decay)
         if integers := [average for average, _ in pairs if not average.is_floating_point()]:
-            # As they were if the update was left out: then buffers are restored.
             torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
 
 
@@ -290,10 +221,7 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
     """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
-    settings["lr"] = float(settings["lr"])
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
-    if isinstance(optimizer, _FusedOptimizer):
-        states = {name: state | {"step": int(state["step"])} for name, state in states.items()}
     return {"settings": settings, "states": states}
 
 
@@ -324,7 +252,7 @@ def load_state_by_name(
 def _state_shapes(optimizer: torch.optim.Optimizer, weight: nn.Parameter) -> dict[str, torch.Size]:
     """The shapes of what an optimizer keeps of a parameter."""
     group, names = optimizer.param_groups[0], ("exp_avg", "exp_avg_sq")
-    if isinstance(optimizer, _FusedOptimizer):
+    if isinstance(optimizer, _ForeachOptimizer):
         own = {name: one.shape for name, one in optimizer._new_state(weight.detach().to("meta"), group).items()}
     else:
         own = dict.fromkeys((*names, "max_exp_avg_sq") if group["amsgrad"] else names, weight.shape)

@@ -1,5 +1,6 @@
 """Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
 
+import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from common.audio.options import AudioOptions
-from common.cli import ArgumentParser, ComputingOptions
+from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
+from common.files import read_text
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
 
@@ -43,7 +45,6 @@ def selection_metric(text: str) -> SelectionMetric:
     return SelectionMetric(name, direction == "max")
 
 
-OPTIMIZERS = ("adam", "adamw", "lamb", "novograd")
 _computing = partial(option, section="computing")
 _saving = partial(option, section="checkpoints, validation and logs")
 _optimization = partial(option, section="optimization")
@@ -88,17 +89,12 @@ class RunOptions:
     )
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = _computing(
-        False,
-        "record a whole update on the GPU for each shape of its batches (FastPitch, Tacotron 2, HiFi-GAN); "
-        "elsewhere the same code runs without being recorded",
-    )
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
     length_buckets: int | None = _computing(
         None,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile and "
-        "CUDA graphs meet few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, "
-        "where that changes nothing that is learned; else 0)",
+        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile meets "
+        "few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, where that "
+        "changes nothing that is learned; else 0)",
         least=0,
         most=4096,
         metavar="N",
@@ -184,7 +180,7 @@ class RunOptions:
         "checkpoint or safetensors file whose weights a new training begins with, ours or published",
         published=("--init-from-checkpoint",),
     )
-    optimizer: str = _optimization("adam", "algorithm", choices=OPTIMIZERS)
+    optimizer: str = _optimization("adam", "algorithm", choices=("adam", "adamw", "lamb", "novograd"))
     weight_decay: float = _optimization(0.0, "weight decay, of all parameters", least=0, variable="WEIGHT_DECAY")
     grad_clip_thresh: float = _optimization(
         float("inf"),
@@ -226,36 +222,11 @@ class InputMelOptions:
             raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
 
 
-_LEFT_OUT = {
-    "--load-mel-from-disk": "the lists' columns say what is read, and --input-mels-dir names mels to fine-tune on",
-    "--max-wav-value": "recordings are scaled by their own bit depth",
-    "--n-symbols --padding-idx": "--symbol-set decides it",
-    "--max-seq-len": "positions are computed for any length",
-    "--n-frames-per-step": "the decoder makes one frame a step, as in all published models",
-    "--trainloader-repeats": "loader processes stay alive between epochs",
-    "--benchmark-epochs-num --bench-class": "training is measured by scripts/train_benchmark.sh",
-    "--step-logs-interval --log-frequency": "every update is logged",
-    "--autocast-spectrogram": "mel-spectrograms are always computed in float32",
-    "--disable-cudnn-benchmark": "it is off unless --cudnn-benchmark is given",
-    "--cudnn-enabled": "cuDNN is always used on a GPU",
-    "--dynamic-loss-scaling": "it is always dynamic with --amp --amp-dtype float16",
-    "--use-saved-learning-rate": "a resumed run takes the rate from --learning-rate and its schedule",
-    "--config-file": "options are given on the command line",
-    "--text-cleaners": "this model reads no text",
-    "--anneal-steps --anneal-factor --warmup-steps": "it has no effect on this model",
-    "--disable-uniform-initialize-bn-weight": "it has no effect on this model",
-    "--prediction-frequency": "transcripts of some utterances are printed with each validation",
-    "--save-best-from": "the best checkpoint is kept from the first epoch on",
-    "--pre-allocate-range": "memory is allocated as needed, and --max-duration limits recordings",
-    "--dali-device": "recordings are read by --num-workers processes, not by DALI",
-}
-_ONE_FILE = "one checkpoint holds generator and discriminators: --checkpoint-path FILE"
-# Options of the published toolkits that no longer exist, and why or what to do.
-REMOVED = {
-    **{name: f"{why}; leave it out" for names, why in _LEFT_OUT.items() for name in names.split()},
-    **dict.fromkeys(("--pitch-mean", "--pitch-std"), "both are read from a file: --pitch-mean-std-file FILE.json"),
-    **dict.fromkeys(("--checkpoint-path-gen", "--checkpoint-path-discrim"), _ONE_FILE),
-}
+def removed_options() -> dict[str, str]:
+    """Options of the published toolkits that no longer exist, and why or what to do."""
+    rows = read_text(Path(__file__).with_name("removed_options.tsv")).splitlines()
+    answers = (row.split("\t") for row in rows)
+    return {name: answer for names, answer in answers for name in names.split()}
 
 
 def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
@@ -277,14 +248,27 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")
     add_options(parser, spec.training.options, title=spec.name)
-    parser.answer_published(REMOVED)
+    parser.answer_published(removed_options())
     return parser
 
 
-def parser_of(argv: Sequence[str] | None = None) -> tuple[ArgumentParser, ModelSpec]:
-    """The parser of the model that a command line names."""
+@dataclass(frozen=True)
+class CommandLine:
+    """A command line of train.py, parsed."""
+
+    spec: ModelSpec
+    args: argparse.Namespace
+    given: frozenset[str]  # destinations of the options that it gives
+    read: Sequence[tuple[str, Path]]  # options that name files to be read, and these files
+
+
+def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
+    """Parse the options of the model that a command line names; --help and wrong options end the program."""
     first = ArgumentParser(add_help=False)
     names, text = available_models(), "what to train"
     first.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
     spec = get_model(first.parse_known_args(argv)[0].model)
-    return build_training_parser(spec, parents=[first]), spec
+    parser = build_training_parser(spec, parents=[first])
+    args, actions = parser.parse_args(argv), parser._option_string_actions
+    given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
+    return CommandLine(spec, args, given, read=parser.files_of(args)[1])

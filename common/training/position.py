@@ -13,7 +13,7 @@ class Position:
     """Where the run stands, with the sums that the current epoch's averages need."""
 
     epoch: int = 1
-    steps_done: int = 0  # updates of this epoch; the rest follows when their figures are there
+    steps_done: int = 0  # updates of this epoch
     sums: dict[str, float] = field(default_factory=dict)
     frames: int = 0
     seconds: float = 0.0
@@ -21,7 +21,7 @@ class Position:
 
     def add(self, result: StepResult, loss: float, seconds: float) -> None:
         """Count one update of the epoch, whose total loss and time are given."""
-        self.frames += int(result.figures["step"]["n_frames"])
+        self.frames += result.n_frames
         self.seconds += seconds
         self.skipped += bool(result.skipped)
         if not result.skipped:

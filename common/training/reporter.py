@@ -87,10 +87,10 @@ class Reporter:
         """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
-        speed = {"frames/s": result.figures["step"]["n_frames"] / seconds, "took": seconds}
+        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
         figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
         self.log(step, "train", figures, stdout=not has_terminal())
-        norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.figures["grad_norm"].items()}
+        norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.grad_norms.items()}
         self._add_scalars("train", result.iteration, figures | norms)
         if result.skipped and self._is_main:
             skipped = f"update {result.iteration} skipped ({', '.join(result.skipped)})"

@@ -84,6 +84,5 @@ class TrainingSetup:
     text: TextConfig | None  # None: the model reads no text
     optimization: Optimization
     same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
-    recordable: bool = False  # whether --cuda-graphs can record updates
     adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to resume from may differ
     notes: Sequence[str] = ()  # lines to print, on what was chosen

@@ -23,7 +23,7 @@ from common.checkpoints import (
     load_weights,
     saved_checkpoints,
 )
-from common.cli import ComputingOptions, names_given
+from common.cli import ComputingOptions
 from common.config import differences, from_plain, to_plain
 from common.data import Dataset, Longest, TextMelDataset, shapes_for
 from common.distributed import Ranks
@@ -37,14 +37,14 @@ from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import RunOptions, inference_paths, parser_of
+from common.training.options import CommandLine, RunOptions, inference_paths
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 
 Found = tuple[Path, Checkpoint]
 
 # Of batches of various lengths on a GPU, where options do not say it.
-_BUCKETS = 8  # lengths that they are padded to: 81 % of an LJSpeech batch is then valid, and 95 % of updates replayed
+_BUCKETS = 8  # lengths that they are padded to: 81 % of an LJSpeech batch is then valid
 _PIECES = 4  # in which an update is computed
 _SMALLEST_PIECE = 8  # utterances; smaller ones leave a GPU idle
 
@@ -66,14 +66,13 @@ class Command:
         return self.request.resumed or (None if own else self.request.initial)
 
 
-def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], None] = print_line) -> Command:
-    """Read a command line and the checkpoints that it names, which say what options that are left out are."""
-    parser, spec = parser_of(argv)
-    args = parser.parse_args(argv)
+def read_command(line: CommandLine, *, warn: Callable[[str], None] = print_line) -> Command:
+    """Read the checkpoints that a command line names, which say what options that are left out are."""
+    spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args, warn=warn)
     if spec.training.defaults is not None:
-        parser.set_defaults(**spec.training.defaults(vars(args), initial))
-        args = parser.parse_args(argv)
+        defaults = spec.training.defaults(vars(args), initial)
+        args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
@@ -82,7 +81,7 @@ def read_command(argv: Sequence[str] | None = None, *, warn: Callable[[str], Non
     kind = spec.training.options
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
     options = read_options(args, kind, **of_run)
-    return Command(spec, options, request, values=vars(args), read=parser.files_of(args)[1])
+    return Command(spec, options, request, values=vars(args), read=line.read)
 
 
 def _checkpoints(args: argparse.Namespace, *, warn: Callable[[str], None]) -> tuple[Found | None, Found | None]:
@@ -131,16 +130,16 @@ def prepare_output(
     return log_file
 
 
-def train(argv: Sequence[str] | None = None) -> int:
+def train(line: CommandLine) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    command = read_command(argv, warn=lambda line: None if os.environ.get("RANK", "0") != "0" else print_line(line))
+    command = read_command(line, warn=print_line if os.environ.get("RANK", "0") == "0" else lambda _: None)
     request = command.request
     with distributed.processes(cuda=request.computing.cuda) as ranks:
         torch.manual_seed(request.run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
         try:
             received = _run(command, ranks, amp_dtype=prepare_computing(request.computing).amp_dtype)
         except InputError as error:
-            if names_given(argv) & {"-m", "--model", "--model-name"} or " columns" not in str(error):
+            if "model" in line.given or " columns" not in str(error):
                 raise
             raise InputError(
                 f"{error}; a list of another model? this is {command.spec.name}, -m names others"
@@ -201,8 +200,6 @@ def build_trainer(
     if run.length_buckets and sees_padding is not None:
         problem = f"changes what is learned with {sees_padding}"
         raise OptionError(f"--length-buckets pads batches, which {problem}; leave one out")
-    if run.cuda_graphs and not (setup.recordable and ranks.world_size == 1):
-        raise OptionError("--cuda-graphs: updates of this model or of several processes are not recorded; leave it out")
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
     for_gpu = request.computing.cuda and not setup.same_shapes
@@ -222,17 +219,18 @@ def build_trainer(
     log_file = prepare_output(run, spec, datasets, read=command.read)
     lock = lock_folder(run.output) if ranks.is_main else None
     if training.set_up_networks is not None:
-        _print_once(ranks, *training.set_up_networks(networks, options, text=text, new=found is None))
+        given = {"training_set": datasets["training_set"], "initial": request.initial, "new": found is None}
+        _print_once(ranks, *training.set_up_networks(networks, options, text=text, **given))
     if training.compute_statistics is not None:
-        lines = training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
+        lines = training.compute_statistics(
+            networks, options, **datasets, initial=request.initial, gather=ranks.gather_over, new=found is None
+        )
         _print_once(ranks, *lines)
     engine = Engine(
         networks,
         training.build_objective(options, audio),
         setup.optimization,
         run,
-        steps_per_epoch=len(datasets["training_set"])
-        // (run.batch_size * run.gradient_accumulation_steps * ranks.world_size),
         ranks=ranks,
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,

@@ -4,7 +4,6 @@ import itertools
 import math
 import signal
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -23,7 +22,7 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, GlobalBatchSampler, Shape, build_loader, raise_errors, validation_batches
+from common.data import AxisSizes, Batch, Dataset, GlobalBatchSampler, batches_of, build_loader, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import writing
@@ -39,10 +38,6 @@ from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
 from common.training.verdict import describe_training
 
-# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
-# at once.
-PENDING_RESULTS = {"cpu": 0, "cuda": 1}
-
 
 class Trainer:
     """Runs an engine over datasets until the last epoch, or until it is asked to stop."""
@@ -54,7 +49,7 @@ class Trainer:
         template: Checkpoint,
         training_set: Dataset,
         validation_set: Dataset,
-        shapes: Sequence[Shape],
+        shapes: Sequence[AxisSizes],
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
@@ -73,7 +68,6 @@ class Trainer:
         self._stopping = False
         self._is_due = False  # whether the clock has asked for a checkpoint
         self._saved_at = time.monotonic()
-        self._unreported: deque[StepResult] = deque()  # updates of this epoch
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
         self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
@@ -195,16 +189,15 @@ class Trainer:
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
-            requests = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
+            saves = self._ranks.is_main and self._clock_asks()
+            given = {"epoch": position.epoch, "steps_per_epoch": self._sampler.steps_per_epoch}
             with memory_errors_explained(micro_batches, run=options, audio=self._template.audio):
-                self._unreported.append(self.engine.step(micro_batches, epoch=position.epoch, **requests))
+                result = self.engine.step(micro_batches, **given, stop=stops, save=saves)
             position.steps_done += 1
+            self._report(result, bar)
             is_last = position.steps_done == self._sampler.steps_per_epoch
             validates = self._is_multiple_of(options.validation_steps)
             saves = self._is_multiple_of(options.steps_per_checkpoint)
-            self._report(bar, keep=0 if is_last or validates or saves else PENDING_RESULTS[self._ranks.device.type])
-            if self._stopping or self._is_due:
-                self._report(bar)
             if is_last or self._stopping:
                 return
             if validates:
@@ -216,26 +209,23 @@ class Trainer:
 
     def updates(self) -> Iterator[list[Batch]]:
         """This process's micro-batches of one update after another, on the device."""
-        size, batches = self._micro_batches, raise_errors(self._training_loader)
+        size, batches = self._micro_batches, batches_of(self._training_loader)
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
 
-    def _report(self, bar: Progress, *, keep: int = 0) -> None:
-        """Log all updates but the last ``keep``, whose figures are waited for."""
-        position = self._position
-        while len(self._unreported) > keep:
-            result = self._unreported.popleft()
-            loss = self.engine.objective.total(result.terms, epoch=position.epoch)
-            now = time.perf_counter()
-            position.add(result, loss, now - self._reported_at)
-            step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
-            self._reporter.update(step, result, loss=loss, seconds=now - self._reported_at)
-            self._reported_at = now
-            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
-            bar.update()
-            self._stopping |= result.figures["step"]["stops"] > 0
-            self._is_due |= result.figures["step"]["saves"] > 0
-            self.engine.finish(result)
+    def _report(self, result: StepResult, bar: Progress) -> None:
+        """Log an update."""
+        position, now = self._position, time.perf_counter()
+        loss = self.engine.objective.total(result.terms, epoch=position.epoch)
+        position.add(result, loss, now - self._reported_at)
+        step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
+        self._reporter.update(step, result, loss=loss, seconds=now - self._reported_at)
+        self._reported_at = now
+        bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}", refresh=False)
+        bar.update()
+        self._stopping |= result.stops
+        self._is_due |= result.saves
+        self.engine.finish(result)
 
     def _is_multiple_of(self, n_steps: int) -> bool:
         return n_steps > 0 and self.engine.iteration % n_steps == 0
@@ -276,7 +266,7 @@ class Trainer:
         terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
-            batches = raise_errors(self._validation_loader)
+            batches = batches_of(self._validation_loader)
             current: list[Batch] = []
             with memory_errors_explained(current, run=self._options, audio=self._template.audio):
                 terms = engine.evaluate(remembered(batches, current), networks=networks)
@@ -311,7 +301,7 @@ class Trainer:
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(raise_errors(self._validation_loader), None)
+        batch = next(batches_of(self._validation_loader), None)
         if batch is None:
             return
         with evaluation_mode(networks):

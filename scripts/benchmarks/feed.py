@@ -21,6 +21,7 @@ from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.precision import prepare_computing
+from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
 from scripts.benchmarks.random_models import LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import machine, markdown
@@ -40,7 +41,7 @@ def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int)
     required += ["--gradient-accumulation-steps", "8"]
 
     def feed(*others: str) -> tuple[int, float, float]:
-        command = read_command([*required, *words, *others])
+        command = read_command(parse_command_line([*required, *words, *others]))
         setup = command.spec.training.set_up(command.options, command.request)
         precision = prepare_computing(command.request.computing)
         trainer, _ = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)

@@ -21,18 +21,18 @@ from common.files import write_text
 from common.pages.render import ROOT, commit
 from scripts.benchmarks.table import machine, markdown
 
-GROUPS = ("recorded", "training", "inference", "recognition", "extraction", "tests", "compiling")
+GROUPS = ("training", "inference", "recognition", "extraction", "tests", "compiling")
 SECONDS = 150  # of a step
 TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batches
-    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16 --ways plain recorded --length-buckets 8",
-    "FastPitch -bs 64 --accumulation 4 --ways plain recorded --length-buckets 8 --learned-alignment",
-    "HiFi-GAN -bs 32 --accumulation 4 --ways plain recorded",
-    "Tacotron2 -bs 128 --steps 2 --ways plain recorded --length-buckets 8",
+    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16 --length-buckets 8",
+    "FastPitch -bs 64 --accumulation 4 --length-buckets 8 --learned-alignment",
+    "HiFi-GAN -bs 32 --accumulation 4",
+    "Tacotron2 -bs 128 --steps 2 --length-buckets 8",
     "WaveGlow -bs 10",
     "Jasper -bs 64 --accumulation 4 --steps 1",
     "Harmonic -bs 8",
 )
-COMPILED = tuple(f"{words.partition(' --ways')[0]} --settings bfloat16 --ways compiled" for words in TRAINING[1:3])
+COMPILED = tuple(f"{words} --settings bfloat16 --ways compiled" for words in TRAINING[1:3])
 DIGITS = "jasper/configs/jasper_digits.yaml"  # a small Jasper
 SMALL = {  # options of networks that a CPU trains quickly
     "FastPitch": "--in-fft-n-layers 1 --out-fft-n-layers 1",
@@ -77,8 +77,7 @@ def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
     # Files without tests for a GPU may import what such a machine lacks.
     tests = [path.name for path in sorted((ROOT / "tests").glob("test_*.py")) if "pytest.mark.gpu" in path.read_text()]
     pytest = "$PYTHON -m pytest -q -m gpu -p no:cacheprovider -rfE"
-    steps = [("recorded", f"{pytest} -k record tests/test_gpu.py")]
-    steps += [("training", _updates(words, work, cuda=cuda)) for words in TRAINING]
+    steps = [("training", _updates(words, work, cuda=cuda)) for words in TRAINING]
     steps += _speaking(work, cuda=cuda)
     size = 'MAX_DURATION_SEQ="2 7 16.7" BATCH_SIZE_SEQ="1 2 4 8 16" ITERATIONS=10'
     if not cuda:

@@ -27,6 +27,7 @@ from common.files import write_json, write_text
 from common.registry import available_models, get_model
 from common.text.config import TextConfig
 from common.torch_file import save_tensor
+from common.training.options import parse_command_line
 from common.training.start import read_command
 
 KINDS = {"HiFi-GAN": "--preset", "WaveGlow": "--wn-channels", "Harmonic": "--channels"}  # options of train.py
@@ -50,7 +51,7 @@ _UNRECORDED = ("framing", "peak")  # fields of the audio that published files of
 def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
     required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
-    command = read_command([*required, *words])
+    command = read_command(parse_command_line([*required, *words]))
     training = command.spec.training
     setup = training.set_up(command.options, command.request)
     return training.model_config(setup.options, setup.audio, None, base=None), setup.audio

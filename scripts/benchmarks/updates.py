@@ -2,8 +2,8 @@
 
     python -m scripts.benchmarks.updates output/benchmark --model FastPitch -bs 64 --accumulation 4 --steps 8 --cuda
 
-trains on noise. All batches are computed before they are timed, as often as it takes to record them, so that nothing
-that is made once for a shape is timed; nor is reading files, which `benchmark.sh train` times too. A line is printed as
+trains on noise. All batches are computed once before they are timed, so that nothing that is made once for a shape is
+timed; nor is reading files, which `benchmark.sh train` times too. A line is printed as
 soon as it is measured. Further arguments go to train.py.
 """
 
@@ -21,29 +21,28 @@ from common.distributed import processes
 from common.precision import prepare_computing
 from common.registry import available_models
 from common.training import Trainer
+from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
-from common.training.step_graphs import WARMUP_UPDATES
 from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.published import published_speed
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
 
-WAYS = {"plain": [], "recorded": ["--cuda-graphs"], "compiled": ["--compile"]}  # options of train.py
+WAYS = {"plain": [], "compiled": ["--compile"]}  # options of train.py
 N_KERNELS = 10
 _WIDEST = 90  # characters of a kernel's name
 
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]]]:
     """Train by ``words`` of train.py; figures of an update, and the rows of a table of its longest kernels."""
-    command = read_command(words)
+    command = read_command(parse_command_line(words))
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
         amp_dtype = prepare_computing(computing).amp_dtype
         setup = command.spec.training.set_up(command.options, command.request)
         trainer, _ = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
         batches = list(trainer.updates())
-        for _ in range(WARMUP_UPDATES + 1):
-            _train(trainer, batches)
+        _train(trainer, batches)
         start = time.perf_counter()
         n_frames = _train(trainer, batches)
         seconds = (time.perf_counter() - start) / len(batches)
@@ -58,10 +57,10 @@ def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]
     return figures, longest(profiled, cuda=computing.cuda, n_updates=len(batches))
 
 
-def _train(trainer: Trainer, updates: Sequence[list]) -> float:
-    """Train on batches, and wait for the device; their valid frames."""
+def _train(trainer: Trainer, updates: Sequence[list]) -> int:
+    """Train on batches; their valid frames."""
     results = [trainer.engine.step(batches, epoch=1) for batches in updates]
-    return sum(result.figures["step"]["n_frames"] for result in results)
+    return sum(result.n_frames for result in results)
 
 
 def longest(profiled: profile, *, cuda: bool, n_updates: int) -> list[dict[str, str]]:

@@ -57,7 +57,10 @@ def find_recordings(folder: Path) -> dict[str, str]:
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
     if not paths:
         raise InputError(f"{wavs}: no recordings (.wav or .flac){name_import(folder)}")
-    return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
+    found = {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
+    if n_twice := len(paths) - len(found):
+        print(f"note: {n_twice} clips are there as .flac and as .wav, which is taken")
+    return found
 
 
 def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
@@ -105,18 +108,25 @@ def split_clips(
     return {split: splits[split] for split in SPLITS}
 
 
-def write_list(path: Path, lines: list[str]) -> None:
-    """Write a list unless it is empty; one that is there and differs, perhaps edited by hand, is moved away before."""
+def write_list(path: Path, lines: list[str]) -> bool:
+    """Write a list unless it is empty, and return whether another was there, which is moved away."""
     text = "".join(line + "\n" for line in lines)
-    if path.is_file() and path.read_bytes() != text.encode():
-        names = (path.parent / REPLACED / f"{path.name}.{number}" for number in itertools.count(1))
-        kept = next(one for one in names if not one.exists())
-        make_folder(kept.parent)
-        path.replace(kept)
-        print(f"note: {path} was another list, which is now {kept}")
+    replaces = path.is_file() and path.read_bytes() != text.encode()
+    if replaces:
+        _move_away(path)
     if lines:
         write_text(path, text)
         print(f"{path}: {len(lines)} clips")
+    return replaces
+
+
+def _move_away(path: Path) -> None:
+    """Keep a former list, perhaps edited by hand, in the folder `REPLACED`."""
+    names = (path.parent / REPLACED / f"{path.name}.{number}" for number in itertools.count(1))
+    kept = next(one for one in names if not one.exists())
+    make_folder(kept.parent)
+    path.replace(kept)
+    print(f"note: {path} was another list, which is now {kept}")
 
 
 def audio_list_name(name: str, split: str) -> str:
@@ -186,8 +196,11 @@ def main() -> int:
             ends = (f"|{speaker}" if speaker else "" for speaker in speakers)
             lines = [f"{recordings[clip]}|{transcripts[clip]}{end}" for clip, end in zip(names, ends)]
             lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
-        for name, lines in lists.items():
-            write_list(options.output / name, lines)
+        replaced = [name for name, lines in lists.items() if write_list(options.output / name, lines)]
+        for columns in ("mel_dur_pitch", "mel") if any("_text_" in name for name in replaced) else ():
+            path = options.output / f"{options.name}_{columns}_text_{split}_filelist.txt"
+            if path.is_file():  # of former transcripts, or clips
+                _move_away(path)
     for line in note_faults(options.dataset_path, lengths):
         print(line, file=sys.stderr)
     return 0
