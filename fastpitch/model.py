@@ -11,13 +11,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from common.checkpoints.fit import check_model
 from common.config import AudioConfig
 from common.data import TextMelBatch
 from common.errors import InputError
 from common.nn import TimeConv, mask_from_lengths
 from common.nn.alignment import interpolated_prior
 from common.synthesis import Controls, MelOutput
-from common.text import check_model
 from common.text.config import TextConfig
 from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig

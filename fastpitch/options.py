@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from common.audio.options import ESTIMATORS, PitchRange
-from common.data.joining import JOIN_CLIPS
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.options import TextOptions
@@ -72,7 +71,6 @@ class TrainingOptions(PitchRange):
         variable="NUM_SPEAKERS",
         published=("NSPEAKERS",),
     )
-    join_clips: float = JOIN_CLIPS()
     pitch_mean_std_file: Path | None = option(
         None,
         "JSON with the pitch statistics to store in the model (Hz); with --learned-alignment they are measured if not "

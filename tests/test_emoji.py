@@ -11,6 +11,7 @@ from common.errors import InputError
 from common.synthesis import loading
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
+from common.text.ssml import Span
 
 LETTERS = TextConfig(cleaners=("english_cleaners_v3",))
 
@@ -23,7 +24,9 @@ def config_of(language: str) -> TextConfig:
 def read(config: TextConfig, text: str, *, read_emoji: bool = False) -> tuple[str, int]:
     """What is spoken of a text, and how many characters were left out."""
     front_end = TextFrontEnd(config, unknown_symbols="drop", read_emoji=read_emoji)
-    return front_end.decode(front_end.encode(text)), front_end.dropped.total()
+    encoded = front_end.encode_words([Span(text)])
+    ids, dropped = list(encoded.ids), encoded.dropped
+    return front_end.decode(ids), dropped.total()
 
 
 @pytest.mark.parametrize("language", ["en-us", "de", "fr-fr", "cmn"])

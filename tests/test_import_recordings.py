@@ -16,8 +16,8 @@ from corpus import encode_aac, glide
 from shell import ROOT, run_bash
 
 import common.importing.run
+from common.audio.levels import find_sound
 from common.errors import InputError, OptionError
-from common.importing.levels import find_sound
 from common.text.espeak import Speaker
 from scripts.import_recordings import main
 

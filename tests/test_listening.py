@@ -13,6 +13,7 @@ import soundfile
 from limits import HANG_LIMIT
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
+from common.audio.loudness import CEILING, measure_loudness
 from common.errors import InputError, OptionError
 from common.evaluation import evaluator, judges
 from common.evaluation.listening import (
@@ -29,7 +30,6 @@ from common.evaluation.listening import (
 from common.evaluation.options import RESULTS
 from common.evaluation.results import RECORDING
 from common.files import read_json, write_json
-from common.importing.clips import CEILING, measure_loudness
 from scripts import evaluate_voice
 
 LIMIT = 1000 * HANG_LIMIT  # ms

@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import InputError
-from common.text import TextFrontEnd
+from common.text import Span, TextFrontEnd
 from common.text.config import TextConfig
 
 V3 = "english_cleaners_v3"
@@ -61,8 +61,10 @@ def test_what_cleaners_would_lose_is_dropped_and_counted(capsys: pytest.CaptureF
         ("v1", "left out or written in Latin", "hi privet there."),
     ):
         front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
-        assert front_end.decode(front_end.encode("Hi привет 😀 there.")).replace("  ", " ") == read
-        front_end.warn_dropped()
+        encoded = front_end.encode_words([Span("Hi привет 😀 there.")])
+        ids, dropped = list(encoded.ids), encoded.dropped
+        assert front_end.decode(ids).replace("  ", " ") == read
+        front_end.warn_dropped(dropped)
         assert f"7 characters that this voice has no symbol for were {done}: 'п' (1)" in capsys.readouterr().err
 
 
@@ -84,7 +86,9 @@ def test_letters_that_espeak_would_say_the_names_of_are_refused_or_left_out(
 ) -> None:
     config = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language=language)
     front_end = TextFrontEnd(config, unknown_symbols="drop")
-    assert front_end.encode(text) and front_end.dropped.total() == named
+    encoded = front_end.encode_words([Span(text)])
+    ids, dropped = list(encoded.ids), encoded.dropped
+    assert ids and dropped.total() == named
     if named:
         with pytest.raises(InputError, match=rf"^'.*U\+.* {language}.*\(a\.tsv:2\).*$"):
             TextFrontEnd(config).encode(text, where="a.tsv:2")
@@ -101,8 +105,7 @@ def test_latin_text_is_never_refused_by_cleaners() -> None:
     text = "A café in Straße 5, “hello,” said Łukasz… £3 ﬁne Ａ Ⅳ ① ½ ª º µ naïve\u0301 soft\u00adhyphen \ufeffmark"
     for kind in ("v3", "v1", "v2"):
         front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
-        front_end.encode(text)
-        assert all(symbol.isascii() for symbol in front_end.dropped)
+        assert all(symbol.isascii() for symbol in front_end.encode_words([Span(text)]).dropped)
 
 
 def test_errors_quote_the_text_or_say_that_it_is_the_reading() -> None:

@@ -1,7 +1,7 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
 from .batch import Batch as Batch, Dataset as Dataset, join_batches as join_batches, pad_rows as pad_rows
-from .buckets import AxisSizes as AxisSizes, shapes_for as shapes_for
+from .buckets import AxisSizes as AxisSizes, Longest as Longest, shapes_for as shapes_for
 from .features import (
     check_made_with as check_made_with,
     check_stored as check_stored,
@@ -19,7 +19,6 @@ from .filelist import (
     read_filelist as read_filelist,
     read_numbered_lines as read_numbered_lines,
 )
-from .joining import Longest as Longest
 from .loader import (
     batches_of as batches_of,
     build_loader as build_loader,

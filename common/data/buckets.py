@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,14 @@ _MULTIPLE = 8  # of lengths, as matrix products in half precision are fastest
 _BEYOND = 64  # of lengths beyond the largest shape, which a random draw of phones may reach
 
 AxisSizes = Mapping[str, int]  # of a batch, with its padding: {"frames": 400, "tokens": 64}
+
+
+@dataclass(frozen=True)
+class Longest:
+    """The most that utterances of a training have."""
+
+    frames: int
+    symbols: int
 
 
 def choose_shapes(sizes: Sequence[Mapping[str, Sequence[int]]], n_shapes: int) -> list[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""What the lines of a list name, mel-spectrograms and the like on the disk, and recordings: loaded and checked."""
+"""Load and check the files that a list names: mel-spectrograms, other features, and recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath

@@ -10,7 +10,7 @@ from common.files import read_text
 
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
-_WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese do not separate words
+WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # of a text; Japanese and Chinese do not separate words
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
 
 
@@ -92,7 +92,7 @@ def _check_speakers(entries: Sequence[FilelistEntry], wanted: str) -> None:
     """Refuse a list whose speakers are sentences, and whose texts are names: those of VITS have them exchanged."""
     pairs = [(one.fields["speaker"], one.fields["text"]) for one in entries if {*WORD_COLUMNS} <= {*one.fields}]
     speakers, texts = [name for name, text in pairs if text], [text for _, text in pairs if text]
-    n_words = [sum(len(_WORD.findall(value)) for value in values) for values in (speakers, texts)]
+    n_words = [sum(len(WORD.findall(value)) for value in values) for values in (speakers, texts)]
     if n_words[0] > max(2 * n_words[1], 3 * len(texts)) and len({*speakers}) >= len({*texts}):
         shown_fields = f"speaker {shown(speakers[0], longest=40)} and text {shown(texts[0], longest=40)}"
         raise InputError(f"{entries[0].where}: {shown_fields} seem to be exchanged; expected {wanted}")

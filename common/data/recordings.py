@@ -1,4 +1,4 @@
-"""What vocoders train on: recordings of a list and their mels, in full or in part, and where random segments begin."""
+"""The recordings and mels that vocoders train on, whole or in random segments."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -131,5 +131,5 @@ def _read_list(path: Path) -> list[FilelistEntry]:
 
 
 def input_mel_extractor(audio: AudioConfig) -> MelExtractor:
-    """What makes a vocoder's input of a batch's audio, which is scaled already."""
+    """The extractor of a vocoder's input mels from a batch's audio, which is already scaled."""
     return MelExtractor(replace(audio, peak=None))

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,13 +11,14 @@ import numpy as np
 import soundfile
 from scipy.ndimage import binary_opening
 
+from common.audio.levels import FRAME_SECONDS, measure_frames
 from common.audio.pitch import estimate_pitch
 from common.audio.wav import open_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
-from common.importing.levels import FRAME_SECONDS, measure_frames
 from common.pages.tables import read_measures
+from common.text import EmptyTextError
 from common.text.config import TextConfig
 
 PITCH_RATE = 50  # values of pitch a second
@@ -61,12 +63,17 @@ class Clip:
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
     """Read the recording and the transcript of one line."""
     front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
-    front_end.dropped.clear()
-    cleaned, n_tokens = utterance.text, 0
-    with suppress(InputError):  # too long, or nothing to speak is left
-        cleaned = front_end.read(utterance.text)
-        n_tokens = len(front_end.encode_cleaned(cleaned, text=utterance.text)) if utterance.text else 0
-    clip = Clip(utterance, cleaned, n_tokens, dict(front_end.dropped))
+    cleaned, ids = utterance.text, list[int]()
+    dropped, unknown = Counter[str](), Counter[str]()
+    try:
+        cleaned, dropped = front_end.read(utterance.text)
+        ids, unknown = front_end.encode_cleaned(cleaned, text=utterance.text)
+    except EmptyTextError as error:
+        unknown = error.dropped
+    except InputError:  # too long, or no text
+        pass
+    n_tokens = len(ids)
+    clip = Clip(utterance, cleaned, n_tokens, dict(dropped + unknown))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))
     try:

@@ -19,12 +19,12 @@ from markupsafe import Markup
 from scipy.signal import fftconvolve, firwin, kaiserord
 from scipy.stats import binomtest, t
 
+from common.audio.loudness import CEILING, measure_loudness
 from common.audio.wav import check_wav, load_wav
 from common.errors import InputError, shown
 from common.evaluation.options import MUSHRA, RESULTS
 from common.evaluation.results import RECORDING, SYNTHESIZED, files_of
 from common.files import read_json, write_json, write_text
-from common.importing.clips import CEILING, measure_loudness
 from common.pages.render import NAME, STYLESHEET, digest, render_template
 from common.pages.tables import Row, cells, read_measures, text_table
 

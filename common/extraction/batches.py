@@ -1,4 +1,4 @@
-"""Work on many utterances: by processes, or in batches on a device, where a teacher makes their features."""
+"""Process many utterances: in worker processes, or in batches on a device with a teacher."""
 
 import functools
 import math
@@ -198,5 +198,4 @@ def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoi
 def warn_dropped(items: Sequence[Extraction], teacher: StoredTeacher) -> None:
     """One warning line that counts the symbols of all transcripts that the teacher's symbol set lacks."""
     front_end = TextFrontEnd(teacher.text, unknown_symbols=teacher.unknown_symbols)
-    front_end.dropped = Counter(symbol for item in items for symbol in item.dropped)
-    front_end.warn_dropped()
+    front_end.warn_dropped(sum((item.dropped for item in items), Counter()))

@@ -1,5 +1,6 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
@@ -18,7 +19,7 @@ from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOpti
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import write_atomically, writing
 from common.nn.alignment import interpolated_prior
-from common.text import TextFrontEnd
+from common.text import Span, TextFrontEnd
 from common.text.config import TextConfig
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
@@ -59,7 +60,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Extraction:
-    """An utterance on its way through the run: what is known of it, what was made of it, or why it was refused."""
+    """The state of an utterance in the run: its facts, the features made of it, or why it was refused."""
 
     utterance: Utterance
     text: str = ""  # for the new list: the transcript, or the phones of a TextGrid
@@ -69,7 +70,7 @@ class Extraction:
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     end: float | None = None  # s, of the TextGrid, up to which pitch is estimated; None: of the recording
     tokens: tuple[int, ...] = ()  # ids that the teacher reads, or that the prior is of
-    dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
     pitches: dict[str, np.ndarray] = field(default_factory=dict)  # kind of pitch -> values, Hz
@@ -140,9 +141,8 @@ def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """With the ids of the transcript."""
     assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
-    front_end.dropped.clear()
-    tokens = tuple(front_end.encode(item.text))
-    return replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))
+    encoded = front_end.encode_words([Span(item.text)])
+    return replace(item, tokens=encoded.ids, dropped=encoded.dropped, kept_symbols=(0, len(encoded.ids)))
 
 
 def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:

@@ -1,4 +1,4 @@
-"""What is stored with features: the settings they were made with, and the model that made them."""
+"""The settings and the model that features were made with, stored beside them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath

@@ -1,4 +1,4 @@
-"""Which recordings of a corpus no training takes or learns well from, and the command that makes others of them."""
+"""Check the recordings of a corpus for what training refuses or learns badly, and name the import command."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from common.audio import CONTAINERS, decode, open_wav
+from common.audio.levels import find_sound
 from common.errors import AudioError, InputError
-from common.importing.levels import find_sound
 from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE, USUAL_RATE, import_command
 
 LEAST_LEVEL = -35.0  # dBFS of the speech: with 16 bits, quieter recordings have audible noise once they are amplified

@@ -1,4 +1,4 @@
-"""Recordings of a source that are cut into several clips: long readings and their texts."""
+"""Cut long recordings into several clips by their texts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,13 @@ import numpy as np
 import torch
 
 from common.audio import decode, save_wav
+from common.audio.levels import find_sound
+from common.audio.loudness import CEILING, measure_loudness
 from common.errors import AudioError, OutputError
-from common.importing.levels import find_sound
 from common.importing.options import ImportOptions
 
 SHORTEST = 0.3  # s of sound
 LONGEST = 1800.0  # s that are read as a whole
-CEILING = -1.0  # dBFS that no peak passes
-SHORTEST_LOUDNESS = 0.4  # s: EBU R128 measures blocks of that length
-_LEAST_LOUDNESS = -70.0  # LUFS: EBU R128 leaves out quieter blocks
 _FADE = 0.005  # s, where the sound is cut
 
 
@@ -118,20 +115,3 @@ def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray
         "loudness": before + gain,
     }
     return kept * np.float32(10 ** (gain / 20)), {name: round(value, 3) for name, value in facts.items()}
-
-
-def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
-    """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
-    if len(wave) >= SHORTEST_LOUDNESS * sampling_rate:
-        loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
-        if loudness > _LEAST_LOUDNESS:
-            return loudness
-    return 10 * math.log10(max(float(np.mean(np.square(wave, dtype=np.float64))), 1e-12))
-
-
-@cache
-def loudness_meter(sampling_rate: int) -> Any:
-    """What measures loudness at a sampling rate (Hz); made before processes are forked, they load nothing."""
-    import pyloudnorm  # here, where clips are made: it loads SciPy for a second
-
-    return pyloudnorm.Meter(sampling_rate)

@@ -1,4 +1,4 @@
-"""What the columns of a table of recordings are, where no heading says so: decided by their content."""
+"""Guess the columns of a table of recordings from their content."""
 
 import re
 from collections import Counter
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from statistics import correlation
 
+from common.data.filelist import WORD
 from common.importing.recordings import RecordingIndex
 
 OTHER = "-"  # a column without meaning here
 _TRIED = 1000  # rows
 _NUMBER = re.compile(r"[\d\s.,:+-]+(s|sec|ms|hz|khz)?", re.IGNORECASE)  # a length, a time, a rate
-_WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese do not separate words
 _IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # at least a tenth of phones
 _ALIKE = 0.5  # of the words of two texts that say the same
 _LONGER = 3  # times as long as titles, names and remarks are texts
@@ -81,6 +81,6 @@ def _are_lengths(values: Sequence[str], texts: Sequence[str], *, after: bool) ->
 
 def _say_the_same(texts: Sequence[str], others: Sequence[str]) -> bool:
     """Whether two columns have most words in common, where both are filled."""
-    pairs = [[Counter(_WORD.findall(text.lower())) for text in pair] for pair in zip(texts, others) if all(pair)]
+    pairs = [[Counter(WORD.findall(text.lower())) for text in pair] for pair in zip(texts, others) if all(pair)]
     shorter = sum(min(one.total(), other.total()) for one, other in pairs)
     return sum((one & other).total() for one, other in pairs) >= _ALIKE * max(shorter, 1)

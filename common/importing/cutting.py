@@ -1,4 +1,4 @@
-"""A long reading and its text as clips of 2 to 12 s, cut in pauses, and what of both does not match."""
+"""Cut a long reading and its text into clips of 2 to 12 s, in pauses, and list the parts that do not match."""
 
 import difflib
 import itertools
@@ -36,7 +36,7 @@ class AlignedClip:
 
 @dataclass(frozen=True)
 class AlignedReading:
-    """The clips of a long reading, and what of its text and its recording does not match."""
+    """The clips of a long reading, and the parts of its text and recording that do not match."""
 
     clips: tuple[AlignedClip, ...]
     odd_lengths: tuple[AlignedClip, ...]  # that are found, but too short or too long for a clip

@@ -1,4 +1,4 @@
-"""The recordings of a folder: where they are, who speaks them, and what their clips are called."""
+"""The recordings of a folder, their speakers, and the names of their clips."""
 
 import itertools
 import os

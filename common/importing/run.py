@@ -11,13 +11,14 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from common.audio.loudness import loudness_meter
 from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
 from common.extraction import map_in_processes
 from common.files import check_file, make_folder, read_lines, write_text, writing
 from common.importing.advice import long_clips
 from common.importing.chapters import choose_language, import_recording, match_readings
-from common.importing.clips import ImportedClip, loudness_meter
+from common.importing.clips import ImportedClip
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, first_folders, speakers_of, without_number
 from common.importing.transcripts import Transcript, match_transcripts

@@ -48,6 +48,7 @@ class Transcript(NamedTuple):
     text: str
     speaker: str | None  # as the transcript says
     where: str  # "metadata.csv:7", relative to the source
+    guessed: tuple[str, ...] = ()  # columns of its table, where their content says what they are
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,6 @@ class _Source:
     files: Sequence[PurePosixPath]  # relative to it
     index: RecordingIndex
     columns: tuple[str, ...]  # of tables, where they are given
-    guessed: dict[tuple[str, ...], list[PurePosixPath]]  # columns of tables without a heading
 
 
 _Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Transcript]]]  # a file, and what reads it
@@ -80,12 +80,15 @@ def match_transcripts(
     index = RecordingIndex(files)
     if not index.recordings:
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
-    about = _Source(source, files, index, named, defaultdict(list))
+    about = _Source(source, files, index, named)
+    guessed: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)  # columns -> tables
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
     for kind in (_tables, _json_files, _own_files):
         found: dict[str, Transcript] = {}
         for one in _read_each(kind, about, left):
+            if one.guessed:
+                guessed[one.guessed][one.where.rpartition(":")[0]] = None
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
             if recording is None:
                 left[one.where] = problem
@@ -100,9 +103,9 @@ def match_transcripts(
     if not matched and not left and not index.reasons:
         looked_for = "metadata.csv or another table, JSON lines, *.trans.txt, or a.txt or a.lab beside a.wav"
         raise InputError(f"{source}: no transcripts found; looked for {looked_for}")
-    for heading, paths in about.guessed.items():
+    for heading, paths in guessed.items():
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        print(f"{paths[0]}{more}: read as {'|'.join(heading)}; --columns names others")
+        print(f"{next(iter(paths))}{more}: read as {'|'.join(heading)}; --columns names others")
     without = (one for one in index.recordings if str(one) not in matched)
     left |= {str(one): index.reasons.get(one, "no transcript") for one in without}
     return [matched[name] for name in sorted(matched)], left
@@ -142,13 +145,13 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
     separator, rows = _read_rows(about.folder / path, index)
     heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
     has_heading = not _CLIP_NAMES.isdisjoint(heading)
+    guessed: tuple[str, ...] = ()
     if about.columns or not has_heading:
-        guessed = about.columns or guess_columns([row for _, row in rows], index, separator=separator)
-        if guessed and not about.columns and separator != " ":
-            about.guessed[tuple(guessed)].append(path)
+        found = about.columns or guess_columns([row for _, row in rows], index, separator=separator)
+        guessed = () if about.columns or separator == " " else tuple(found)
         rows = rows[1:] if has_heading else rows
         absent = ["path", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
-        heading = [*guessed] or absent
+        heading = [*found] or absent
     elif not _TEXT_NAMES.isdisjoint(heading):
         rows = rows[1:]
     else:
@@ -163,7 +166,7 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
                 index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
                 continue
             fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
-        yield _transcript(fields, where)
+        yield _transcript(fields, where)._replace(guessed=guessed)
 
 
 def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:

@@ -22,7 +22,7 @@ from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice, imitate, load_recording
 from common.synthesis.speech import parse_prosody
-from common.synthesis.utterances import silences
+from common.synthesis.utterances import dropped_symbols, silences
 from common.text import Style
 from common.text.ssml import has_markup
 
@@ -59,9 +59,8 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
-        voice.front_end.dropped.clear()  # of a request that was refused
         inputs = voice.plan(text, style=style, phrase=phrase, most=_WRITTEN_OUT * max_characters)
-        warning = voice.front_end.describe_dropped()
+        warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
 

@@ -27,7 +27,7 @@ from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings, warn_unread, with_frame_pitch
 from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer
-from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
+from common.synthesis.utterances import Phrase, SynthesisInput, dropped_symbols, plan_batches
 from common.synthesis.voice import Voice
 from common.text import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.timing import take_turns
@@ -105,7 +105,7 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
         text, where = read_text(Path("-"), kind="text"), "standard input"
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
     items = voice.plan(text, phrase=phrase)
-    voice.front_end.warn_dropped()
+    voice.front_end.warn_dropped(dropped_symbols(items))
     if options.like is None:
         return items
     recording = load_recording(options.like, sampling_rate=voice.sampling_rate)

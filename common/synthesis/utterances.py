@@ -1,8 +1,9 @@
 """What a text-to-mel model and a synthesizer are given and give: controls, symbols and prosody, mels and sound."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -107,6 +108,7 @@ class SynthesisInput:
     text: str = ""  # what it says, for subtitles
     reading: str = ""  # the same in words, as the cleaners wrote it out
     find_words: Callable[[], tuple[Word, ...]] = tuple  # by their symbols; may take longer than all else
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
     marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
@@ -127,6 +129,11 @@ class SynthesisInput:
     def given(self) -> tuple[str, ...]:
         """What replaces what a model predicts; utterances of a batch give the same."""
         return tuple(name for name in (*GIVEN, "frame_pitch", "mel") if getattr(self, name) is not None)
+
+
+def dropped_symbols(items: Sequence[SynthesisInput]) -> Counter[str]:
+    """The symbols of all texts that the voice lacks."""
+    return sum((item.dropped for item in items), Counter())
 
 
 def mel_of(item: SynthesisInput) -> Tensor:

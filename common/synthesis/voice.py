@@ -1,6 +1,7 @@
 """A voice: text in, speech out, through one text-to-mel network and one vocoder."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,7 +18,7 @@ from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
 from common.synthesis.synthesizer import SHORTEST_SPEECH, Synthesizer, changes_prosody
-from common.synthesis.utterances import Phrase, SymbolMark, SynthesisInput, SynthesisResult, load_row
+from common.synthesis.utterances import Phrase, SymbolMark, SynthesisInput, SynthesisResult, dropped_symbols, load_row
 from common.text import (
     LIMITS,
     NEUTRAL,
@@ -109,9 +110,8 @@ class Voice(Synthesizer):
         self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
     ) -> list[SynthesisInput]:
         """The utterances of a text by the arguments of `speak`, and one warning for dropped symbols."""
-        self.front_end.dropped.clear()  # of a text that was refused
         items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
-        self.front_end.warn_dropped()
+        self.front_end.warn_dropped(dropped_symbols(items))
         return items
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
@@ -157,19 +157,20 @@ class Voice(Synthesizer):
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
         else:
-            utterances = self._utterances(text, longest=longest, where=phrase.where)
+            utterances, dropped = self._utterances(text, longest=longest, where=phrase.where), Counter[str]()
             seed = self.phones_seed
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             make = partial(self._input, style=style, phrase=phrase, draw=draw)
             try:
                 items = _with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
-            except EmptyTextError:
+            except EmptyTextError as error:
+                dropped = error.dropped
                 if any(map(str.isalnum, "".join(span.text for one in utterances for span in one.spans))):
                     raise
                 items = []
             if not items and (not utterances or not text.strip()):
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
-            items = items or [self._silent_input(utterances, phrase=phrase)]
+            items = items or [replace(self._silent_input(utterances, phrase=phrase), dropped=dropped)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
@@ -195,7 +196,7 @@ class Voice(Synthesizer):
             for item in items:
                 rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
-        self.front_end.warn_dropped()
+        self.front_end.warn_dropped(dropped_symbols(inputs))
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
@@ -251,7 +252,7 @@ class Voice(Synthesizer):
         is_changed = any(map(changes_prosody, of_spans)) and not self._leaves_out_styles
         volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
         if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
-            raise EmptyTextError(f"{phrase.where}: punctuation alone")
+            raise EmptyTextError(f"{phrase.where}: punctuation alone", encoded.dropped)
         starts = {word.span: word.start for word in reversed(words)}  # of each span's first word
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
@@ -267,6 +268,7 @@ class Voice(Synthesizer):
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
             reading=encoded.reading,
             find_words=lambda: encoded.words,
+            dropped=encoded.dropped,
             marks=tuple(marks),
             pause=utterance.pause,
         )
@@ -314,12 +316,14 @@ def _with_silence(
     items: list[SynthesisInput] = []
     lead, early = 0.0, list[tuple[str, float]]()
     empty: EmptyTextError | None = None
+    dropped: Counter[str] = Counter()  # of utterances that are silence
     for one in utterances:
         made: list[SynthesisInput] = []
         try:
             made = make(one) if one.spans else []
         except EmptyTextError as error:
             empty = empty or error
+            dropped.update(error.dropped)
         if made:
             marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
             items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
@@ -335,5 +339,5 @@ def _with_silence(
             early += [(name, lead) for _, name in one.marks]
             lead += one.pause
     if empty is not None and not items:
-        raise empty
-    return items
+        raise EmptyTextError(str(empty), dropped)
+    return [replace(item, dropped=item.dropped + dropped) for item in items[:1]] + items[1:]

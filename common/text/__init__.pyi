@@ -3,7 +3,7 @@
 from .arpabet import RandomNumbers as RandomNumbers, utterance_draws as utterance_draws
 from .cleaners import collapse_spaces as collapse_spaces, get_cleaner as get_cleaner
 from .espeak import EspeakSpeech as EspeakSpeech, Speaker as Speaker, espeak_voice as espeak_voice
-from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFrontEnd, check_model as check_model
+from .front_end import EmptyTextError as EmptyTextError, TextFrontEnd as TextFrontEnd
 from .input_checks import quote as quote
 from .lexicon import read_lexicon as read_lexicon
 from .markdown import plain_text as plain_text, read_text as read_text

@@ -135,7 +135,7 @@ class Pronouncer:
         check_choice("ambiguous words", config.arpabet_ambiguous, ARPABET_AMBIGUOUS)
         self._config = config
         self._known = lru_cache(maxsize=50_000)(self._look_up)
-        self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # not of a list of one's own
+        self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # whose words they are
 
     def phones_of(self, word: str) -> str | None:
         """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""

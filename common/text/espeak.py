@@ -1,7 +1,7 @@
 """An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones.
 
-The library and its data come with the PyPI package ``espeakng-loader``. It works in a process of its own
-(`espeak_process.py`), since there are texts at which it crashes.
+The library and its data come with the PyPI package ``espeakng-loader``. It runs in a separate process
+(`espeak_process.py`), because some texts crash it.
 """
 
 import base64
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.errors import InputError, shown
+from common.text.espeak_process import voice_definitions
 from common.text.symbols import BOUNDARY, EDGE_SILENCE, PAUSE, canonical_phone
 
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
@@ -73,7 +74,7 @@ class EspeakSpeech:
 
 
 class Clause(NamedTuple):
-    """What eSpeak reads in one breath: its text, and each word's phones by their names, stress and length included.
+    """A clause as eSpeak splits a text: its text, and the names of each word's phones, with stress and length.
 
     A phone without a name is a pause or a link to the next one.
     """
@@ -83,7 +84,7 @@ class Clause(NamedTuple):
 
 
 class Library:
-    """eSpeak NG's library in a process of its own, for one thread at a time."""
+    """eSpeak NG's library in a separate process, for one thread at a time."""
 
     def __init__(self) -> None:
         try:
@@ -135,7 +136,7 @@ _load = cache(lambda process, task: Library())  # a process that has forked star
 
 
 def library(task: str) -> Library:
-    """The library to "say" or to "read" texts: after some that are read, others would be said differently.
+    """The library to "say" or to "read" texts; separate ones, since reading a text can change how the next is said.
 
     It is loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded.
     """
@@ -191,7 +192,7 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """How ``text`` is said in a language (a tag such as "de"), without saying it; phones between `GIVEN` are.
+    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` are kept as they are.
 
     Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
@@ -205,14 +206,11 @@ def espeak_voice(language: str) -> tuple[str, str]:
     """The voice of a language tag by the name that every program finds it by, and what it is called in English."""
     import espeakng_loader
 
-    folder, wanted = Path(str(espeakng_loader.get_data_path())) / "lang", language.lower()
-    found = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        definition = path.read_text(encoding="utf-8")
-        tags = [path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)]
-        if wanted in map(str.lower, tags):
+    wanted, found = language.lower(), {}
+    for name, tags, definition in voice_definitions(Path(str(espeakng_loader.get_data_path()))):
+        if wanted in tags:
             named = re.search(r"^name\s+(.+)", definition, flags=re.MULTILINE)
-            found[path.name.lower()] = named[1].strip() if named else language
+            found[name] = named[1].strip() if named else language
     voice = wanted if wanted in found else next(iter(found))
     return voice, found[voice]
 

@@ -1,4 +1,4 @@
-"""eSpeak NG's library in a process of its own: there are texts at which it crashes, and that shall end no command.
+"""eSpeak NG's library in a separate process, so that a text that crashes it doesn't end the command.
 
     python -I espeak_process.py LIBRARY DATA
 
@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ _UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
 _BETWEEN = "|"  # between the names of phones
 
 _CPU_LIMIT = 60  # s of the processor for a request; a text takes milliseconds
+
+
+def voice_definitions(data: Path) -> Iterator[tuple[str, list[str], str]]:
+    """The name of each voice's file, its language tags, and the file's contents; names and tags in lower case."""
+    for path in sorted(path for path in (data / "lang").rglob("*") if path.is_file()):
+        definition = path.read_text(encoding="utf-8")
+        tags = [path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)]
+        yield path.name.lower(), list(map(str.lower, tags)), definition
 
 
 class _CEvent(ctypes.Structure):
@@ -91,10 +100,8 @@ class _Espeak:
     def _definition(self, voice: str) -> str:
         """The contents of the file that defines a voice, by its language tag."""
         definitions: dict[str, str] = {}
-        for path in sorted(path for path in (self._data / "lang").rglob("*") if path.is_file()):
-            definition = path.read_text(encoding="utf-8")
-            for tag in (path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
-                definitions.setdefault(tag.lower(), definition)
+        for _, tags, definition in voice_definitions(self._data):
+            definitions = dict.fromkeys(tags, definition) | definitions
         if voice.lower() not in definitions:
             wanted, tags = voice.lower(), sorted(definitions)
             near = [tag for tag in tags if tag.split("-")[0] == wanted.split("-")[0]]
@@ -161,7 +168,7 @@ def _encoded(text: str) -> bytes:
 
 def main(library: str, data: str) -> None:
     """Answer requests until there are no more."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the group; the command decides when it ends
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the group: the command ends us
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w")

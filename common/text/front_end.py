@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import ENGLISH_V3, PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
@@ -52,15 +50,19 @@ _ARPABET_OR_TEXT = re.compile(r"\{(.+?)\}|[^{]+|\{")
 
 
 class EmptyTextError(InputError):
-    """A text of which no symbol is left to speak."""
+    """A text of which no symbol is left to speak; ``dropped`` are those that were left out."""
+
+    def __init__(self, message: str, dropped: Counter[str] | None = None) -> None:
+        super().__init__(message)
+        self.dropped: Counter[str] = Counter() if dropped is None else dropped
 
 
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``, for the lists of a new training) or are
-    left out and counted in ``dropped`` (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which was
-    read for this config, are said by its phones, and emoji by their names with ``read_emoji``.
+    left out and returned with their counts (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which
+    was read for this config, are said by its phones, and emoji by their names with ``read_emoji``.
 
     Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
     phonological features without their table.
@@ -96,7 +98,6 @@ class TextFrontEnd:
         self.n_symbols = len(table.symbols if features is None else features.names)  # rows of the embedding table
         self.padding_id = table.padding_id  # fills a batch's shorter rows
         self.mixes = 0 < config.p_arpabet < 1  # whether the ids of a text depend on what is drawn
-        self.dropped: Counter[str] = Counter()
         self._drop = unknown_symbols == "drop"
         self._table = table
         self._vectors = None if features is None else torch.tensor(features.vectors)
@@ -155,23 +156,26 @@ class TextFrontEnd:
         parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
-    def read(self, text: str, *, where: str = "") -> str:
-        """What ``clean`` gives of a text that may be spoken; ``where`` names its source in errors.
+    def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
+        """What ``clean`` gives of a text that may be spoken, and the characters that it leaves out.
+
+        ``where`` names the text's source in errors.
 
         Raises ``InputError`` for a text or a word that is too long, for markup, for spelling where the voice reads
         phones and the reverse, for characters that the cleaners would lose, unless they are to be dropped, and where
         eSpeak NG fails.
         """
         text = self._with_given_names(text)
-        return self.clean(text.translate(self._check(text, where=where)))
+        removed, dropped = self._check(text, where=where)
+        return self.clean(text.translate(removed)), dropped
 
     def _with_given_names(self, text: str) -> str:
         """The text with what the lexicon and the names of emoji say in place of what is written."""
         text = self._lexicon.apply(text)
         return name_emoji(text, self.config) if self._read_emoji and not text.isascii() else text
 
-    def _check(self, text: str, *, where: str) -> dict[int, None]:
-        """The characters to take out, as for ``str.translate``; raises InputError as ``read``."""
+    def _check(self, text: str, *, where: str) -> tuple[dict[int, None], Counter[str]]:
+        """The characters to take out, as for ``str.translate``, and those to report; raises InputError as ``read``."""
         check_length(text, where=where)
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
@@ -184,9 +188,8 @@ class TextFrontEnd:
         lost |= Counter(named)
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
-        self.dropped.update(lost)
         # Published cleaners write them in Latin letters, as published.
-        return dict.fromkeys(map(ord, named if self._published else lost))
+        return dict.fromkeys(map(ord, named if self._published else lost)), lost
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
@@ -197,33 +200,34 @@ class TextFrontEnd:
         Raises ``InputError`` as ``read``, for a transcript of which nothing is left, and for symbols outside the set
         unless they are to be dropped.
         """
-        return self.encode_cleaned(self.read(text, where=where), text=text, where=where, draw=draw)
+        return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
     def encode_cleaned(
         self, cleaned: str, *, text: str | None = None, where: str = "", draw: RandomNumbers | None = None
-    ) -> list[int]:
-        """Ids (L,) of what ``read`` gave, else as ``encode``; errors quote ``text``, or what is cleaned."""
+    ) -> tuple[list[int], Counter[str]]:
+        """Ids (L,) of what ``read`` gave, and the symbols left out; errors quote ``text``, or what is cleaned."""
         text = cleaned if text is None else text
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else [one for one, _ in self._split_characters(cleaned)]
         return self._numbered(symbols, text=text, reading=cleaned, where=where)
 
-    def _numbered(self, symbols: Sequence[str], *, text: str, reading: str, where: str) -> list[int]:
-        """Ids of the symbols that the set has; raises InputError as ``encode``."""
+    def _numbered(
+        self, symbols: Sequence[str], *, text: str, reading: str, where: str
+    ) -> tuple[list[int], Counter[str]]:
+        """Ids of the symbols that the set has, and the other symbols; raises InputError as ``encode``."""
         unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
         if unknown and not self._drop:
             raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
-        self.dropped.update(unknown)
         known = [symbol for symbol in symbols if symbol in self._table]
         ids = [self._table.id_of(symbol) for symbol in known]
         # Punctuation is spoken where it is all that was written, and not where it is all that is left.
         is_cut = self._drop and any(not one.isspace() and one not in self._table for one in text)
         if all(one.isspace() or (is_cut and not any(map(str.isalnum, one))) for one in known):
             left = "nothing to speak is left after cleaning that this voice has a symbol for"
-            raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}")
+            raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}", unknown)
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
-        return space * self.config.prepend_space + ids + space * self.config.append_space
+        return space * self.config.prepend_space + ids + space * self.config.append_space, unknown
 
     def inputs(self, ids: Sequence[int]) -> Tensor:
         """What a network reads of ids: (L,) int64, or phonological features (L, n_symbols) float32."""
@@ -238,10 +242,13 @@ class TextFrontEnd:
         """
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
-        lost = self._check(text, where=where)
+        lost, dropped = self._check(text, where=where)
         words = self._written_out(text.translate(lost))
         spoken = self._spoken(words, draw)
-        ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
+        try:
+            ids, unknown = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
+        except EmptyTextError as error:
+            raise EmptyTextError(str(error), dropped + error.dropped) from error
 
         def find_words() -> tuple[Word, ...]:
             alone = [self._tokens(self._written_out(word.reading.translate(lost))) for word in written]
@@ -250,7 +257,7 @@ class TextFrontEnd:
             known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
-        return EncodedText(tuple(ids), find_words, reading=words)
+        return EncodedText(tuple(ids), find_words, reading=words, dropped=dropped + unknown)
 
     def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
         """The words of the spans as they are written, and the spaces after the last one."""
@@ -321,21 +328,20 @@ class TextFrontEnd:
         words = text.split()
         return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
-    def describe_dropped(self) -> str:
-        """One line that counts and names the symbols dropped so far; empty when there were none."""
-        if not (n_dropped := self.dropped.total()):
+    def describe_dropped(self, dropped: Counter[str]) -> str:
+        """One line that counts and names symbols that were left out; empty when there are none."""
+        if not (n_dropped := dropped.total()):
             return ""
         what = f"{n_dropped} {'phone' if self._given_phones else 'character'}{'s' * (n_dropped > 1)}"
         done = "were left out" if n_dropped > 1 else "was left out"
-        if self._cleans and self._published and any(map(script_of, self.dropped)):
+        if self._cleans and self._published and any(map(script_of, dropped)):
             done += " or written in Latin"
-        return f"{what} that this voice has no symbol for {done}: {name_counts(self.dropped)}"
+        return f"{what} that this voice has no symbol for {done}: {name_counts(dropped)}"
 
-    def warn_dropped(self, *, where: str = "") -> None:
-        """Print `describe_dropped` on stderr, after the name of a list if there is one, and count from 0 again."""
-        if line := self.describe_dropped():
+    def warn_dropped(self, dropped: Counter[str], *, where: str = "") -> None:
+        """Print `describe_dropped` on stderr, after the name of a list if there is one."""
+        if line := self.describe_dropped(dropped):
             print(f"warning: {where}{': ' * bool(where)}{line}", file=sys.stderr)
-        self.dropped.clear()
 
     def decode(self, ids: list[int]) -> str:
         """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""
@@ -344,17 +350,3 @@ class TextFrontEnd:
             return " ".join(symbols)
         text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
         return text.replace("}{", " ")
-
-
-def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
-    """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
-
-    ``text`` None leaves the number of symbols unchecked, and so do phonological features without a table.
-    """
-    if config.n_mel_channels != audio.n_mels:
-        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if text is None or (text.input_type == "pf" and not text.phone_features):
-        return
-    if config.n_symbols != (n_symbols := TextFrontEnd(text).n_symbols):
-        what = "features, the table of them" if text.phone_features else f"symbols, symbol set {text.symbol_set}"
-        raise InputError(f"the model reads {config.n_symbols} {what} has {n_symbols}")

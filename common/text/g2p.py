@@ -92,7 +92,7 @@ def is_named(letter: str, language: str) -> bool:
 
 
 def _sounds_of_word(word: Sequence[str], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:
-    """The boundary or pause before one of eSpeak's words, its phones, and the pause after it."""
+    """One of eSpeak's words: the boundary or pause before it, its phones, and a pause after it, if any."""
     names = [_LANGUAGE.sub("", name) for name in word]
     if table.name == CODE_POINTS:
         return [SpokenSymbol(BOUNDARY), *(SpokenSymbol(canonical_phone(name), part, number) for name in names if name)]

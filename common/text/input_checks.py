@@ -1,4 +1,4 @@
-"""What a text must not be: too long, markup, or what its voice's front end would make something else of."""
+"""Checks of a text: its length, markup, and whether it is spelling or phones as the voice expects."""
 
 import re
 from collections import Counter

@@ -15,7 +15,7 @@ from common.text.tables import compiled, word_set
 
 _LONGEST_PAUSE = 10.0  # s
 _NARROW = 45  # characters of a line; wider ones are wrapped, and their ends say nothing
-_FULL = 0.8  # of the widest line: a line break behind less, and the next word, was put there by hand
+_FULL = 0.8  # of the widest line: where the next word would have fit into less, the line break is intended
 
 _PAUSE = re.compile(r"(?i)\[(?:pause|silence|break)(?:\s*[:=]?\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|sec|seconds?)?)?\]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
@@ -45,10 +45,10 @@ _read_inline, _read_tags = rules("markdown"), rules("html")
 
 
 def read_text(text: str, *, where: str = "", language: str = "en", markdown: bool = True) -> list[Item]:
-    """What a text says, in order: SSML as `read_markup` reads it, of other text what is no sign of HTML or Markdown.
+    """What a text says, in order: SSML as `read_markup` reads it, other text without the signs of HTML and Markdown.
 
     Headings, items of lists and rows of tables are sentences of their own, and ``[pause:1s]`` is silence. Curly braces
-    stay around phones alone. Formulas of LaTeX are read in English. Without ``markdown`` its signs are text.
+    stay only around phones. LaTeX formulas are read in English. With ``markdown=False``, Markdown's signs are text.
 
     Raises InputError as `read_markup`, for a text with elements that only SSML has.
     """

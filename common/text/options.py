@@ -32,7 +32,7 @@ _RENAMED = {
 
 @dataclass(frozen=True)
 class HeldFiles:
-    """The value of the option of a file that a checkpoint holds, or names."""
+    """The default of an option whose file is stored in the checkpoint, or named there."""
 
     text: TextConfig
 

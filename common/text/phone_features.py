@@ -1,4 +1,4 @@
-"""Phones as vectors of phonological features, by a table that a file gives and a voice's TextConfig holds.
+"""Phones as vectors of phonological features, by a table that is read from a file and stored in the TextConfig.
 
 The table is CSV, or has tabs: a header with a first column of any name and the features' names, then a row for each
 phone, of +, - and 0, or of numbers. That of panphon (Mortensen et al. 2016), ``ipa_all.csv``, is one.

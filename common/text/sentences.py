@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from common.text.ssml import ATOM, Boundary, Item, Mark, Pause, Span
-from common.text.tables import compiled, word_table
+from common.text.tables import compiled, word_set, word_table
 
 MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
 
@@ -48,13 +48,9 @@ _NUMERAL = re.compile(r"[IVXLC]+\b")
 _YEAR = re.compile(r"(?:c\. )?[12][0-9]{3}\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
 _ABBREVIATIONS = {*word_table("abbreviations"), "al", "ft", "st"}
-# Where a sentence without punctuation is cut rather than at other spaces: before these, whatever the language.
-_CONJUNCTIONS = frozenset(
-    "and or but because which who when while although und oder aber weil dass et ou mais parce qui y pero porque e ma "
-    "che perché".split()
-)
+_CONJUNCTIONS = word_set("conjunctions")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
-_NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
+_NEVER_LAST = word_set("never_last")
 _DIGITS = frozenset("#0123456789")
 
 

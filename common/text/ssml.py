@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from xml.parsers import expat
 
 from common.errors import InputError
-from common.text.prosody import NEUTRAL, PROSODY, Style, emphasized, pause_seconds, with_prosody
+from common.text.prosody import NEUTRAL, Style, emphasized, pause_seconds, with_prosody
 from common.text.say_as import read_as
+from common.text.tables import word_table
 
 ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
 
@@ -61,20 +62,7 @@ Item = Span | Pause | Mark | Boundary
 
 MAX_SILENCE = 600.0  # s of all breaks
 
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {  # what begins with "xml" or "xsi" may stand everywhere
-    "speak": ("version",),
-    "p": (),
-    "s": (),
-    "lang": ("xml:lang",),
-    "voice": ("name",),
-    "prosody": tuple(PROSODY),
-    "emphasis": ("level",),
-    "break": ("time", "strength"),
-    "mark": ("name",),
-    "sub": ("alias",),
-    "say-as": ("interpret-as", "format"),
-    "phoneme": ("ph", "alphabet"),
-}
+_ATTRIBUTES = {name: tuple(words.strip("-").split()) for name, words in word_table("ssml_attributes").items()}
 _REQUIRED = ("lang", "voice", "mark", "sub", "say-as", "phoneme")  # must have the first of their attributes
 _STYLES: dict[str, Callable[[Style, dict[str, str]], Style]] = {  # of that around them and their attributes
     "emphasis": emphasized,

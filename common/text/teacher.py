@@ -1,4 +1,4 @@
-"""What a folder of durations or of mels says of the model that made them, and how that model read text."""
+"""The model that made a folder of durations or mels (the teacher), and its text front end, as stored there."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from common.files import read_json
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 
-TEACHER = "follower.json"  # beside features that a teacher made; else absent
+TEACHER = "follower.json"  # beside features that a teacher made
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class StoredTeacher:
     model: str
     sha256: str  # of its checkpoint
     text: TextConfig
-    ema: bool = False  # folders from before there was a choice hold what the raw weights made
+    ema: bool = False  # older folders, which do not say, were made with the raw weights
     unknown_symbols: str = "error"
 
 

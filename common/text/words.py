@@ -2,31 +2,25 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from operator import itemgetter
 
 from common.text.g2p import BOUNDARY, SpokenSymbol
 from common.text.ssml import Span
 
-# Not of what is said by name, as "$3.50", "50%" and "R&D" are.
+# Without the signs that are spoken, as in "$3.50", "50%" and "R&D".
 PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
 _BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # not of "-5"
 TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
 _BRACES = re.compile(r"\{([^}]*)\}")
 _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 
-# Costs of an alignment, in letters to take out or to put in.
-_REPLACED = 1.5  # a vowel instead of another
-_VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏɚɝᵻ")
-_ARTICLE = 0.2  # a "the" that belongs to neither is the next one's: "George VI"
-_SILENT = 6.0  # a word that is left without anything said
-_CHANGED = 2.0  # each part that says a word alone and is not among those that say it here
-_SIGN = -0.1  # what has no reading alone, "-" or "+", takes words that its neighbors do not explain
-_MOST_MERGED = 4  # words: "would have been in"
-_BEAM = 20.0  # by which an alignment may cost more than the best one so far, and by what is said otherwise alone
+_WEIGHTS = {"equal": 10, "replace": 4, "insert": 1}  # of letters, for the word that a part is from
 
 Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
 
@@ -43,11 +37,12 @@ class Word:
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Symbol ids (L,) of a text, and its words, which are found when they are first asked for: that takes longer."""
+    """Symbol ids (L,) of a text, and its words, which take longer and are found on first use."""
 
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
-    reading: str  # the text as the cleaners wrote it out, before it became phones
+    reading: str = ""  # the text as the cleaners wrote it out, before it became phones
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols that the voice lacks, which were left out
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -67,7 +62,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Spoken:
-    """What is read of a text, its symbols, and how to find its tokens (between spaces) and those of each symbol."""
+    """The reading of a text, its symbols, and a function that finds its tokens (between spaces) and each symbol's."""
 
     reading: str
     symbols: list[str]
@@ -138,101 +133,60 @@ def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple
 def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
     """Which words each part of ``said`` is from: words ``first`` to ``last``, never decreasing.
 
-    ``alone`` has for each word the parts that say it when it stands alone. The alignment in order with the fewest
-    letters that differ is taken: a word has any number of parts, and a part is of several words where they are said
-    together, or where a word that is said alone has none of its own.
+    ``alone`` has for each word the parts that say it when it stands alone. A part belongs to the word that most of its
+    letters are from, by the edits that turn the words said alone into ``said``. A word that is left without a part
+    shares one.
     """
-    owner = [index for index, parts in enumerate(alone) for _ in parts]
     if [part for parts in alone for part in parts] == list(said):
-        return [(index, index) for index in owner]
-    steps = _cheapest_steps(alone, said)
-    owners: list[Owner] = []
-    for first, end, start, stop in steps:
-        if start == stop and owners and alone[first]:
-            owners[-1] = (owners[-1][0], first)
-        owners += [(first, end - 1)] * (stop - start)
-    silent = next((index for index, parts in enumerate(alone) if parts), 0)
-    if owners and silent < owners[0][0]:
-        owners[0] = (silent, owners[0][1])
-    return [(first, max(last, first)) for first, last in owners]
+        return [(index, index) for index, parts in enumerate(alone) for _ in parts]
+    votes = _letters_by_word(alone, said)
+    owners = list(accumulate((max(one, key=one.__getitem__) for one in votes), max))
+    shared: list[Owner] = []  # place, word
+    for word, parts in enumerate(alone):
+        if not any(parts) or word in owners or not said:
+            continue
+        before = max((one for one in owners if one < word), default=-1)
+        run = [place for place, one in enumerate(owners) if one == before]
+        found = next((place for place in run[1:] if list(said[place : place + len(parts)]) == list(parts)), None)
+        if found is None:
+            last = max(run, default=0)
+            shared.append((max(range(len(said)), key=lambda place: (votes[place][word], place == last)), word))
+        else:  # "$5 million" is said as "five million dollars"
+            owners[found : run[-1] + 1] = [word] * (run[-1] + 1 - found)
+    spans = [(one, one) for one in owners]
+    for place, word in shared:
+        spans[place] = min(spans[place][0], word), max(spans[place][1], word)
+    return spans
 
 
-def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Steps from the beginning to the end: words [first, end) are said by parts [start, stop)."""
-    n_words, n_said = len(alone), len(said)
-    known = set(said)
-    beam = _BEAM + max((len("".join(parts)) for parts in alone if not known.issuperset(parts)), default=0)
-    extra = max(n_said - sum(map(len, alone)), 0)
-    costs: list[dict[int, float]] = [{0: 0.0}, *({} for _ in alone)]
-    back: list[dict[int, tuple[int, int]]] = [{} for _ in range(n_words + 1)]
+def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Counter[int]]:
+    """Weigh, for each part of ``said``, the words that its letters are from: equal parts first, then letters between.
 
-    def reach(word: int, part: int, cost: float, source: tuple[int, int]) -> None:
-        if cost <= costs[word].get(part, float("inf")):  # of equals the last: what is added belongs to the word before
-            costs[word][part], back[word][part] = cost, source
-
-    for word, own in enumerate(alone):
-        is_last = n_words - word == 1
-        longest = n_said if is_last else 2 * len(own) + 4 + extra
-        worst = min(costs[word].values()) + beam
-        for part, cost in sorted(costs[word].items()):
-            if cost > worst:
-                continue
-            here = said[part : part + longest]
-            for length, price in enumerate(_prices(own, here, enough=float("inf") if is_last else beam)):
-                reach(word + 1, part + length, cost + price, (word, part))
-            if not here or list(own) == list(here[: len(own)]):
-                continue
-            for more in range(2, min(_MOST_MERGED, n_words - word) + 1):
-                together = [letters for parts in alone[word : word + more] for letters in parts]
-                price = _differences("".join(together), here[:1], enough=beam)[1]
-                reach(word + more, part + 1, cost + price + _CHANGED * more, (word, part))
-    steps = []
-    word, part = n_words, n_said
-    while word:
-        first, start = back[word][part]
-        steps.append((first, word, start, part))
-        word, part = first, start
-    return steps[::-1]
-
-
-def _prices(own: Sequence[str], said: Sequence[str], *, enough: float) -> list[float]:
-    """What it costs that a word, whose ``own`` parts say it alone, is said by nothing, the first part, and so on.
-
-    Parts that cost more than ``enough`` in any case are left out.
+    Added letters belong to the word before them, to a sign between two words that has no reading alone ("3 - 5"), or,
+    of an article, to the next word ("George VI").
     """
-    text = "".join(own)
-    prices: list[float] = []
-    for length, price in enumerate(_differences(text, said, enough=enough)):
-        price += _CHANGED * len(set(own).difference(said[:length]))
-        if length and said[length - 1] == "the" and "the" not in own:
-            price += _ARTICLE
-        if bool(length) != bool(text):  # what has no reading alone, or is left without one
-            price += _SIGN if length else _SILENT
-        prices.append(price)
-    return prices
-
-
-def _differences(text: str, parts: Sequence[str], *, enough: float) -> list[float]:
-    """Letters to change, take out and put in to make ``text`` of no part, the first, the first two, and so on.
-
-    The list ends with the first that is more than ``enough``, whatever follows.
-    """
-    row = [float(length) for length in range(len(text) + 1)]
-    found = [row[-1]]
-    for part in parts:
-        for letter in part:
-            is_vowel, above, left = letter in _VOWELS, row[0], row[0] + 1
-            row[0] = left
-            for i, own in enumerate(text, 1):  # where a text's time goes: comparisons are faster than min()
-                here = row[i]
-                left = above if own == letter else (here if here < left else left) + 1
-                if is_vowel and own in _VOWELS and above + _REPLACED < left:
-                    left = above + _REPLACED
-                above, row[i] = here, left
-        found.append(row[-1])
-        if min(row) > enough:
-            break
-    return found
+    parts = list(chain.from_iterable(alone))
+    words = [index for index, own in enumerate(alone) for _ in own] or [0]
+    votes: list[Counter[int]] = [Counter() for _ in said]
+    for kind, a, b, c, d in SequenceMatcher(None, parts, said, autojunk=False).get_opcodes():
+        if kind == "equal":
+            for place in range(c, d):
+                votes[place][words[a + place - c]] += _WEIGHTS[kind]
+            continue
+        before, after = words[max(a - 1, 0)], words[min(b, len(words) - 1)]
+        owners = [before, *(words[place] for place in range(a, b) for _ in parts[place] + " "), after]
+        places = [place for place in range(c, d) for _ in said[place] + " "]
+        text, spoken = (" ".join([*some, ""]) for some in (parts[a:b], said[c:d]))
+        for edit, i, j, k, end in SequenceMatcher(None, text, spoken, autojunk=False).get_opcodes():
+            here, following = owners[i], owners[i + 1 + text.startswith(" ", i)]
+            for letter in range(k, end):
+                place = places[letter]
+                word = here + (following - here > 1) if said[place] != "the" else following
+                if edit != "insert":
+                    word = owners[1 + i + (letter - k) * (j - i) // (end - k)]
+                if spoken[letter] != " ":
+                    votes[place][word] += _WEIGHTS[edit]
+    return votes
 
 
 def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> list[Owner | None]:

@@ -3,7 +3,7 @@
     python -m scripts.benchmarks.reading --data ../shared/data/LJSpeech-sample
 
 A clip's boundary is within 0.1 s if it is at most so far from the true pause: from the end of the sound of one of
-LJSpeech's clips, as `common.importing.levels` finds it, to the beginning of the next one's. "To the sound" compares it
+LJSpeech's clips, as `common.audio.levels` finds it, to the beginning of the next one's. "To the sound" compares it
 with the place a quarter of a second from the sound, or half the pause if that is less. Boundaries of sentences that are
 not found or are cut count as wrong; those within clips of several sentences are left out.
 """
@@ -22,11 +22,11 @@ import soundfile
 import soxr
 
 from common.audio import decode, load_wav
+from common.audio.levels import find_sound
 from common.cli import ArgumentParser, run
 from common.importing import AlignedReading, align_reading
 from common.importing.cutting import CONFIDENT
 from common.importing.frames import RATE
-from common.importing.levels import find_sound
 from scripts.benchmarks.table import machine, markdown
 
 GAPS = (0.1, 2.0)  # s

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from common.audio import check_wav, decode, save_wav
+from common.audio.levels import find_sound
+from common.audio.loudness import loudness_meter
 from common.cli import ArgumentParser, run
 from common.errors import AudioError, InputError, OptionError, OutputError, shown
 from common.files import read_json, read_lines, write_json, write_text, writing
 from common.importing import ImportOptions, level_and_trim, safe_name
-from common.importing.clips import loudness_meter
-from common.importing.levels import find_sound
 from common.importing.options import SPEAKERS, USUAL_RATE
 from common.options import add_options, option, read_options
 from common.pages import text_table

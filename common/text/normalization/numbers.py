@@ -5,13 +5,10 @@ A whole number is an int or its digits: 1905, "1905" or "1,905".
 
 from functools import lru_cache
 
-from common.text.tables import word_table
+from common.text.tables import table_text, word_table
 
-_BELOW_20 = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS_WORDS = ["", "", *"twenty thirty forty fifty sixty seventy eighty ninety".split()]
+_BELOW_20 = table_text("below_20").split()
+_TENS_WORDS = ["", "", *table_text("tens").split()]
 _SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion")
 _IRREGULAR_ORDINALS = word_table("irregular_ordinals")
 LARGEST = 10 ** (3 * len(_SCALES)) - 1  # the largest number that has a name here; others are read digit by digit

@@ -33,13 +33,8 @@ _PER_PART = re.compile(r"/\s?([0-9]*)\s?([A-Za-z]+)\^?([23]?)")
 _POWERS = {"": "", "2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
 _SCALES = word_table("degree_scales")
 _LEADING_NUMBER = compiled("^<NUMBER>")
-_SINGULAR_AFTER = re.compile(
-    r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between|i|you|he|she|it|we|"
-    r"they|the|an?|has|had|have|will|would|can|could|may|might|must|should|did|does|went|goes|came|comes|but|if|when)\b)[a-z]"
-)
-_ARTICLE_BEFORE = re.compile(
-    r"\b(?:an?|the|this|that|each|every|another|my|your|his|her|its|our|their)\s$", re.IGNORECASE
-)
+_SINGULAR_AFTER = compiled(r"\s(?!(?:<after_units>)\b)[a-z]")
+_ARTICLE_BEFORE = compiled(r"(?i)\b(?:<determiners>)\s$")
 
 
 def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:

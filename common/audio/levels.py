@@ -1,4 +1,4 @@
-"""Where a recording sounds: the level of its frames, and the first and the last one that is no silence."""
+"""Find the sound in a recording: the level of each frame, and the first and last frame that is not silence."""
 
 import math
 from itertools import pairwise
@@ -9,7 +9,7 @@ from scipy.ndimage import grey_opening, uniform_filter1d
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
 SHORTEST_SOUND = 3  # frames: a click is no speech
-SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
+SILENCE_BELOW = 40.0  # dB below the speech: always silence
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
 WEAK_MARGIN = 2.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
@@ -18,7 +18,7 @@ WEAK_BELOW = 55.0  # dB: what is that far below the speech is silence without no
 BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
 QUIETEST = -90.0  # dBFS: below, a recording is silent
 _CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
-_DIGITAL_SILENCE = 1e-7  # of the speech's power: below, no microphone was on
+_DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
 
 
 class Sounding(NamedTuple):
