@@ -1,6 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
-from .acceleration import WarmGraphRecorder as WarmGraphRecorder
+from .cuda_graphs import GraphRecorder as GraphRecorder
 from .imitation import imitate as imitate, load_recording as load_recording
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,

@@ -1,10 +1,9 @@
-"""Networks made faster at inference: batches padded to few shapes, CUDA graphs of these, and compiling."""
+"""Networks made faster at inference: batches padded to few shapes, TorchScript and torch.compile."""
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,13 +14,8 @@ from common.checkpoints import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
-from common.training.step_graphs import GraphRecorder, warn_of_failure
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
-
-LARGEST_BATCH = 8  # a larger one, or one longer than LONGEST_FRAMES, keeps the GPU busy without a graph
-MAX_GRAPHS = 32  # each keeps its own input and output
-WARMUP_RUNS = 3  # before recording, so that libraries have chosen their algorithms and made their workspaces
 
 
 @dataclass(frozen=True)
@@ -76,98 +70,6 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
         return wave[:n_rows, : wave.size(1) // (n_frames + beyond) * n_frames]
 
     return padded
-
-
-# (work, without arguments) -> what queues the recorded work again, and the tensor or tuple that it writes
-Recorder = Callable[[Callable[[], Any]], tuple[Callable[[], object], Any]]
-
-
-class WarmGraphRecorder:
-    """Records work as CUDA graphs of one `GraphRecorder`, after running it where it is recorded."""
-
-    def __init__(self) -> None:
-        self._recorder = GraphRecorder()
-
-    def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
-        """Record ``work``, which must not wait for the device; returns its replay, and what it writes.
-
-        RuntimeError where it cannot be recorded.
-        """
-        caches = torch.is_autocast_cache_enabled()
-        torch.set_autocast_cache_enabled(False)  # cast weights would go with the context, not with the graph
-        try:
-            for _ in range(WARMUP_RUNS):
-                self._recorder.run(work)
-            return self._recorder.record(work)
-        finally:
-            torch.set_autocast_cache_enabled(caches)
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """Recorded work: what queues it again, and the tensors that it reads and writes."""
-
-    replay: Callable[[], object]
-    made: Any
-    given: list[Tensor | None]
-
-
-class RecordedInference:
-    """Runs steps of a network as recorded work, for each combination of shapes of the tensors that a step is given.
-
-    What is longer than ``LONGEST_FRAMES``, in a larger batch than ``LARGEST_BATCH``, or of shapes beyond a step's first
-    ``MAX_GRAPHS``, runs as it is; if recording fails, everything does from then on. Each is said in one warning.
-    """
-
-    def __init__(self, record: Recorder) -> None:
-        self._record: Recorder | None = record  # None: recording has failed
-        self._works: dict[Callable[..., Any], dict[tuple, _Recorded]] = {}
-        self._warned = False
-
-    def of(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """``step``, of tensors or None to a tensor or a tuple of them, which the next call leaves alone, as it runs."""
-        return partial(self._run, step)
-
-    def _run(self, step: Callable[..., Any], *given: Tensor | None) -> Any:
-        # Tensors of inference mode cannot be written outside it.
-        shapes = [None if one is None else (one.shape, one.dtype) for one in given]
-        key = torch.is_inference_mode_enabled(), *shapes
-        works = self._works.setdefault(step, {})
-        if key not in works:
-            work = self._record_work(step, given, n_recorded=len(works))
-            if work is None:
-                return step(*given)
-            works[key] = work
-        work = works[key]
-        for own, one in zip(work.given, given):
-            if own is not None and one is not None:
-                own.copy_(one)
-        work.replay()
-        return tuple(map(_copied, work.made)) if isinstance(work.made, tuple) else _copied(work.made)
-
-    def _record_work(
-        self, step: Callable[..., Any], given: Sequence[Tensor | None], *, n_recorded: int
-    ) -> _Recorded | None:
-        """What is recorded for tensors of such shapes, where that is possible."""
-        own = [_copied(one) for one in given]
-        batch = own[0]
-        assert batch is not None, "the first is of all utterances"
-        if max(batch.shape) > LONGEST_FRAMES or len(batch) > LARGEST_BATCH or n_recorded == MAX_GRAPHS:
-            if not self._warned:
-                limits = f"{LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames, or of more than {MAX_GRAPHS} sizes"
-                print(f"warning: --cuda-graphs: batches of more than {limits}, run without graphs", file=sys.stderr)
-            self._warned = True
-        elif self._record is not None:
-            try:
-                return _Recorded(*self._record(lambda: step(*own)), own)
-            except RuntimeError as error:
-                self._record = None
-                warn_of_failure("--cuda-graphs: the work", error)
-        return None
-
-
-def _copied(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.clone()
 
 
 def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | None = None) -> Callable[..., Any]:

@@ -17,7 +17,8 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, RecordedInference, WarmGraphRecorder, accelerated
+from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
@@ -126,9 +127,9 @@ def _load(
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
     if steps := _recorded_steps(generator, config, options, precision):
-        shapes, graphs = shapes or GRAPH_SHAPES, RecordedInference(WarmGraphRecorder())
+        shapes, recorder = shapes or GRAPH_SHAPES, GraphRecorder("--cuda-graphs: the voice")
         for step in steps:
-            setattr(network, step, graphs.of(getattr(network, step)))
+            setattr(network, step, recorder.by_shape(getattr(network, step)))
     return Voice(
         spec=generator.spec,
         network=network,
@@ -188,6 +189,7 @@ def load_vocoder(
         own = options.models.get("vocoder") or inference.options()
         settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
     context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
+    cuda_graphs = options.acceleration.cuda_graphs and precision.cuda
     if settings.tracked and loaded.exported is not None:
         settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
     return NetworkVocoder(
@@ -201,7 +203,7 @@ def load_vocoder(
         settings=settings,
         context=context,
         takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=WarmGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
+        graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if cuda_graphs else None,
         shapes=PaddedShapes.of(options),
     )
 

@@ -12,14 +12,8 @@ from common.audio import BIAS_FRAMES, Denoiser, griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.acceleration import (
-    GRAPH_SHAPES,
-    Infer,
-    PaddedShapes,
-    RecordedInference,
-    Recorder,
-    padded_inference,
-)
+from common.synthesis.acceleration import GRAPH_SHAPES, Infer, PaddedShapes, padded_inference
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
 FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels: with its context little work before sound begins
@@ -103,7 +97,7 @@ class NetworkVocoder:
     settings: VocoderSettings = VocoderSettings()
     context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
     takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
-    graph_recorder: Recorder | None = None  # records the work as CUDA graphs
+    graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
     def __post_init__(self) -> None:
@@ -112,7 +106,7 @@ class NetworkVocoder:
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = RecordedInference(self.graph_recorder).of(self._infer)
+            self._run = self.graph_recorder.by_shape(self._infer)
             shapes = shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)
