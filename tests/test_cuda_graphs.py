@@ -105,7 +105,7 @@ def test_a_recorded_voice_speaks_as_it_does_without_graphs(energy: bool, tmp_pat
         for graphs in (False, True)
     ]
     texts = ["Two words.", "One more.", "These are a few words more than those before.", "Two words."]
-    spoken = [[[one.mel for one in voice.generate(voice.plan(text))] for text in texts] for voice in voices]
+    spoken = [[[one.mel for one in voice.synthesizer.generate(voice.plan(text))] for text in texts] for voice in voices]
     for plain, recorded in zip(*spoken):  # only now: no replay may change an earlier mel
         for one, other in zip(plain, recorded, strict=True):
             close(other, one, 1e-5)
@@ -120,7 +120,7 @@ def test_a_voice_whose_sound_depends_on_padding_is_not_recorded(tmp_path, monkey
     monkeypatch.setattr(loading, "GraphRecorder", None)
     options = VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=True))
     voice = make_voice(opened, None, options, precision=OnCpu(True))
-    assert voice.shapes is None
+    assert voice.synthesizer.shapes is None
 
 
 def test_on_a_cpu_one_line_says_that_nothing_is_recorded(tmp_path, capsys):

@@ -33,9 +33,9 @@ def both(folder: Path) -> list[ServedModels]:
 
 def engines_of(models: ServedModels) -> tuple[bool, bool]:
     """Whether text-to-mel and vocoder run in onnxruntime."""
-    assert isinstance(models.voice.network, FastPitch | ExportedFastPitch)
-    return isinstance(models.voice.network, ExportedFastPitch), isinstance(
-        models.voice.vocoder.network, ExportedVocoder
+    assert isinstance(models.voice.synthesizer.network, FastPitch | ExportedFastPitch)
+    return isinstance(models.voice.synthesizer.network, ExportedFastPitch), isinstance(
+        models.voice.synthesizer.vocoder.network, ExportedVocoder
     )
 
 

@@ -596,7 +596,7 @@ class WaitingVocoder(SingingVocoder):
 
 def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
     vocoder = WaitingVocoder()
-    voice = replace(singing_voice(), vocoder=vocoder)
+    voice = singing_voice().with_synthesizer(vocoder=vocoder)
     with served(voice) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)
@@ -617,7 +617,7 @@ def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
 
 def test_a_text_that_is_stopped_keeps_what_was_spoken(browser):
     vocoder = WaitingVocoder()
-    with served(replace(singing_voice(), vocoder=vocoder)) as address, opened(browser, address) as studio:
+    with served(singing_voice().with_synthesizer(vocoder=vocoder)) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)
         page.click("#speak")

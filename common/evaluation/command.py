@@ -77,7 +77,7 @@ def evaluate(
         raise OptionError(f"--listening {test.listening}: nothing to compare {path} with, expected {needs}")
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     recognizer = load_recognizer(models["recognizer"], precision=precision) if recognizers else None
-    speaking = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
+    speaking = evaluator.voice
     language = language_of(speaking.front_end.config) if speaking else ""
     wanted = _wanted_packages(items, speaking, recognizer)
     judges = open_judges(wanted, options, language=language or "en", recognizer=recognizer)
@@ -145,9 +145,10 @@ def open_evaluation(
 ) -> tuple[list[EvaluationItem], Evaluator]:
     """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
     vocoder, speaking, extractor = models.get("vocoder"), voice_options.speaking, None
-    synthesizer: Synthesizer
+    voice = None
     if "generator" in models:
-        synthesizer = voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
+        voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
+        synthesizer = voice.synthesizer
         items = read_items(path, voice, options)
     else:
         contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
@@ -161,7 +162,7 @@ def open_evaluation(
     if vocoder is not None:
         other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
         griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
-    return items, Evaluator(options.output, synthesizer, griffin_lim, extractor)
+    return items, Evaluator(options.output, synthesizer, griffin_lim, extractor, voice=voice)
 
 
 def _run(

@@ -62,6 +62,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         voice.front_end.dropped.clear()  # of a request that was refused
         inputs = voice.plan(text, style=style, phrase=phrase, most=_WRITTEN_OUT * max_characters)
         warning = voice.front_end.describe_dropped()
+        voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
 

@@ -96,6 +96,11 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         self.turn = 0  # when the last piece was made: a number that grows
 
     @property
+    def seed(self) -> int:
+        """Of the random numbers that the text-to-mel model uses."""
+        return self.voice.synthesizer.controls.seed
+
+    @property
     def waits(self) -> bool:
         """Whether its next utterance is to become a mel."""
         return bool(self.inputs) and self.mel is None and not self.is_full
@@ -105,7 +110,7 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         mine, its = self.inputs[0], other.inputs[0]
         short, long = sorted((mine.length, its.length))
         alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
-        return alike and mine.given == its.given and self.voice.controls.seed == other.voice.controls.seed
+        return alike and mine.given == its.given and self.seed == other.seed
 
 
 class TranscriptionJob(Job[Transcription]):
@@ -197,20 +202,20 @@ class Worker:
         return partial(self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
-        voice = jobs[0].voice
         try:
-            mels = voice.generate([job.inputs[0] for job in jobs])
+            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
         except Exception as error:  # whatever it is, the others' requests are not to fail with this one
             self._fail(jobs, error, self._generate)
             return
         self._metrics.batch.labels("speech").observe(len(jobs))
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
-            job.mel, job.pieces = mel, job.voice.pieces(mel)
+            job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
             job.put(mel)
-        voice.failures.clear()  # the log has their warnings; kept, they would grow with every text
+            if mel.failure:
+                logger.warning("warning: %s", mel.describe_failure())
 
     def _sound(self, job: SpeechJob) -> None:
         assert job.mel is not None

@@ -20,6 +20,7 @@ from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
+from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
@@ -92,7 +93,7 @@ def make_voice(
     mels = []
     if engine == "int8":
         plain = load(generator, vocoder)
-        mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.generate(typical_inputs(plain))]
+        mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.synthesizer.generate(typical_inputs(plain))]
     with TemporaryDirectory(prefix="engine_") as folder:
         generator = _exported(generator, Path(folder), mels)
         vocoder = None if vocoder is None else _exported(vocoder, Path(folder), mels)
@@ -114,25 +115,28 @@ def _load(
         shapes, recorder = shapes or GRAPH_SHAPES, GraphRecorder("--cuda-graphs: the voice")
         for step in steps:
             setattr(network, step, recorder.by_shape(getattr(network, step)))
+    synthesizer = Synthesizer(
+        audio=stored.audio,
+        precision=precision,
+        network=network,
+        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
+        vocoder_pitch=speaking.vocoder_pitch,
+        fade_out=speaking.fade_out,
+        shapes=shapes,
+        path=generator.path,
+    )
     return Voice(
         spec=generator.spec,
-        network=network,
-        audio=stored.audio,
+        synthesizer=synthesizer,
         front_end=TextFrontEnd(
             stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
         ),
-        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         speaker=speaking.speaker,
         plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
-        precision=precision,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
-        vocoder_pitch=speaking.vocoder_pitch,
-        fade_out=speaking.fade_out,
-        path=generator.path,
-        shapes=shapes,
     )
 
 

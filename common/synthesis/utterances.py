@@ -17,6 +17,10 @@ from common.data import load_fractions
 from common.errors import InputError
 from common.text import Style, Word
 
+SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+# What can go wrong with an utterance, for summaries
+CUT = "cut, as the voice did not end them"
+NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
 GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -107,6 +111,8 @@ class SynthesisInput:
     text: str = ""  # what it says, for subtitles
     reading: str = ""  # the same in words, as the cleaners wrote it out
     find_words: Callable[[], tuple[Word, ...]] = tuple  # by their symbols; may take longer than all else
+    is_cut: bool = False  # whether it is a part of a sentence that is too long for the voice
+    lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice cannot change
     marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
@@ -167,6 +173,17 @@ class SynthesisResult:
     wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None without a vocoder, or so far
     output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
     row: int = 0  # the utterance's in it
+    failure: str = ""  # `CUT` or `NOT_SPOKEN`
+    generator_seconds: float | None = None  # its share of the time of its batch; None: a given mel
+    vocoder_seconds: float | None = None  # the same; None: no sound is made
+
+    def describe_failure(self) -> str:
+        """One line that says what went wrong, for a warning."""
+        n_frames = self.mel.size(1)
+        what = f"did not end it; cut after {n_frames} frames (--max-decoder-steps)"
+        if self.failure == NOT_SPOKEN:
+            what = f"did not speak it: {n_frames} frame{'s' * (n_frames > 1)} for {self.item.length} symbols"
+        return f"{self.item.phrase.where} ({self.item.phrase.output}): the voice {what}"
 
     def frames_of_symbols(self) -> Tensor | None:
         """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
