@@ -119,14 +119,6 @@ class FastPitchDataset(TextMelDataset):
         place = np.random.default_rng((self._window_seed, epoch, index, 2)).random(dtype=np.float32)
         return replace(drawn, window=torch.tensor([float(place)]))
 
-    def join(self, clips: Sequence[FastPitchBatch]) -> FastPitchBatch:
-        """Clips as one utterance; a prior is that of all its frames and symbols."""
-        joined = super().join(clips)
-        if joined.prior is None:
-            return joined
-        size = joined.mels.size(2), joined.tokens.size(1)
-        return replace(joined, prior=interpolated_prior(*size).float()[None])
-
     def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
         """The prior (F, L) of an utterance, computed or stored; raises InputError where that is missing or of another
         size.
@@ -175,7 +167,6 @@ def build_dataset(
         n_speakers=options.architecture.n_speakers,
         unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
-        join_clips=options.join_clips if training else 0.0,
         pitch_method=options.pitch_method,
         pitch_range=options.pitch_range,
         pitch_cache=options.pitch_cache,

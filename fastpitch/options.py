@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.audio.options import ESTIMATORS, PitchRange
-from common.data.joining import JOIN_CLIPS
 from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.config import TextConfig
@@ -94,7 +93,6 @@ class TrainingOptions(PitchRange):
         variable="NUM_SPEAKERS",
         published=("NSPEAKERS",),
     )
-    join_clips: float = JOIN_CLIPS()
     pitch_mean_std_file: Path | None = option(
         None,
         "JSON with the pitch statistics to store in the model (Hz); with --learned-alignment they are measured if not "

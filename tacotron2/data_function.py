@@ -57,7 +57,6 @@ def build_dataset(
         mels_from_disk=options.load_mel_from_disk,
         unknown_symbols=options.text.unknown_symbols,
         seed=options.seed,
-        join_clips=options.join_clips if training else 0.0,
     )
 
 

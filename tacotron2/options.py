@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.data.joining import JOIN_CLIPS
 from common.options import group, option
 from common.text.options import TextOptions
 from common.training.options import RunOptions
@@ -24,7 +23,6 @@ class TrainingOptions:
     load_mel_from_disk: bool = option(
         False, "lists hold mels, as extract_mels.py writes them, instead of recordings", variable="LOAD_MEL_FROM_DISK"
     )
-    join_clips: float = JOIN_CLIPS()
     anneal_steps: tuple[int, ...] = option(
         (500, 1000, 1500),
         "epochs after each of which the learning rate falls",

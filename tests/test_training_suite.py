@@ -11,7 +11,6 @@ from ranks import free_port, run_ranks
 from tiny_models import (
     DECAY,
     EPOCHS,
-    JOINED,
     MODELS,
     RUN,
     TRAININGS,
@@ -74,7 +73,7 @@ def test_examples_are_shown_in_tensorboard(model: TinyModel, runs: Runs):
     assert re.search(model.texts, (runs.untrained / "stdout.txt").read_text())
 
 
-@pytest.mark.parametrize("model", [*TRAININGS, *JOINED], ids=lambda model: model.label)
+@pytest.mark.parametrize("model", TRAININGS, ids=lambda model: model.label)
 def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_one_bit_for_bit(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):

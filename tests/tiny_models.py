@@ -198,11 +198,6 @@ TRAININGS = (
         logged=(*HARMONIC.logged, "d_loss", "adversarial_loss", "feature_loss"),
     ),
 )
-JOINED = [
-    replace(model, variant="_joined", options=f"{model.options} --join-clips 1.5")
-    for model in MODELS
-    if model.corpus == "features"
-]
 of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
 of_every_training = pytest.mark.parametrize("model", TRAININGS, ids=lambda model: model.label)
 

@@ -4,6 +4,7 @@ from .batch import (
     Batch as Batch,
     Dataset as Dataset,
     ErrorsAsItems as ErrorsAsItems,
+    Longest as Longest,
     join_batches as join_batches,
     pad_rows as pad_rows,
 )
@@ -25,7 +26,6 @@ from .filelist import (
     read_filelist as read_filelist,
     read_numbered_lines as read_numbered_lines,
 )
-from .joining import Longest as Longest
 from .loader import (
     build_loader as build_loader,
     leave_to_the_parent as leave_to_the_parent,

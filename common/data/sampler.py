@@ -1,6 +1,6 @@
 """Which utterances make up which update: random global batches, dealt out by length."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -15,8 +15,8 @@ class GlobalBatchSampler:
     The global batch (processes x accumulation steps x batch size) is drawn first; then it is sorted by length and
     cut into length-bucketed micro-batches. In each accumulation step all processes get neighboring pieces, so that
     none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
-    ``lengths_in`` gives the lengths of an epoch where they are not always ``lengths``. With ``sorted_updates`` the
-    utterances of so many updates are sorted before they are cut into global batches, which come in random order.
+    With ``sorted_updates`` the utterances of so many updates are sorted before they are cut into global batches, which
+    come in random order.
 
     Iterating gives this process's micro-batches, ``accumulation`` of them an update.
     """
@@ -30,7 +30,6 @@ class GlobalBatchSampler:
         seed: int,
         ranks: Ranks,
         sorted_updates: int = 1,
-        lengths_in: Callable[[int], Sequence[int]] | None = None,
     ) -> None:
         self.global_batch = batch_size * accumulation * ranks.world_size
         self.steps_per_epoch = len(lengths) // self.global_batch
@@ -40,8 +39,7 @@ class GlobalBatchSampler:
                 f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}; "
                 "lower --batch-size or --gradient-accumulation-steps"
             )
-        self._n_utterances = len(lengths)
-        self._lengths_in = lengths_in or (lambda epoch: lengths)
+        self._lengths = lengths
         self._batch_size = batch_size
         self._sorted_updates = sorted_updates
         self._seed = seed
@@ -61,8 +59,8 @@ class GlobalBatchSampler:
     def __iter__(self) -> Iterator[list[Draw]]:
         epoch = self._epoch
         generator = torch.Generator().manual_seed((self._seed * 1_000_003 + epoch) % 2**63)
-        order = torch.randperm(self._n_utterances, generator=generator).tolist()
-        lengths = self._lengths_in(epoch)
+        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        lengths = self._lengths
         size, world = self._batch_size, self._ranks.world_size
         steps = list(range(self.steps_per_epoch))
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -11,10 +11,9 @@ from torch import Tensor
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig
-from common.data.batch import Batch, join_batches
+from common.data.batch import Batch, Longest, join_batches
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
-from common.data.joining import JoinedClips, Longest
 from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 from common.text.config import TextConfig
 from common.text.languages import refuse_rewritten_letters, warn_of_language
@@ -43,30 +42,6 @@ class TextMelBatch(Batch):
         """A batch of one utterance: tokens (L,) or (L, n_features), mel (n_mels, F), and further ``fields``."""
         lengths = torch.tensor([len(tokens)]), torch.tensor([mel.size(1)])
         return cls((name,), tokens[None], lengths[0], mel[None], lengths[1], texts=(text,), **fields)
-
-
-def concatenate_clips(clips: Sequence[T], *, space: int | None) -> T:
-    """Batches of one clip each as one utterance in time; ``space`` is the id that stands between two texts, without
-    frames, None: nothing. What has several axes, as a prior of alignments, stays that of the first.
-    """
-    first = clips[0]
-    parts = list(clips)
-    if space is not None:
-        parts[:-1] = [clip.padded({"tokens": clip.tokens.size(1) + 1}) for clip in clips[:-1]]
-        for part in parts[:-1]:
-            part.tokens[:, -1] = space
-    joined: dict[str, Any] = {}
-    for name, axes in first.axes.items():
-        if len(axes) == 1 and getattr(first, name) is not None:
-            joined[name] = torch.cat([getattr(part, name) for part in parts], dim=next(iter(axes)))
-    return replace(
-        first,
-        names=(f"{first.names[0]} and the {len(clips) - 1} after it",),
-        texts=(" ".join(clip.texts[0] for clip in clips),),
-        token_lengths=torch.tensor([joined["tokens"].size(1)]),
-        mel_lengths=torch.tensor([joined["mels"].size(2)]),
-        **joined,
-    )
 
 
 class Transcripts:
@@ -105,14 +80,6 @@ class Transcripts:
         """Whether the same text becomes other symbols in another epoch."""
         return self._front_end.mixes
 
-    @property
-    def space(self) -> int | None:
-        """The id that stands between two texts; None for phones, and where each text has spaces at its ends."""
-        config, symbols = self._front_end.config, self._front_end.symbols
-        if config.input_type != "char" or config.prepend_space or config.append_space:
-            return None
-        return symbols.index(" ")
-
     def __getitem__(self, index: int) -> list[int]:
         """Ids (L,) of a text as validation reads it."""
         return self._ids[index]
@@ -132,7 +99,6 @@ class Transcripts:
 class TextMelDataset(ListedDataset):
     """Base of text-to-mel models' datasets: a list with a column ``text``, and ``mel`` (as extract_mels.py writes
     them) or ``wav``, whose mels are computed each time. A subclass makes utterances (`utterance`) and batches.
-    Neighboring clips of one speaker are joined up to ``join_clips`` seconds in training, as `JoinedClips` draws them.
 
     Raises:
         InputError: a file is missing, a transcript cannot be encoded or is empty, a recording does not fit ``audio``
@@ -148,7 +114,6 @@ class TextMelDataset(ListedDataset):
         text: TextConfig,
         unknown_symbols: str = "error",
         seed: int = 0,
-        join_clips: float = 0.0,
     ) -> None:
         self.folder = folder
         self.entries = entries
@@ -162,21 +127,11 @@ class TextMelDataset(ListedDataset):
             self.lengths = [mel_size(folder, entry) for entry in entries]  # bytes
             check_stored(folder, entries, column="mel", audio=audio)
         self.transcripts = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
-        self._joined: JoinedClips | None = None
-        if join_clips:
-            sizes, speakers = self.sizes(), [entry.fields.get("speaker", "") for entry in entries]
-            most = int(join_clips * audio.sampling_rate / audio.hop_length)
-            self._joined = JoinedClips(sizes["frames"], sizes["tokens"], speakers, most=most, seed=seed)
-            self.lengths = sizes["frames"]
-
-    def lengths_in(self, epoch: int) -> list[int]:
-        """What `lengths` are in an epoch of training, in which clips may be joined."""
-        return self.lengths if self._joined is None else self._joined.lengths(epoch)
 
     @property
     def longest(self) -> Longest:
         """The longest utterance of training; raises InputError where a mel cannot be read."""
-        if self.recorded or self._joined is not None:
+        if self.recorded:
             return Longest(*(max(values) for values in self.sizes().values()))
         largest = max(range(len(self)), key=self.lengths.__getitem__)  # bytes
         n_tokens = max(len(self.transcripts[index]) for index in range(len(self)))
@@ -184,16 +139,12 @@ class TextMelDataset(ListedDataset):
 
     def sizes(self) -> dict[str, list[int]]:
         """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.
-        Where clips are joined, those of the longest utterance that begins with each clip follow.
 
         Raises:
             InputError: the file of a mel cannot be read.
         """
-        known = self.recorded or self._joined is not None
-        frames = self.lengths if known else [mel_frames(self.folder, entry) for entry in self.entries]
+        frames = self.lengths if self.recorded else [mel_frames(self.folder, entry) for entry in self.entries]
         tokens = [len(self.transcripts[index]) for index in range(len(self))]
-        if self._joined is not None:
-            frames, tokens = [*frames, *self._joined.frames_at_most], [*tokens, *self._joined.tokens_at_most]
         return {"frames": frames, "tokens": tokens}
 
     def __getitem__(self, index: int) -> Any:
@@ -201,17 +152,8 @@ class TextMelDataset(ListedDataset):
         return self.utterance(index, self.transcripts.inputs(self.transcripts[index]))
 
     def draw(self, index: int, *, epoch: int) -> Any:
-        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``) and
-        clips joined.
-        """
-        clips = range(index, index + 1) if self._joined is None else self._joined.clips(index, epoch=epoch)
-        drawn = {one: self.transcripts.draw(one, epoch=epoch) for one in clips}
-        parts = [self.utterance(one, self.transcripts.inputs(ids)) for one, ids in drawn.items()]
-        return parts[0] if len(parts) == 1 else self.join(parts)
-
-    def join(self, clips: Sequence[Any]) -> Any:
-        """Clips, each a batch of one, as one utterance."""
-        return concatenate_clips(clips, space=self.transcripts.space)
+        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
+        return self.utterance(index, self.transcripts.inputs(self.transcripts.draw(index, epoch=epoch)))
 
     def utterance(self, index: int, tokens: Tensor) -> Any:
         """The utterance with ``tokens`` (L,) or (L, n_features) as a batch."""

@@ -11,7 +11,7 @@ from .loading import (
     shipped_vocoder as shipped_vocoder,
     with_shipped as with_shipped,
 )
-from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES, MANY_BATCHES as MANY_BATCHES
+from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import (
     load_mels_or_recordings as load_mels_or_recordings,

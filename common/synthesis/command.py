@@ -15,6 +15,7 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
+from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
@@ -22,7 +23,7 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
-from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings, warn_unread, with_frame_pitch
 from common.synthesis.speech import parse_prosody
@@ -79,7 +80,7 @@ def speak(
     _check_files(options, items, synthesizer, folder, files)
     if folder is not None:
         folder.prepare()
-    own_log = None if folder is None or options.names_sound else folder.path / LOG
+    own_log = None if folder is None or options.names_sound else folder.path / INFERENCE_LOG
     logger = Logger(options.log_file or own_log, stdout=False)
     logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)

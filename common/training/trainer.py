@@ -87,7 +87,6 @@ class Trainer:
             seed=options.seed,
             ranks=ranks,
             sorted_updates=options.sorted_updates,
-            lengths_in=getattr(training_set, "lengths_in", None),  # of a dataset that joins clips
         )
         validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         load = partial(
