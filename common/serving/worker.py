@@ -25,9 +25,9 @@ from common.synthesis import SynthesisInput, SynthesisResult, Voice
 from common.synthesis.utterances import silences
 
 logger = logging.getLogger("serve")
-_AHEAD = 5.0  # s of a request's sound that wait for its client, before the worker turns to others
+_AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
-_LITTLE = 16  # symbols; differences of less are of no importance
+_LITTLE = 16  # symbols; smaller differences in length don't matter
 Step = Callable[[], None]
 Result = TypeVar("Result")
 
@@ -122,7 +122,7 @@ class TranscriptionJob(Job[Transcription]):
 
 
 class Worker:
-    """Does the jobs that it is given, in a thread of its own from `start` to `stop`."""
+    """Runs jobs in its own thread, from `start` to `stop`."""
 
     def __init__(self, recognizer: Recognizer | None, *, batch_size: int, metrics: Metrics) -> None:
         self._recognizer = recognizer
@@ -146,13 +146,13 @@ class Worker:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End after the step in work; jobs that are not done stay so."""
+        """Stop after the current step; unfinished jobs stay unfinished."""
         self._stopped = True
         self._wake()
         self._thread.join()
 
     def add(self, job: SpeechJob | TranscriptionJob) -> None:
-        """Let a job be done."""
+        """Add a job to the queue."""
         job.on_change = self._wake
         with self._changed:
             (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
@@ -172,13 +172,13 @@ class Worker:
             step()
 
     def _next_step(self) -> Step | None:
-        """What to do next, of each kind of work in turn; None: nothing can be done."""
+        """The next step of work, alternating between kinds; None if there is nothing to do."""
         self._speaking = deque(job for job in self._speaking if not job.is_over)
         self._transcribing = deque(job for job in self._transcribing if not job.is_over)
         return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
 
     def _first(self) -> Iterator[SpeechJob]:
-        """The requests that are spoken now: the first that came, but for those whose clients have to take sound."""
+        """The oldest requests, up to a batch, except those whose clients have sound waiting."""
         return islice((job for job in self._speaking if not job.is_full), self._batch_size)
 
     def _next_mels(self) -> Step | None:
@@ -204,7 +204,7 @@ class Worker:
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
         try:
             mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
-        except Exception as error:  # whatever it is, the others' requests are not to fail with this one
+        except Exception as error:  # one request's error must not fail the others
             self._fail(jobs, error, self._generate)
             return
         self._metrics.batch.labels("speech").observe(len(jobs))

@@ -20,8 +20,8 @@ Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wav
 
 @dataclass(frozen=True)
 class PaddedShapes:
-    """The shapes that batches are padded to: ``n_lengths`` evenly spaced ones, whose multiples follow; powers of two
-    as numbers of utterances, up to ``batch_size``.
+    """The shapes that batches are padded to: multiples of one ``n_lengths``-th of the longest length, and powers of two
+    of utterances, up to ``batch_size``.
     """
 
     n_lengths: int
@@ -44,12 +44,12 @@ class PaddedShapes:
         return self.n_lengths**2 * (self.batch_size.bit_length() + 1)
 
     def symbols(self, n_symbols: int) -> int:
-        """What a batch of so many symbols is padded to."""
+        """The number of symbols that a batch is padded to."""
         step = -(-LONGEST_SYMBOLS // self.n_lengths)
         return -(-n_symbols // step) * step
 
     def rows(self, n_utterances: int) -> int:
-        """What a batch of so many utterances is filled up to."""
+        """The number of utterances that a batch is padded to."""
         return max(n_utterances, min(1 << (n_utterances - 1).bit_length(), self.batch_size))
 
 
@@ -63,9 +63,9 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
         n_rows, _, n_frames = mel.shape
         further = shapes.rows(n_rows) - n_rows
         beyond = -n_frames % shapes.frame_step
-        if lengths is None:  # a shape has one form, with lengths
+        if lengths is None:  # always pass lengths, so that each shape is compiled once
             lengths = torch.full((n_rows,), n_frames, device=mel.device)
-        # Further utterances of any length will do.
+        # Padding utterances may have any length.
         wave = infer(F.pad(mel, (0, beyond, 0, 0, 0, further)), F.pad(lengths, (0, further), value=n_frames))
         return wave[:n_rows, : wave.size(1) // (n_frames + beyond) * n_frames]
 
@@ -77,7 +77,7 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
     Where compiling fails (without a C++ compiler, for one) it runs as it is, after one warning.
     """
-    # The compiler warns where it splits the work, which is of no use to the user.
+    # Hide the compiler's warnings about graph breaks; users can't act on them.
     torch._logging.set_logs(dynamo=logging.ERROR)
     if shapes is not None:
         allow_compiled_shapes(shapes.n_shapes)
@@ -99,7 +99,7 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
-    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it, where it can be compiled so."""
+    """The network of a checkpoint, compiled by ``--torchscript`` or ``--compile`` where its model supports it."""
     inference = loaded.spec.inference
     assert isinstance(inference, GeneratorSpec | VocoderSpec)
     if loaded.exported is not None:

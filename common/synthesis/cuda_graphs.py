@@ -13,9 +13,8 @@ LARGEST_BATCH = 8  # a larger one, or one longer than LONGEST_FRAMES, keeps the 
 MAX_GRAPHS = 64  # of a recorder; each keeps its own input and output
 WARMUP_RUNS = 3  # before recording, so that libraries have chosen their algorithms and made their workspaces
 
-Recording = tuple[
-    Callable[[], object], Any
-]  # launches the recorded work; the tensor or tuple of tensors that it writes
+# What launches the recorded work, and the tensor or tuple of tensors that it writes
+Recording = tuple[Callable[[], object], Any]
 
 
 class GraphRecorder:
@@ -57,13 +56,13 @@ class GraphRecorder:
         It returns a tensor or a tuple of tensors, which later calls don't change. The first argument is the batch; one
         of more than ``LARGEST_BATCH`` rows, or longer than ``LONGEST_FRAMES``, runs without a graph.
         """
-        recorded: dict[tuple, tuple[list[Tensor | None], Recording]] = {}
+        recordings: dict[tuple, tuple[list[Tensor | None], Recording]] = {}
 
         def run(*given: Tensor | None) -> Any:
             # Tensors of inference mode cannot be written outside it.
             shapes = [None if one is None else (one.shape, one.dtype) for one in given]
             key = torch.is_inference_mode_enabled(), *shapes
-            if key not in recorded:
+            if key not in recordings:
                 batch = given[0]
                 assert batch is not None, "the first argument is the batch"
                 if max(batch.shape) > LONGEST_FRAMES or len(batch) > LARGEST_BATCH:
@@ -73,8 +72,8 @@ class GraphRecorder:
                 inputs = [_copied(one) for one in given]
                 if (recording := self.record(lambda: step(*inputs))) is None:
                     return step(*given)
-                recorded[key] = inputs, recording
-            inputs, (replay, made) = recorded[key]
+                recordings[key] = inputs, recording
+            inputs, (replay, made) = recordings[key]
             for own, one in zip(inputs, given):
                 if own is not None and one is not None:
                     own.copy_(one)

@@ -1,4 +1,4 @@
-"""Says a text as a recording of it is said: its symbols get the recording's lengths, pitch and energy."""
+"""Speaks a text with the prosody of a recording of it: the durations, pitch and energy of its symbols."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def load_recording(source: Path | bytes, *, sampling_rate: int, max_seconds: flo
 
 @torch.no_grad()
 def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, where: str) -> list[SynthesisInput]:
-    """A text's utterances, to be said as in a recording of the text, wave (T,) float32 at the voice's sampling rate.
+    """A text's utterances with the prosody of a recording of it, wave (T,) float32 at the voice's sampling rate.
 
     The voice's aligner finds the symbols in the recording; without one it is warped in time to the voice's own speech.
     The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set
@@ -53,8 +53,8 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, wher
     pitch = estimate_pitch(wave.numpy(), voice.audio, n_frames=mel.size(1), method=AT_FRAMES, where=where)
     is_speech = _is_speech(mel)
     first, last = is_speech.nonzero()[0][[0, -1]]
-    heard = slice(max(0, first - _KEPT_SILENCE), last + 1 + _KEPT_SILENCE)
-    mel, pitch, is_speech = mel[:, heard], pitch[heard], is_speech[heard]
+    speech = slice(max(0, first - _KEPT_SILENCE), last + 1 + _KEPT_SILENCE)
+    mel, pitch, is_speech = mel[:, speech], pitch[speech], is_speech[speech]
     if (n_symbols := sum(item.length for item in items)) > mel.size(1):
         raise InputError(f"{where}: {mel.size(1)} frames of speech for {n_symbols} symbols; is it of this text?")
     if not pitch.any():
@@ -127,7 +127,7 @@ def _without_silence(frames: np.ndarray, is_loud: np.ndarray) -> tuple[np.ndarra
     return np.concatenate([frames[:-1], [frames[-1] - pause]]), lead, pause
 
 
-def _in_range(hertz: np.ndarray, recorded: np.ndarray, voice: Voice, *, speaker: int) -> np.ndarray:
+def _in_range(hertz: np.ndarray, recording_pitch: np.ndarray, voice: Voice, *, speaker: int) -> np.ndarray:
     """Pitch (L,) in Hz of symbols, 0 where unvoiced, of a recording with the pitch (F,), in the range of a speaker.
 
     On the scale of tones, on which the voice's mean and standard deviation in Hz are those of a log-normal pitch.
@@ -140,7 +140,7 @@ def _in_range(hertz: np.ndarray, recorded: np.ndarray, voice: Voice, *, speaker:
         raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
     variance = float(torch.log1p((std[index] / mean[index]).square()))
     own_mean, own_std = float(mean[index].log()) - variance / 2, variance**0.5
-    logs = np.log(recorded[recorded > 0])
+    logs = np.log(recording_pitch[recording_pitch > 0])
     narrowing = min(1.0, own_std / max(float(logs.std()), 1e-6))
     moved = own_mean + (np.log(np.where(hertz > 0, hertz, 1.0)) - logs.mean()) * narrowing
     return np.where(hertz > 0, np.exp(moved), 0.0)

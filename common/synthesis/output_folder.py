@@ -1,4 +1,4 @@
-"""Files of what was spoken: sound, mels, pictures, subtitles, timings and prosody, each complete or not there."""
+"""Write the results of synthesis: sound, mels, pictures, subtitles, timings and prosody, each file atomically."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What was spoken: sound and mel of a whole text, with its words, marks and prosody in time, and subtitles."""
+"""The result of speaking a text: sound, mel, timed words, marks and prosody, and subtitles."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Speech:
 
     @cached_property
     def table(self) -> Prosody:
-        """What each symbol was said with, for timings, also of voices that cannot speak with a given prosody."""
+        """The prosody of each symbol, also for voices that cannot speak with a given prosody."""
         return Prosody(
             sampling_rate=self.sampling_rate,
             hop_length=self.audio.hop_length,
@@ -158,7 +158,7 @@ class Speech:
 
     @property
     def prosody(self) -> Prosody | None:
-        """The table that `Voice.speak` says the same by; None of a voice that cannot, and of silence."""
+        """The table from which `Voice.speak` repeats this speech; None if the voice cannot, and for silence."""
         return self.table if self.shapes_prosody and self.parts[0].item.symbols else None
 
     def timings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
+"""Synthesize utterances in batches: from symbols to mels, and from mels to sound."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from common.timing import timed
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""
+    """Time and size of one batch; frames, samples and tokens don't count padding."""
 
     n_utterances: int
     n_tokens: int
@@ -52,7 +52,7 @@ class BatchTimes:
 
     @staticmethod
     def of(results: Sequence[SynthesisResult], *, hop_length: int) -> "BatchTimes":
-        """Those of the batch with the ``results``."""
+        """Sum up the ``results`` of a batch."""
         generator = [one.generator_seconds for one in results if one.generator_seconds is not None]
         vocoder = [one.vocoder_seconds for one in results if one.vocoder_seconds is not None]
         n_frames = sum(one.mel.size(1) for one in results)
@@ -171,7 +171,7 @@ class Synthesizer:
             yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(results))
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
-        """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
+        """Pitch arguments of the vocoder: the list's, with its voicing, or the generator's, or none."""
         if self.vocoder_pitch == "voice":
             curves = [one.pitch_of_frames() for one in results]
             return {"pitch": pad_sequence(curves, batch_first=True).to(self.precision.device)}
@@ -208,7 +208,7 @@ class Synthesizer:
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
-    """The values of a column (B, n_symbols, ...); a batch has a column for all of its utterances, or for none."""
+    """A column of a batch, padded to (B, n_symbols, ...); None if its utterances don't have it."""
     given = [getattr(item, name) for item in batch if getattr(item, name) is not None]
     if not given:
         return None
@@ -234,13 +234,13 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
         )
 
 
-LOWEST_PITCH = 20.0  # Hz, of what any change of pitch comes to
+LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
 # Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
 _PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
 
 
 def changes_prosody(style: Style) -> bool:
-    """Whether pace or pitch are to be others than the predicted ones."""
+    """Whether the style changes the predicted pace or pitch."""
     return any((getattr(style, name) or 0.0) != value for name, value in _PREDICTED.items())
 
 

@@ -125,7 +125,7 @@ class Voice:
     def _planned(
         self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
     ) -> list[SynthesisInput]:
-        """The utterances of a text by the arguments of `speak`, with warnings of what is spoken otherwise."""
+        """Plan a text by the arguments of `speak`, and print warnings."""
         self.front_end.dropped.clear()  # of a text that was refused
         items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
         self.front_end.warn_dropped()
@@ -306,7 +306,7 @@ class Voice:
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
     def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a line for each way in which utterances are spoken otherwise than written."""
+        """Print a note if sentences are split, and a warning if styles are ignored."""
         if any(item.is_cut for item in items):
             trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
             print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
