@@ -330,7 +330,7 @@ def test_what_is_spoken_in_padded_shapes_is_the_same(
 
     for n_texts in (3, 4, 1):
         expected, *_ = speak(0, n_texts)
-        results, of_mel, of_text = speak(64, n_texts)
+        results, of_text, of_mel = speak(64, n_texts)
         assert len(results) == len(expected) >= n_texts
         (read,) = of_text.seen
         assert read[0] in (1, 4, 8) and read[1] % 8 == 0
