@@ -14,13 +14,12 @@ from common.checkpoints.command_line import (
     open_named_checkpoints,
     parse_options,
 )
-from common.cli import ArgumentParser, ComputingOptions, names_given, run
+from common.cli import MEASURING, ArgumentParser, ComputingOptions, names_given, run
 from common.errors import OptionError
 from common.options import add_options, read_options
 from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
 from common.synthesis.options import (
-    MEASURING,
     REMOVED,
     SHORT_TEXT,
     STANDARD,

@@ -22,6 +22,9 @@ from common.options import Option, option, option_of, read_word
 from common.progress import discard_output, print_line
 from common.signals import STOPS, ended_by, raise_stop, stops_handled_by
 
+INFERENCE_LOG = "nvlog_infer.json"  # in the folder of results
+MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
+MEASURING = "computing and measuring"  # title in --help
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
 

@@ -11,14 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput, WarmGraphRecorder, warn_of_failure
+from common.synthesis import Controls, GraphRecorder, MelOutput
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions
 from tacotron2.step import DecoderStep
 
 SYMBOL_STEP = 32  # numbers of symbols that are recorded are multiples of it
-MAX_GRAPHS = 32  # each keeps its own buffers
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
 DrawMasks = Callable[[], Tensor]
 
@@ -105,12 +104,12 @@ class DecoderSteps(Steps):
         torch._foreach_copy_(self._states, states)
         return frame, gate, self._states[-2]
 
-    def record(self, recorder: WarmGraphRecorder) -> None:
-        """Record `advance` as a CUDA graph, which `run` launches then; RuntimeError where it cannot be recorded."""
-        try:
-            self._replay = recorder(self.advance)[0]
-        finally:
-            self._reset()  # as before the steps that recording takes
+    def record(self, recorder: GraphRecorder) -> bool:
+        """Record `advance` as a CUDA graph, which `run` launches then; returns whether it is recorded."""
+        recording = recorder.record(self.advance)
+        self._reset()  # as before the steps that recording takes
+        self._replay = None if recording is None else recording[0]
+        return recording is not None
 
     def run(self) -> None:
         """Launch the recorded step, or without one run `advance`."""
@@ -129,14 +128,10 @@ class DecoderSteps(Steps):
 
 
 class StepGraphs:
-    """Steps of a decoder that are recorded once for the shape of a batch, whose symbols are padded to few lengths.
-
-    Beyond ``MAX_GRAPHS`` shapes all are forgotten. Where recording fails, steps run as they are, after one warning.
-    """
+    """Steps of a decoder, recorded once for each shape of a batch, whose symbols are padded to few lengths."""
 
     def __init__(self) -> None:
-        self._recorder: WarmGraphRecorder | None = None
-        self._failed = False
+        self._recorder = GraphRecorder("Tacotron 2's decoder")
         self._kept: dict[tuple, DecoderSteps] = {}
 
     def __deepcopy__(self, memo: dict) -> "StepGraphs":
@@ -153,19 +148,9 @@ class StepGraphs:
         if key in self._kept:
             self._kept[key].load(steps)
             return self._kept[key]
-        if self._failed:
-            return steps
-        if self._recorder is None or len(self._kept) == MAX_GRAPHS:
-            self._kept.clear()
-            self._recorder = WarmGraphRecorder()
-        try:
-            with torch.autocast(memory.device.type, enabled=False):
-                steps.record(self._recorder)
-        except RuntimeError as error:
-            self._failed = True
-            warn_of_failure("Tacotron 2's decoder", error)
-        else:
-            self._kept[key] = steps
+        with torch.autocast(memory.device.type, enabled=False):
+            if steps.record(self._recorder):
+                self._kept[key] = steps
         return steps
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.precision import precision_of_device
 from common.registry import get_model
-from common.synthesis import Controls, MelOutput
+from common.synthesis import Controls, MelOutput, Synthesizer
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd
 from common.text.config import TextConfig
@@ -71,11 +71,9 @@ def singing_voice(*, model: str = "FastPitch", speakers: tuple[str, ...] = (), t
     text = text or arpabet
     return Voice(
         spec=get_model(model),
-        network=SingingNetwork(),
-        audio=AUDIO,
+        synthesizer=Synthesizer(
+            audio=AUDIO, precision=precision_of_device("cpu"), network=SingingNetwork(), vocoder=SingingVocoder()
+        ),
         front_end=TextFrontEnd(text),
-        controls=Controls(),
         n_speakers=max(1, len(speakers)),
-        precision=precision_of_device("cpu"),
-        vocoder=SingingVocoder(),
     )

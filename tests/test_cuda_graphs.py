@@ -16,7 +16,7 @@ import inference
 from common.checkpoints import open_checkpoint
 from common.nn import never_compiled
 from common.precision import Precision
-from common.synthesis import acceleration, loading, make_voice
+from common.synthesis import GraphRecorder, cuda_graphs, loading, make_voice
 from common.synthesis.acceleration import compiled
 from common.synthesis.options import AccelerationOptions, VoiceOptions
 
@@ -48,14 +48,15 @@ class FakeGraph:
             kept.copy_(made)
 
 
-class Recorder:
+class Recorder(GraphRecorder):
     """Keeps the graphs that it recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "--cuda-graphs") -> None:
+        super().__init__(what)
         self.graphs: list[FakeGraph] = []
 
-    def __call__(self, work: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
-        """As `common.synthesis.acceleration.Recorder`."""
+    def capture(self, work: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
+        """As `GraphRecorder.capture`, without a GPU."""
         self.graphs.append(FakeGraph(work))
         return self.graphs[-1].replay, self.graphs[-1].output
 
@@ -96,7 +97,7 @@ def test_a_recorded_voice_speaks_as_it_does_without_graphs(energy: bool, tmp_pat
     model = replace(tiny_voice.MODEL, energy_conditioning=energy)
     opened = open_checkpoint(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
     recorders: list[Recorder] = []
-    monkeypatch.setattr(loading, "WarmGraphRecorder", lambda: recorders.append(Recorder()) or recorders[-1])
+    monkeypatch.setattr(loading, "GraphRecorder", lambda what: recorders.append(Recorder(what)) or recorders[-1])
     voices = [
         make_voice(
             opened, None, VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=graphs)), precision=OnCpu(True)
@@ -104,7 +105,7 @@ def test_a_recorded_voice_speaks_as_it_does_without_graphs(energy: bool, tmp_pat
         for graphs in (False, True)
     ]
     texts = ["Two words.", "One more.", "These are a few words more than those before.", "Two words."]
-    spoken = [[[one.mel for one in voice.generate(voice.plan(text))] for text in texts] for voice in voices]
+    spoken = [[[one.mel for one in voice.synthesizer.generate(voice.plan(text))] for text in texts] for voice in voices]
     for plain, recorded in zip(*spoken):  # only now: no replay may change an earlier mel
         for one, other in zip(plain, recorded, strict=True):
             close(other, one, 1e-5)
@@ -116,10 +117,10 @@ def test_a_recorded_voice_speaks_as_it_does_without_graphs(energy: bool, tmp_pat
 def test_a_voice_whose_sound_depends_on_padding_is_not_recorded(tmp_path, monkeypatch):
     model = replace(tiny_voice.MODEL, mask_convolutions=False)
     opened = open_checkpoint(tiny_voice.save_voice(tmp_path / "voice.pt", model=model))
-    monkeypatch.setattr(loading, "WarmGraphRecorder", None)
+    monkeypatch.setattr(loading, "GraphRecorder", None)
     options = VoiceOptions(acceleration=AccelerationOptions(cuda_graphs=True))
     voice = make_voice(opened, None, options, precision=OnCpu(True))
-    assert voice.shapes is None
+    assert voice.synthesizer.shapes is None
 
 
 def test_on_a_cpu_one_line_says_that_nothing_is_recorded(tmp_path, capsys):
@@ -132,8 +133,8 @@ def test_on_a_cpu_one_line_says_that_nothing_is_recorded(tmp_path, capsys):
 
 
 def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(monkeypatch, capsys):
-    monkeypatch.setattr(acceleration, "LONGEST_FRAMES", 64)
-    monkeypatch.setattr(acceleration, "LARGEST_BATCH", 2)
+    monkeypatch.setattr(cuda_graphs, "LONGEST_FRAMES", 64)
+    monkeypatch.setattr(cuda_graphs, "LARGEST_BATCH", 2)
     recorder = Recorder()
     vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
     for parts in (mels(80), mels(5, 6, 7), mels(64, 9)):
@@ -144,7 +145,7 @@ def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(mon
 
 
 def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
-    monkeypatch.setattr(acceleration, "MAX_GRAPHS", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 2)
     recorder = Recorder()
     vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
     for part in mels(10, 70, 130, 200, 12):
@@ -154,16 +155,16 @@ def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
 
 
 def test_work_that_cannot_be_recorded_is_done_after_one_warning(capsys):
-    attempts = []
+    class Failing(Recorder):
+        def capture(self, work: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
+            super().capture(work)
+            raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
-    def fail(work: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
-        attempts.append(work)
-        raise RuntimeError("operation not permitted when stream is capturing\nmore")
-
-    vocoder = on_gpu_terms(Counting(ready(0)), graph_recorder=fail)
+    recorder = Failing()
+    vocoder = on_gpu_terms(Counting(ready(0)), graph_recorder=recorder)
     for part in mels(10, 70):
         close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
-    assert len(attempts) == 1
+    assert len(recorder.graphs) == 1
     assert capsys.readouterr().err == (
         "warning: --cuda-graphs: the work cannot be recorded and runs without graphs "
         "(operation not permitted when stream is capturing)\n"

@@ -1,7 +1,6 @@
 """The engine that computes a voice on a CPU: PyTorch or onnxruntime, the same sound with either."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from tiny_served import make_checkpoints, served_models
 from common.checkpoints import ExportedVocoder
 from common.errors import OptionError
 from common.serving.models import ServedModels
-from common.synthesis import loading
 from fastpitch.export import ExportedFastPitch
 from fastpitch.model import FastPitch
 from scripts import checkpoint_tools
@@ -35,9 +33,9 @@ def both(folder: Path) -> list[ServedModels]:
 
 def engines_of(models: ServedModels) -> tuple[bool, bool]:
     """Whether text-to-mel and vocoder run in onnxruntime."""
-    assert isinstance(models.voice.network, FastPitch | ExportedFastPitch)
-    return isinstance(models.voice.network, ExportedFastPitch), isinstance(
-        models.voice.vocoder.network, ExportedVocoder
+    assert isinstance(models.voice.synthesizer.network, FastPitch | ExportedFastPitch)
+    return isinstance(models.voice.synthesizer.network, ExportedFastPitch), isinstance(
+        models.voice.synthesizer.vocoder.network, ExportedVocoder
     )
 
 
@@ -64,64 +62,27 @@ def test_no_file_stays_behind(both: list[ServedModels], folder: Path, tmp_path: 
     torch.testing.assert_close(models.voice.speak("a").wave, both[0].voice.speak("a").wave, atol=1e-5, rtol=0)
 
 
-ENGINES = ("PyTorch", "ONNX", "int8")
-
-
-@pytest.mark.parametrize(
-    "seconds, bound, chosen",
-    [
-        ([[0.1, 0.2, 0.3], [0.5, 0.4, 0.3]], 1.0, ("PyTorch", "int8")),
-        ([[0.3, 0.2, 0.1], [0.5, 0.4, 0.3]], 0.0, ("ONNX", "ONNX")),  # 8 bits are never quite the same
-    ],
-)
-def test_auto_takes_the_fastest_engine_for_each_network_that_speaks_close_to_it(
-    folder: Path,
-    both: list[ServedModels],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-    seconds: list[list[float]],
-    bound: float,
-    chosen: tuple[str, str],
+def test_8_bits_sound_nearly_the_same_and_say_how_far(
+    folder: Path, both: list[ServedModels], capsys: pytest.CaptureFixture
 ):
-    rest = iter(seconds)
-
-    def measure(ways: Sequence) -> list[float]:
-        for way in ways:
-            way()
-        return next(rest)
-
-    monkeypatch.setattr(loading, "measure", measure)
-    monkeypatch.setattr(loading, "LARGEST_DISTANCE", bound)
-    models = served_models(folder, "--engine", "auto")
-    assert engines_of(models) == tuple(name != "PyTorch" for name in chosen)
-    (line,) = capsys.readouterr().out.splitlines()
-    said = re.fullmatch(r"engine: FastPitch in (\w+) \((.*)\); HiFi-GAN in (\w+) \((.*)\)", line)
-    assert (said[1], said[3]) == chosen
-    for times, row in zip((said[2], said[4]), seconds):
-        assert re.findall(r"(\w+) ([0-9.]+) s", times) == [(name, f"{one:.3f}") for name, one in zip(ENGINES, row)]
-        assert re.search(r"int8 [0-9.]+ s at mel distance 0\.\d+$", times)
-    expected = both[0].voice.speak("some words").wave
-    if "int8" not in chosen:
-        torch.testing.assert_close(models.voice.speak("some words").wave, expected, atol=1e-5, rtol=0)
-    else:
-        made = models.voice.speak("some words").wave
-        assert made.shape == expected.shape and 0 < (made - expected).abs().max() < expected.abs().max()
+    models = served_models(folder, "--engine", "int8")
+    assert engines_of(models) == (True, True)
+    said = re.findall(r"^(\S+) in 8 bits: .* ([0-9.]+)$", capsys.readouterr().out, re.MULTILINE)
+    assert [name for name, _ in said] == ["FastPitch", "HiFi-GAN"] and all(0 < float(one) < 0.2 for _, one in said)
+    expected, made = (one.voice.speak("some words").wave for one in (both[0], models))
+    assert made.shape == expected.shape and 0 < (made - expected).abs().max() < expected.abs().max()
 
 
-def test_auto_runs_exported_files_as_they_are(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+@pytest.mark.parametrize("engine", ["onnx", "int8"])
+def test_exported_files_run_as_they_are(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture, engine: str):
     for name in ("voice", "vocoder"):
         checkpoint_tools.export([str(folder / f"{name}.pt"), "-o", str(tmp_path / f"{name}.pt")])
     capsys.readouterr()
-    assert engines_of(served_models(tmp_path, "--engine", "auto")) == (True, True)
-    assert capsys.readouterr().out == "engine: FastPitch in the file's engine; HiFi-GAN in the file's engine\n"
-    assert engines_of(served_models(tmp_path, "--engine", "onnx")) == (True, True)
+    assert engines_of(served_models(tmp_path, "--engine", engine)) == (True, True)
+    assert capsys.readouterr().out == ""
 
 
-def test_auto_is_pytorch_with_amp(folder: Path, capsys: pytest.CaptureFixture):
-    models = served_models(folder, "--engine", "auto", "--amp", "--amp-dtype", "bfloat16")
-    assert engines_of(models) == (False, False) and "engine: PyTorch, as always with" in capsys.readouterr().out
-
-
-def test_onnx_computes_in_no_other_numbers(folder: Path):
-    with pytest.raises(OptionError, match="--engine onnx computes on the CPU in float32; leave out --cuda and --amp"):
-        served_models(folder, "--engine", "onnx", "--amp", "--amp-dtype", "bfloat16")
+@pytest.mark.parametrize("engine", ["onnx", "int8"])
+def test_onnxruntime_computes_in_float32(folder: Path, engine: str):
+    with pytest.raises(OptionError, match=f"--engine {engine} .*--amp"):
+        served_models(folder, "--engine", engine, "--amp", "--amp-dtype", "bfloat16")

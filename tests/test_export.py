@@ -210,7 +210,7 @@ def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
     waves = [voice.speak("two words").wave for voice in (made, expected)]
     assert abs(len(waves[0]) - len(waves[1])) <= 0.1 * len(waves[1])
     tokens, lengths = batch()
-    mels = [voice.network.infer(tokens, lengths, CONTROLS["durations"]).mel for voice in (made, expected)]
+    mels = [voice.synthesizer.network.infer(tokens, lengths, CONTROLS["durations"]).mel for voice in (made, expected)]
     assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
 
 

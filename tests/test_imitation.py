@@ -1,6 +1,5 @@
 """A text said as a recording of it is said: its lengths and its melody are the recording's, in the voice's range."""
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +24,7 @@ CLIP = "LJ001-0074"  # held back from the shipped voice's training
 def voice() -> Voice:
     """The shipped voice, whose vocoder says exactly the pitch that it is told."""
     voice = load_voice(VOICES / "lj-small.pt", vocoder=VOICES / "vocoder-small.pt")
-    return replace(voice, vocoder_pitch="voice")
+    return voice.with_synthesizer(vocoder_pitch="voice")
 
 
 class WithoutAligner:
@@ -48,8 +47,8 @@ def test_the_melody_of_a_held_back_recording_is_heard_in_what_is_said_like_it(vo
     rows = (line.split("|") for line in (source / "metadata.csv").read_text(encoding="utf-8").splitlines())
     text = next(row[1] for row in rows if row[0] == CLIP)
     wave = load_recording(source / f"wavs/{CLIP}.wav", sampling_rate=voice.sampling_rate)
-    voice = voice if has_aligner else replace(voice, network=WithoutAligner(voice.network))
-    speech = voice.speak_inputs(imitate(voice.plan(text), wave, voice, where=CLIP))
+    voice = voice if has_aligner else voice.with_synthesizer(network=WithoutAligner(voice.synthesizer.network))
+    speech = voice.join(voice.synthesizer.speak_inputs(imitate(voice.plan(text), wave, voice, where=CLIP)).parts)
     n_frames = speech.mel.size(1)
     n_recorded = len(wave) // voice.audio.hop_length
     said, recorded = contour(speech.wave, n_frames, voice), contour(wave, n_recorded, voice)
@@ -59,7 +58,7 @@ def test_the_melody_of_a_held_back_recording_is_heard_in_what_is_said_like_it(vo
     assert np.corrcoef(said[both], recorded[:n_frames][both])[0, 1] > 0.9
     symbols = [one for utterance in speech.prosody.utterances for one in utterance.symbols]
     logs = np.log([one.pitch for one in symbols if one.pitch])
-    own = np.log(float(voice.network.pitch_mean))
+    own = np.log(float(voice.synthesizer.network.pitch_mean))
     assert abs(np.average(logs, weights=[one.frames for one in symbols if one.pitch]) - own) < 0.15
 
 

@@ -297,11 +297,11 @@ def test_what_is_spoken_in_padded_shapes_is_the_same(
                 patched.setattr("common.synthesis.loading.accelerated", accelerate)
             voice = make_voice(*opened, options, precision=Precision())
         items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
-        return [*voice.synthesize(items)], *(made or (None, None))
+        return [*voice.synthesizer.synthesize(items)], *(made or (None, None))
 
     for n_texts in (3, 4, 1):
         expected, *_ = speak(0, n_texts)
-        results, of_mel, of_text = speak(64, n_texts)
+        results, of_text, of_mel = speak(64, n_texts)
         assert len(results) == len(expected) >= n_texts
         (read,) = of_text.seen
         assert read[0] in (1, 4, 8) and read[1] % 8 == 0

@@ -63,8 +63,8 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
         assert "Griffin-Lim" in capsys.readouterr().out
     for asked, name in (([], "hifigan"), (["--griffin-lim-iters", "2"], "griffin_lim")):
         models = load_models(["--cpu", "--fastpitch", str(mine), *asked])
-        assert models.voice.vocoder.name == name
-    assert load_voice(mine, device="cpu").vocoder.name == "hifigan"
+        assert models.voice.synthesizer.vocoder.name == name
+    assert load_voice(mine, device="cpu").synthesizer.vocoder.name == "hifigan"
 
 
 def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(filled: Path, tmp_path: Path, capsys):
@@ -94,10 +94,10 @@ def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path
 
 def test_load_voice_and_the_server_use_them(filled: Path, capsys):
     voice = load_voice(device="cpu")
-    assert voice.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
-    assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").vocoder.name == "hifigan"
+    assert voice.synthesizer.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
+    assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").synthesizer.vocoder.name == "hifigan"
     models = load_models(["--cpu"])
-    assert models.voice_name == "lj-small" and models.voice.vocoder.name == "hifigan"
+    assert models.voice_name == "lj-small" and models.voice.synthesizer.vocoder.name == "hifigan"
     assert "speaks through" in capsys.readouterr().out
 
 

@@ -9,7 +9,6 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -596,7 +595,7 @@ class WaitingVocoder(SingingVocoder):
 
 def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
     vocoder = WaitingVocoder()
-    voice = replace(singing_voice(), vocoder=vocoder)
+    voice = singing_voice().with_synthesizer(vocoder=vocoder)
     with served(voice) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)
@@ -617,7 +616,7 @@ def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
 
 def test_a_text_that_is_stopped_keeps_what_was_spoken(browser):
     vocoder = WaitingVocoder()
-    with served(replace(singing_voice(), vocoder=vocoder)) as address, opened(browser, address) as studio:
+    with served(singing_voice().with_synthesizer(vocoder=vocoder)) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)
         page.click("#speak")

@@ -7,8 +7,7 @@ import torch
 
 from common.audio import load_wav
 from common.config import AudioConfig
-from common.precision import Precision
-from common.synthesis import OutputFolder, Phrase, SynthesisInput, SynthesisResult, Synthesizer
+from common.synthesis import OutputFolder, Phrase, SynthesisInput, SynthesisResult
 from common.synthesis.options import CommandOptions
 from common.synthesis.utterances import envelope, plan_batches
 
@@ -42,7 +41,7 @@ def test_the_end_fades_linearly_to_silence_and_the_rest_stays():
 
 
 def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path):
-    folder = OutputFolder(CommandOptions(text="x", output=tmp_path), Synthesizer(audio=AUDIO, precision=Precision()))
+    folder = OutputFolder(CommandOptions(text="x", output=tmp_path), AUDIO)
     wave = torch.sin(torch.arange(2000) / 10)
     for name, scale, peak in (("loud.wav", 3.0, 1.0), ("sub/quiet.wav", 0.25, 0.25)):
         folder.add(SynthesisResult(SynthesisInput(phrase(name)), torch.zeros(8, 4), wave * scale))

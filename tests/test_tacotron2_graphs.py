@@ -8,21 +8,18 @@ import torch
 from tiny_tacotron2 import tiny_network
 from torch import Tensor
 
-from common.synthesis import Controls
+from common.synthesis import Controls, GraphRecorder, cuda_graphs
 from tacotron2 import inference
 from tacotron2.model import Tacotron2
 
 
-class Recorder:
-    """Notes what is recorded, as `WarmGraphRecorder` after a first run, and how many recorders there were."""
+class Recorder(GraphRecorder):
+    """Notes what is recorded, as `GraphRecorder` after a first run."""
 
     works: list[Callable[[], object]]
-    recorders = 0
 
-    def __init__(self) -> None:
-        Recorder.recorders += 1
-
-    def __call__(self, work: Callable[[], object]) -> tuple[Callable[[], object], object]:
+    def capture(self, work: Callable[[], object]) -> tuple[Callable[[], object], object]:
+        """As `GraphRecorder.capture`, without a GPU."""
         work()
         Recorder.works.append(work)
         return work, None
@@ -31,6 +28,7 @@ class Recorder:
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Tacotron2:
     """A network whose steps are recorded."""
+    monkeypatch.setattr(inference, "GraphRecorder", Recorder)
     network = tiny_network()
     graphs = network._graphs
 
@@ -38,9 +36,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Tacotron2:
         memory, _ = network.encode(tokens, lengths)
         return graphs.begin(network.decoder, memory, lengths, config=network.config, gate_threshold=gate_threshold)
 
-    monkeypatch.setattr(inference, "WarmGraphRecorder", Recorder)
     monkeypatch.setattr(Recorder, "works", [], raising=False)
-    monkeypatch.setattr(Recorder, "recorders", 0)
     monkeypatch.setattr(network, "begin", begin)
     return network
 
@@ -76,24 +72,26 @@ def test_what_is_kept_speaks_with_the_networks_weights_of_today(recorded: Tacotr
     assert len(Recorder.works) == 1
 
 
-def test_beyond_so_many_shapes_all_graphs_go_with_their_recorder(recorded: Tacotron2, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(inference, "MAX_GRAPHS", 2)
-    for n_batch in (1, 2, 3, 1):
+def test_the_number_of_recorded_shapes_is_bounded(
+    recorded: Tacotron2, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 2)
+    for n_batch in (1, 2, 3, 4, 1):
         assert_same_speech(recorded, tiny_network(), [4] * n_batch)
-    assert (len(Recorder.works), Recorder.recorders, len(recorded._graphs._kept)) == (4, 2, 2)
+    assert (len(Recorder.works), len(recorded._graphs._kept)) == (2, 2)
+    assert capsys.readouterr().err.count("warning: Tacotron 2's decoder") == 1
 
 
 def test_steps_that_cannot_be_recorded_run_as_they_are_after_one_warning(
     recorded: Tacotron2, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
-    class Failing(Recorder):
-        def __call__(self, work: Callable[[], object]) -> tuple[Callable[[], object], object]:
-            super().__call__(work)
-            raise RuntimeError("not permitted\nmore")
+    def fail(self: Recorder, work: Callable[[], object]) -> None:
+        Recorder.works.append(work)
+        raise RuntimeError("not permitted\nmore")
 
-    monkeypatch.setattr(inference, "WarmGraphRecorder", Failing)
+    monkeypatch.setattr(Recorder, "capture", fail)
     for lengths in ([9, 3], [40]):
         assert_same_speech(recorded, tiny_network(), lengths)
     assert len(Recorder.works) == 1
-    expected = "warning: Tacotron 2's decoder cannot be recorded and runs without graphs (not permitted)\n"
-    assert capsys.readouterr().err == expected
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: Tacotron 2's decoder") and "(not permitted)" in line

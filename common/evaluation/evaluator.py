@@ -17,7 +17,9 @@ from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
 from common.plots import PITCH, plot_utterance, save_png
-from common.synthesis.synthesizer import CUT, NOT_SPOKEN, Synthesizer
+from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
+from common.synthesis.utterances import CUT, NOT_SPOKEN
+from common.synthesis.voice import Voice
 
 LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 
@@ -40,6 +42,7 @@ class Evaluator:
     griffin_lim: Synthesizer | None  # beside it
     extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
     judges: Judges = Judges()
+    voice: Voice | None = None  # of the synthesizer; None: copies
 
     @property
     def sampling_rate(self) -> int:
@@ -82,11 +85,13 @@ class Evaluator:
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
         speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
-        result.cut, result.silent = (
-            synthesizer.failures.get(item.inputs[0].phrase) == reason for reason in (CUT, NOT_SPOKEN)
-        )
+        if synthesizer is self.synthesizer:
+            warn_of_failures(speech.parts)
+        failure = next((part.failure for part in speech.parts if part.failure), "")
+        result.cut, result.silent = failure == CUT, failure == NOT_SPOKEN
         save_wav(path, speech.wave, sampling_rate=rate)
-        duration, work = len(speech.wave) / rate, sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
+        duration = len(speech.wave) / rate
+        work = BatchTimes.of(speech.parts, hop_length=synthesizer.audio.hop_length).latency
         result.figures |= {"work": work, "duration": duration}
         if duration and work:
             result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from common.checkpoints import LoadedCheckpoint
+from common.cli import MANY_BATCHES
 from common.files import check_apart, check_output_file, write_atomically, write_json, write_text
 from common.logger import Logger
 from common.precision import Precision
 from common.progress import print_line
 from common.recognition.options import PERCENTILES, TranscribingOptions
 from common.recognition.recognizer import Transcription, error_counts, load_recognizer
-from common.synthesis.options import MANY_BATCHES
 
 
 def transcribe(

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from common.checkpoints.options import EmaOptions
+from common.cli import INFERENCE_LOG, MEASURING
 from common.errors import OptionError
 from common.options import option
-from common.synthesis.options import LOG, MEASURING
 
 _measuring = partial(option, section=MEASURING)
 _SUFFIXES = (".json", ".tsv", ".txt")
@@ -36,7 +36,7 @@ class TranscribingOptions(EmaOptions):
     output: tuple[Path, ...] = option(
         (),
         "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
-        f"the log, {LOG}, and both may be given",
+        f"the log, {INFERENCE_LOG}, and both may be given",
         names=("-o",),
         published=("--save-predictions", "--output-dir", "PREDICTION_FILE"),
         metavar="PATH",
@@ -78,7 +78,7 @@ class TranscribingOptions(EmaOptions):
     def log(self) -> Path | None:
         """The file for the log."""
         folder = next((path for path in self.output[::-1] if not path.suffix), None)
-        return self.log_file or (None if folder is None else folder / LOG)
+        return self.log_file or (None if folder is None else folder / INFERENCE_LOG)
 
     def __post_init__(self) -> None:
         if self.transcripts is not None and self.transcripts.suffix not in _SUFFIXES:

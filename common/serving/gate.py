@@ -1,4 +1,4 @@
-"""What every request passes: origin, key, places, deadline and figures; the application behind it does the work."""
+"""The checks around every request: origin, key, queue length, body size and deadline; and its metrics and log line."""
 
 import hmac
 import logging
@@ -61,7 +61,7 @@ class Gate:
         except ApiError as error:
             record.error = error.detail
             await error_response(error)(scope, receive, answer.send)
-        except Exception:  # whatever it is, the server goes on; the client was told of an internal error
+        except Exception:  # the server must survive any error; the client got a 500
             logger.exception("error: %s", record.what)
             record.status = 500
         self.count(record)
@@ -170,7 +170,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class _Uncounted:
-    """A figure that nobody reads, with the methods of prometheus-client's."""
+    """Stands in for prometheus-client's metrics where it is not installed."""
 
     def labels(self, *values: str) -> "_Uncounted":
         return self
@@ -183,7 +183,7 @@ class _Uncounted:
 
 
 class Metrics:
-    """The figures of one server, in a registry of its own; none where prometheus-client is not installed."""
+    """Prometheus metrics of one server, in their own registry; none if prometheus-client is not installed."""
 
     def __init__(self, *, queue_length: Callable[[], int]) -> None:
         """``queue_length()`` is asked for when the figures are read."""

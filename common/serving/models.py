@@ -53,10 +53,10 @@ class ServedModels:
         Raises:
             InputError: the vocoder cannot be told the voice's pitch.
         """
-        voice = self.voice
-        if seed is not None:
-            voice = replace(voice, controls=replace(voice.controls, seed=seed))
-        return replace(self, voice=replace(voice, vocoder_pitch=vocoder_pitch or voice.vocoder_pitch))
+        own = self.voice.synthesizer
+        controls = own.controls if seed is None else replace(own.controls, seed=seed)
+        voice = self.voice.with_synthesizer(controls=controls, vocoder_pitch=vocoder_pitch or own.vocoder_pitch)
+        return replace(self, voice=voice)
 
     @property
     def transcriber(self) -> Recognizer:
@@ -69,7 +69,7 @@ class ServedModels:
         """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
-        return self.voice.speak_inputs(typical_inputs(self.voice)[:1])
+        return self.voice.synthesizer.speak_inputs(typical_inputs(self.voice)[:1])
 
 
 def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
@@ -93,16 +93,16 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
-        "vocoder": _name_of(voice.vocoder),
+        "vocoder": _name_of(voice.synthesizer.vocoder),
         "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
         "has_energy": output is not None and output.energy is not None,
-        "vocoder_pitch": voice.vocoder_pitch if voice.can_tell_pitch else None,
+        "vocoder_pitch": voice.synthesizer.vocoder_pitch if voice.can_tell_pitch else None,
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }
-    mean = getattr(voice.network, "pitch_mean", None)  # Hz, (1,) or one of each speaker
+    mean = getattr(voice.synthesizer.network, "pitch_mean", None)  # Hz, (1,) or one of each speaker
     if isinstance(mean, Tensor) and float(mean.mean()) > 0:
         row["pitch_mean"] = round(float(mean.mean()), 2)
     return row

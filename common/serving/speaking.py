@@ -61,6 +61,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
         inputs = voice.plan(text, style=style, phrase=phrase, most=_WRITTEN_OUT * max_characters)
         warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
+        voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return inputs, warning
 

@@ -25,9 +25,9 @@ from common.synthesis import SynthesisInput, SynthesisResult, Voice
 from common.synthesis.utterances import silences
 
 logger = logging.getLogger("serve")
-_AHEAD = 5.0  # s of a request's sound that wait for its client, before the worker turns to others
+_AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
-_LITTLE = 16  # symbols; differences of less are of no importance
+_LITTLE = 16  # symbols; smaller differences in length don't matter
 Step = Callable[[], None]
 Result = TypeVar("Result")
 
@@ -96,6 +96,11 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         self.turn = 0  # when the last piece was made: a number that grows
 
     @property
+    def seed(self) -> int:
+        """Of the random numbers that the text-to-mel model uses."""
+        return self.voice.synthesizer.controls.seed
+
+    @property
     def waits(self) -> bool:
         """Whether its next utterance is to become a mel."""
         return bool(self.inputs) and self.mel is None and not self.is_full
@@ -105,7 +110,7 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         mine, its = self.inputs[0], other.inputs[0]
         short, long = sorted((mine.length, its.length))
         alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
-        return alike and mine.given == its.given and self.voice.controls.seed == other.voice.controls.seed
+        return alike and mine.given == its.given and self.seed == other.seed
 
 
 class TranscriptionJob(Job[Transcription]):
@@ -117,7 +122,7 @@ class TranscriptionJob(Job[Transcription]):
 
 
 class Worker:
-    """Does the jobs that it is given, in a thread of its own from `start` to `stop`."""
+    """Runs jobs in its own thread, from `start` to `stop`."""
 
     def __init__(self, recognizer: Recognizer | None, *, batch_size: int, metrics: Metrics) -> None:
         self._recognizer = recognizer
@@ -141,13 +146,13 @@ class Worker:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End after the step in work; jobs that are not done stay so."""
+        """Stop after the current step; unfinished jobs stay unfinished."""
         self._stopped = True
         self._wake()
         self._thread.join()
 
     def add(self, job: SpeechJob | TranscriptionJob) -> None:
-        """Let a job be done."""
+        """Add a job to the queue."""
         job.on_change = self._wake
         with self._changed:
             (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
@@ -167,13 +172,13 @@ class Worker:
             step()
 
     def _next_step(self) -> Step | None:
-        """What to do next, of each kind of work in turn; None: nothing can be done."""
+        """The next step of work, alternating between kinds; None if there is nothing to do."""
         self._speaking = deque(job for job in self._speaking if not job.is_over)
         self._transcribing = deque(job for job in self._transcribing if not job.is_over)
         return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
 
     def _first(self) -> Iterator[SpeechJob]:
-        """The requests that are spoken now: the first that came, but for those whose clients have to take sound."""
+        """The oldest requests, up to a batch, except those whose clients have sound waiting."""
         return islice((job for job in self._speaking if not job.is_full), self._batch_size)
 
     def _next_mels(self) -> Step | None:
@@ -197,20 +202,20 @@ class Worker:
         return partial(self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
-        voice = jobs[0].voice
         try:
-            mels = voice.generate([job.inputs[0] for job in jobs])
-        except Exception as error:  # whatever it is, the others' requests are not to fail with this one
+            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
+        except Exception as error:  # one request's error must not fail the others
             self._fail(jobs, error, self._generate)
             return
         self._metrics.batch.labels("speech").observe(len(jobs))
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
-            job.mel, job.pieces = mel, job.voice.pieces(mel)
+            job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
             job.put(mel)
-        voice.failures.clear()  # the log has their warnings; kept, they would grow with every text
+            if mel.failure:
+                logger.warning("warning: %s", mel.describe_failure())
 
     def _sound(self, job: SpeechJob) -> None:
         assert job.mel is not None

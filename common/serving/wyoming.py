@@ -81,7 +81,7 @@ class WyomingServer:
         try:
             with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
                 await connection.run()
-        except Exception:  # whatever it is, the server goes on
+        except Exception:  # the server must survive any error
             logger.exception("error: wyoming")
         finally:
             del self.connections[task]
@@ -218,7 +218,7 @@ class _Connection(AsyncEventHandler):
             failure = error
         except InputError as error:
             failure = ApiError(400, without_options(str(error)))
-        except Exception:  # whatever it is, the server goes on
+        except Exception:  # the server must survive any error
             logger.exception("error: %s", record.what)
             failure = ApiError(500, "an internal error, which the server's log has")
         self.is_busy = False

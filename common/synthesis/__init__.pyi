@@ -1,10 +1,6 @@
 """Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
 
-from .acceleration import (
-    GraphRecorder as GraphRecorder,
-    WarmGraphRecorder as WarmGraphRecorder,
-    warn_of_failure as warn_of_failure,
-)
+from .cuda_graphs import GraphRecorder as GraphRecorder
 from .imitation import imitate as imitate, load_recording as load_recording
 from .loading import (
     GRIFFIN_LIM as GRIFFIN_LIM,
@@ -15,7 +11,7 @@ from .loading import (
     shipped_vocoder as shipped_vocoder,
     with_shipped as with_shipped,
 )
-from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES, MANY_BATCHES as MANY_BATCHES
+from .options import ACCEPTABLE_DIFFERENCES as ACCEPTABLE_DIFFERENCES
 from .output_folder import OutputFolder as OutputFolder
 from .phrases import (
     load_mels_or_recordings as load_mels_or_recordings,

@@ -6,7 +6,7 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from common.audio import check_sound_format, pcm16, wav_header
 from common.checkpoints import LoadedCheckpoint
+from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
@@ -22,11 +23,11 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
-from common.synthesis.options import LOG, MANY_BATCHES, STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import STANDARD, CommandOptions, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings, warn_unread, with_frame_pitch
 from common.synthesis.speech import parse_prosody
-from common.synthesis.synthesizer import BatchTimes, Synthesizer
+from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
 from common.synthesis.utterances import Phrase, SynthesisInput, dropped_symbols, plan_batches
 from common.synthesis.voice import Voice
 from common.text import BOUNDARY, CODE_POINTS, EDGE_SILENCE
@@ -51,33 +52,35 @@ def speak(
         InputError: a phrase cannot be spoken, which shows before the first one is.
         OptionError: a file that is written is read, too, or of another phrase.
     """
-    vocoder = opened.get("vocoder")
+    vocoder, voice = opened.get("vocoder"), None
     if (generator := opened.get("generator")) is None:
         items, synthesizer = _copies(options, voice_options, vocoder, phrases, precision=precision)
     else:
         if vocoder is None and not options.no_audio:
             print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, voice_options, precision=precision)
-        synthesizer = voice = replace(voice, vocoder=None) if options.no_audio else voice
+        if options.no_audio:
+            voice = voice.with_synthesizer(vocoder=None)
         if options.like is not None and voice.can_tell_pitch:
-            synthesizer = voice = replace(voice, vocoder_pitch="voice")
+            voice = voice.with_synthesizer(vocoder_pitch="voice")
+        synthesizer = voice.synthesizer
         if phrases:
             items = voice.encode(phrases, dataset_path=options.dataset_path)
             warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(options.input))
         else:
             items = _text_inputs(options, voice)
-    if options.show:
+    if options.show and voice is not None:
         show(items, voice)
         return 0
     if options.output == STANDARD:
         pieces = synthesizer.stream_inputs(items)
         write_stream(pieces, sampling_rate=synthesizer.audio.sampling_rate, kind=options.stdout_format)
         return 0
-    folder = None if options.folder is None else OutputFolder(options, synthesizer)
+    folder = None if options.folder is None else OutputFolder(options, synthesizer.audio, voice)
     _check_files(options, items, synthesizer, folder, files)
     if folder is not None:
         folder.prepare()
-    own_log = None if folder is None or options.names_sound else folder.path / LOG
+    own_log = None if folder is None or options.names_sound else folder.path / INFERENCE_LOG
     logger = Logger(options.log_file or own_log, stdout=False)
     logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
@@ -106,6 +109,7 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
     items = voice.plan(text, phrase=phrase)
     voice.front_end.warn_dropped(dropped_symbols(items))
+    voice.warn_of_changes(items)
     if options.like is None:
         return items
     recording = load_recording(options.like, sampling_rate=voice.sampling_rate)
@@ -171,7 +175,7 @@ def _speak_into_folder(
     vocoder_name = synthesizer.vocoder.name if synthesizer.vocoder else ""
     measurements = Measurements(synthesizer.audio.sampling_rate, options.batch_size, vocoder_name)
     n_phrases = len({item.phrase.output for item in items})
-    batches = plan_batches(items, options.batch_size)
+    batches, failures = plan_batches(items, options.batch_size), dict[Phrase, str]()
     # In a log file the lines of the files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
@@ -181,15 +185,20 @@ def _speak_into_folder(
             for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
                 list(synthesizer.synthesize(batch))
             for number, batch in enumerate(batches * options.repeats):
+                results = []
                 for result in synthesizer.synthesize(batch):
+                    results.append(result)
+                    if result.failure and result.item.phrase not in failures:
+                        failures[result.item.phrase] = result.failure
+                        warn_of_failures([result])
                     if folder is not None and number < len(batches) and (line := folder.add(result)) is not None:
                         print_line(line)
                     bar.update()
                     if signals.received is not None:  # what was in work is finished
                         raise SystemExit(128 + signals.received)
-                measurements.batches.append(synthesizer.times[-1])
+                measurements.batches.append(BatchTimes.of(results, hop_length=synthesizer.audio.hop_length))
                 if options.repeats == 1:
-                    logger.log((), measurements.figures_of(synthesizer.times[-1:]))
+                    logger.log((), measurements.figures_of(measurements.batches[-1:]))
         if options.benchmark and vocoder_name:
             longest = [max(items, key=lambda item: item.length)]
             stream = partial(synthesizer.stream_inputs, longest)
@@ -200,9 +209,9 @@ def _speak_into_folder(
         written = "" if folder is None else f"{folder.n_written} of {n_phrases} phrases are in {folder.path}"
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))
-        for reason, count in sorted(Counter(synthesizer.failures.values()).items()):
+        for reason, count in sorted(Counter(failures.values()).items()):
             print(f"{count} of {n_phrases} phrases were {reason}")
-    return 1 if folder is not None and len(synthesizer.failures) == n_phrases else 0
+    return 1 if folder is not None and len(failures) == n_phrases else 0
 
 
 def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int, kind: str) -> None:

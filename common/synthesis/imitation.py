@@ -1,9 +1,9 @@
-"""Says a text as a recording of it is said: its symbols get the recording's lengths, pitch and energy."""
+"""Speaks a text with the prosody of a recording of it: the durations, pitch and energy of its symbols."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +15,7 @@ from common.audio.pitch import average_pitch
 from common.errors import AudioError, InputError
 from common.nn import warping_path
 from common.synthesis.utterances import SynthesisInput, SynthesisResult
-
-if TYPE_CHECKING:
-    from common.synthesis.voice import Voice
+from common.synthesis.voice import Voice
 
 _SPEECH_RANGE = 6.0  # nepers of power below the loud frames, 26 dB: what is quieter is silence
 _KEPT_SILENCE = 5  # frames at each end of an utterance
@@ -39,8 +37,8 @@ def load_recording(source: Path | bytes, *, sampling_rate: int, max_seconds: flo
 
 
 @torch.no_grad()
-def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: "Voice", *, where: str) -> list[SynthesisInput]:
-    """A text's utterances, to be said as in a recording of the text, wave (T,) float32 at the voice's sampling rate.
+def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, where: str) -> list[SynthesisInput]:
+    """A text's utterances with the prosody of a recording of it, wave (T,) float32 at the voice's sampling rate.
 
     The voice's aligner finds the symbols in the recording; without one it is warped in time to the voice's own speech.
     The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set
@@ -55,13 +53,13 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: "Voice", *, wh
     pitch = estimate_pitch(wave.numpy(), voice.audio, n_frames=mel.size(1), method=AT_FRAMES, where=where)
     is_speech = _is_speech(mel)
     first, last = is_speech.nonzero()[0][[0, -1]]
-    heard = slice(max(0, first - _KEPT_SILENCE), last + 1 + _KEPT_SILENCE)
-    mel, pitch, is_speech = mel[:, heard], pitch[heard], is_speech[heard]
+    speech = slice(max(0, first - _KEPT_SILENCE), last + 1 + _KEPT_SILENCE)
+    mel, pitch, is_speech = mel[:, speech], pitch[speech], is_speech[speech]
     if (n_symbols := sum(item.length for item in items)) > mel.size(1):
         raise InputError(f"{where}: {mel.size(1)} frames of speech for {n_symbols} symbols; is it of this text?")
     if not pitch.any():
         raise InputError(f"{where}: no pitch is found in it; is it speech?")
-    spoken = [voice.generate([item])[0] for item in items]
+    spoken = [voice.synthesizer.generate([item])[0] for item in items]
     mel = mel - _channel_means(mel) + _channel_means(torch.cat([one.mel for one in spoken], dim=1))
     durations = _durations(mel, spoken, voice)
     rows = {"pitch_hz": average_pitch(pitch, durations)}
@@ -103,13 +101,13 @@ def _channel_means(mel: Tensor) -> Tensor:
     return mel[:, torch.from_numpy(_is_speech(mel))].mean(dim=1, keepdim=True)
 
 
-def _durations(mel: Tensor, spoken: Sequence[SynthesisResult], voice: "Voice") -> np.ndarray:
+def _durations(mel: Tensor, spoken: Sequence[SynthesisResult], voice: Voice) -> np.ndarray:
     """Frames of all utterances' symbols in a recording's mel (n_mels, F), which they fill: (L,) int64."""
     aligned = None
-    if (align := getattr(voice.network, "align", None)) is not None:
+    if (align := getattr(voice.synthesizer.network, "align", None)) is not None:
         tokens = torch.cat([one.item.tokens for one in spoken if one.item.tokens is not None])
-        with voice.precision.autocast():
-            aligned = align(tokens.to(voice.precision.device), mel.to(voice.precision.device))
+        with voice.synthesizer.precision.autocast():
+            aligned = align(tokens.to(voice.synthesizer.precision.device), mel.to(voice.synthesizer.precision.device))
     if aligned is not None:
         return aligned.cpu().numpy()
     frames = np.concatenate([one.frames_of_symbols() for one in spoken])
@@ -129,18 +127,20 @@ def _without_silence(frames: np.ndarray, is_loud: np.ndarray) -> tuple[np.ndarra
     return np.concatenate([frames[:-1], [frames[-1] - pause]]), lead, pause
 
 
-def _in_range(hertz: np.ndarray, recorded: np.ndarray, voice: "Voice", *, speaker: int) -> np.ndarray:
+def _in_range(hertz: np.ndarray, recording_pitch: np.ndarray, voice: Voice, *, speaker: int) -> np.ndarray:
     """Pitch (L,) in Hz of symbols, 0 where unvoiced, of a recording with the pitch (F,), in the range of a speaker.
 
     On the scale of tones, on which the voice's mean and standard deviation in Hz are those of a log-normal pitch.
     """
-    mean, std = (getattr(voice.network, name, torch.zeros(1)).cpu().double() for name in ("pitch_mean", "pitch_std"))
+    mean, std = (
+        getattr(voice.synthesizer.network, name, torch.zeros(1)).cpu().double() for name in ("pitch_mean", "pitch_std")
+    )
     index = speaker if len(mean) > 1 else 0
     if not float(std[index]) > 0:
         raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
     variance = float(torch.log1p((std[index] / mean[index]).square()))
     own_mean, own_std = float(mean[index].log()) - variance / 2, variance**0.5
-    logs = np.log(recorded[recorded > 0])
+    logs = np.log(recording_pitch[recording_pitch > 0])
     narrowing = min(1.0, own_std / max(float(logs.std()), 1e-6))
     moved = own_mean + (np.log(np.where(hertz > 0, hertz, 1.0)) - logs.mean()) * narrowing
     return np.where(hertz > 0, np.exp(moved), 0.0)

@@ -1,7 +1,7 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -11,21 +11,22 @@ import torch
 from torch import Tensor
 
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for, strip_checkpoint
-from common.checkpoints.exported import Exports, describe, describe_part, open_exported
+from common.checkpoints.exported import describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx, write_quantized
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
-from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, RecordedInference, WarmGraphRecorder, accelerated
+from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
+from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
 from common.text.config import TextConfig
 from common.text.options import TextOverrides, overridden
-from common.timing import take_turns
 
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
@@ -72,50 +73,35 @@ def make_voice(
 ) -> Voice:
     """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
 
-    In the engine "onnx" its networks run in onnxruntime, by files made at the start; "auto" measures all engines and
-    prints a line on what it takes. On a GPU, and where --amp asks for numbers of 16 bits, "auto" is PyTorch; files that
-    are exported already run as they are.
+    With the engine "onnx" its networks are exported at the start and run in onnxruntime; with "int8" as 8-bit integers
+    where the network can be quantized, and a line gives the mel distance. Exported files run as they are.
 
     Raises:
         InputError: the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
             lacks what the options need.
-        OptionError: the options do not fit the checkpoints, or "onnx" a GPU or numbers of 16 bits.
+        OptionError: the options do not fit the checkpoints, or the engine a GPU or mixed precision.
     """
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
-    generator = with_front_end(generator, options.front_end)
+    generator, engine = with_front_end(generator, options.front_end), options.acceleration.engine
     load = partial(_load, options=options, precision=precision)
-    load_sound = partial(load_vocoder, options=options, audio=generator.checkpoint.audio, precision=precision)
-    plain, engine = load(generator, vocoder=load_sound(vocoder)), options.acceleration.engine
     if engine == "pytorch":
-        return plain
+        return load(generator, vocoder)
     if precision.cuda or precision.amp_dtype is not None:
-        if engine == "onnx":
-            raise OptionError("--engine onnx computes on the CPU in float32; leave out --cuda and --amp, or --engine")
-        print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
-        return plain
-    items = typical_inputs(plain)
-    mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.generate(items)] if engine == "auto" else []
+        raise OptionError(f"--engine {engine} computes on the CPU in float32; leave out --cuda and --amp, or --engine")
+    mels = []
+    if engine == "int8":
+        plain = load(generator, vocoder)
+        mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.synthesizer.generate(typical_inputs(plain))]
     with TemporaryDirectory(prefix="engine_") as folder:
-        forms = _forms(generator, Path(folder), mels)
-        voices = [plain, *(load(form.loaded, vocoder=plain.vocoder) for form in forms[1:])]
-        forms_of_sound = [] if vocoder is None else _forms(vocoder, Path(folder), mels)
-        sounds = [plain.vocoder, *(load_sound(form.loaded) for form in forms_of_sound[1:])]
-    if engine == "onnx":
-        return replace(voices[-1], vocoder=sounds[-1])
-    voice, line = _fastest(forms, voices, lambda voice: voice.generate(items[:1]))
-    sound = plain.vocoder
-    if forms_of_sound:
-        mel = mels[0][None]
-        sound, more = _fastest(forms_of_sound, sounds, lambda vocoder: vocoder.speak(mel, [mel.size(2)]))
-        line = f"{line}; {more}"
-    print(f"engine: {line}")
-    return replace(voice, vocoder=sound, failures={})  # which measuring may have left
+        generator = _exported(generator, Path(folder), mels)
+        vocoder = None if vocoder is None else _exported(vocoder, Path(folder), mels)
+        return load(generator, vocoder)
 
 
 def _load(
-    generator: LoadedCheckpoint, *, vocoder: Vocoder | None, options: VoiceOptions, precision: Precision
+    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, options: VoiceOptions, precision: Precision
 ) -> Voice:
     """The voice of a checkpoint whose text front end is known."""
     inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
@@ -126,28 +112,31 @@ def _load(
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
     if steps := _recorded_steps(generator, config, options, precision):
-        shapes, graphs = shapes or GRAPH_SHAPES, RecordedInference(WarmGraphRecorder())
+        shapes, recorder = shapes or GRAPH_SHAPES, GraphRecorder("--cuda-graphs: the voice")
         for step in steps:
-            setattr(network, step, graphs.of(getattr(network, step)))
+            setattr(network, step, recorder.by_shape(getattr(network, step)))
+    synthesizer = Synthesizer(
+        audio=stored.audio,
+        precision=precision,
+        network=network,
+        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
+        vocoder_pitch=speaking.vocoder_pitch,
+        fade_out=speaking.fade_out,
+        shapes=shapes,
+        path=generator.path,
+    )
     return Voice(
         spec=generator.spec,
-        network=network,
-        audio=stored.audio,
+        synthesizer=synthesizer,
         front_end=TextFrontEnd(
             stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
         ),
-        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         speaker=speaking.speaker,
         plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
-        precision=precision,
-        vocoder=vocoder,
-        vocoder_pitch=speaking.vocoder_pitch,
-        fade_out=speaking.fade_out,
-        path=generator.path,
-        shapes=shapes,
     )
 
 
@@ -188,6 +177,7 @@ def load_vocoder(
         own = options.models.get("vocoder") or inference.options()
         settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
     context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
+    cuda_graphs = options.acceleration.cuda_graphs and precision.cuda
     if settings.tracked and loaded.exported is not None:
         settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
     return NetworkVocoder(
@@ -201,7 +191,7 @@ def load_vocoder(
         settings=settings,
         context=context,
         takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=WarmGraphRecorder() if options.acceleration.cuda_graphs and precision.cuda else None,
+        graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if cuda_graphs else None,
         shapes=PaddedShapes.of(options),
     )
 
@@ -260,72 +250,38 @@ def with_shipped(
     return found
 
 
-_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to measure by, and to compare by
+_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to calibrate and compare with
 _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
-LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
-_TURNS = 3  # the first warms up
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A network as one engine computes it."""
+def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> LoadedCheckpoint:
+    """A checkpoint whose network runs in onnxruntime, from files in ``folder``.
 
-    engine: str
-    loaded: LoadedCheckpoint
-    distance: float = 0.0  # of the mels that it speaks from PyTorch's
-
-
-def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> list[_Form]:
-    """The forms of a network: that of the file, one in ONNX files in ``folder``, and, with ``mels`` that show a vocoder
-    what it will speak, one of 8-bit integers.
+    With ``mels`` (n_mels, F) for calibration it computes in 8-bit integers where it can. Exported files are returned as
+    they are.
     """
     spec = loaded.spec
     if loaded.exported is not None or spec.exports is None or spec.from_exported is None:
-        return [_Form("the file's engine", loaded)]
+        return loaded
+    audio = loaded.checkpoint.audio
     network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    exports = spec.exports(network, config, loaded.checkpoint.audio)
-    forms = [_Form("PyTorch", loaded), _exported("ONNX", loaded, exports, folder / f"{spec.option}.onnx", write_onnx)]
-    if mels and all(part.quantization for part in exports.parts):
-        write = partial(write_quantized, mels=mels, audio=loaded.checkpoint.audio)
-        forms.append(_exported("int8", loaded, exports, folder / f"{spec.option}_int8.onnx", write))
-    return forms
-
-
-def _exported(
-    engine: str, loaded: LoadedCheckpoint, exports: Exports, path: Path, write: Callable[..., float | None]
-) -> _Form:
-    """A checkpoint with its parts in ONNX files, ``path`` and beside it, for its network.
-
-    ``write(path, part, description)`` writes one file, and may return its mel distance.
-    """
-    description = describe(strip_checkpoint(loaded.checkpoint), context=None)
-    distances = [
-        write(part_path(path, part), part, description | describe_part(exports, part)) or 0.0 for part in exports.parts
-    ]
+    exports, path = spec.exports(network, config, audio), folder / f"{spec.option}.onnx"
+    description, distances = describe(strip_checkpoint(loaded.checkpoint), context=None), []
+    is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
+    for part in exports.parts:
+        file, about = part_path(path, part), description | describe_part(exports, part)
+        if is_quantized:
+            distances.append(write_quantized(file, part, about, mels=mels, audio=audio))
+        else:
+            write_onnx(file, part, about)
+    if distances:
+        print(f"{spec.name} in 8 bits: mel distance {max(distances):.3f}")
     exported, _ = open_exported(part_path(path, exports.parts[0]))
-    return _Form(engine, replace(loaded, exported=exported), max(distances))
-
-
-def _fastest(forms: Sequence[_Form], made: Sequence[Any], run: Callable[[Any], object]) -> tuple[Any, str]:
-    """What is ``made`` of the fastest of a network's ``forms`` that stay close, and a line about all of them."""
-    name = forms[0].loaded.spec.name
-    if len(forms) == 1:
-        return made[0], f"{name} in {forms[0].engine}"
-    seconds = measure([partial(run, one) for one in made])
-    close = [index for index, form in enumerate(forms) if form.distance <= LARGEST_DISTANCE]
-    fastest = min(close, key=lambda index: seconds[index])
-    costs = [f" at mel distance {form.distance:.3f}" if form.engine == "int8" else "" for form in forms]
-    times = [f"{form.engine} {spent:.3f} s{cost}" for form, spent, cost in zip(forms, seconds, costs)]
-    return made[fastest], f"{name} in {forms[fastest].engine} ({', '.join(times)})"
-
-
-def measure(ways: Sequence[Callable[[], object]]) -> list[float]:
-    """Seconds of each way at its best, in turns."""
-    return [min(column) for column in zip(*take_turns(ways, _TURNS)[1:])]
+    return replace(loaded, exported=exported)
 
 
 def typical_inputs(voice: Voice) -> list[SynthesisInput]:
-    """Two sentences' utterances to measure by; of a voice whose alphabet lacks their letters, some of its symbols."""
+    """Two sentences to try a voice with; of a voice whose alphabet lacks their letters, some of its symbols."""
     try:
         return [item for text in _TEXTS for item in voice.plan(text)[:1]]
     except InputError:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from common.checkpoints.options import EmaOptions
-from common.cli import ArgumentParser, ComputingOptions
+from common.cli import MANY_BATCHES, MEASURING, ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, group, option, option_of, read_options
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
@@ -18,7 +18,6 @@ from common.text.options import TextOverrides
 if TYPE_CHECKING:
     from common.precision import Precision
 
-LOG = "nvlog_infer.json"  # in a folder
 STANDARD = Path("-")  # standard input and output
 SEED = 1234
 FADE_OUT = 10  # frames
@@ -28,9 +27,7 @@ VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that ca
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
 SHORT_TEXT = 200  # characters, which the shipped voice says within half a second of one thread's work
-MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
 WARMUP_STEPS = 3  # batches of --include-warmup
-MEASURING = "computing and measuring"  # title in --help
 _measuring = partial(option, section=MEASURING)
 _BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 DEFAULT_OUTPUT = Path("speech.wav")  # of one text
@@ -201,9 +198,9 @@ class AccelerationOptions:
 
     engine: str = option(
         "pytorch",
-        "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; auto "
-        "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
-        choices=("auto", "pytorch", "onnx"),
+        "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; int8 does "
+        "so in 8-bit integers where it can, which is faster and changes the sound a little",
+        choices=("pytorch", "onnx", "int8"),
     )
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")

@@ -1,4 +1,4 @@
-"""Files of what was spoken: sound, mels, pictures, subtitles, timings and prosody, each complete or not there."""
+"""Write the results of synthesis: sound, mels, pictures, subtitles, timings and prosody, each file atomically."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -9,26 +9,30 @@ import torch
 
 from common.audio import estimate_pitch
 from common.audio.options import SETTINGS
-from common.config import to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
 from common.synthesis.speech import Speech, SymbolProsody, subtitles
-from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisResult, silences
+from common.synthesis.voice import Voice
 from common.torch_file import save_tensor
 
 
 class OutputFolder:
     """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and others."""
 
-    def __init__(self, options: CommandOptions, synthesizer: Synthesizer) -> None:
-        """``options`` name the folder, or the file of one text; nothing is written before `prepare`."""
+    def __init__(self, options: CommandOptions, audio: AudioConfig, voice: Voice | None = None) -> None:
+        """``options`` name the folder, or the file of one text; nothing is written before `prepare`.
+
+        ``audio`` describes the mels, which ``voice`` makes unless they are given.
+        """
         assert options.folder is not None
         self.path = options.folder
         self.n_written = 0  # phrases
         self._options = options
-        self._synthesizer = synthesizer
+        self._audio = audio
+        self._voice = voice
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
         # Folders below `path`, suffixes in place of the sound's, and what writes each file: "a.srt" beside "a.wav"
         self._kinds: list[tuple[str, str, Callable[[Speech, Path], None]]] = []
@@ -56,7 +60,7 @@ class OutputFolder:
         """Make the folder, now rather than after the work, and say what the mels are that are to come."""
         make_folder(self.path, "; choose another --output")
         if self._options.save_mels:
-            write_json(self.path / "mels" / SETTINGS, to_plain(self._synthesizer.audio))
+            write_json(self.path / "mels" / SETTINGS, to_plain(self._audio))
 
     def _files_of(self, output: PurePosixPath) -> list[tuple[Path, Callable[[Speech, Path], None]]]:
         """The files of one phrase, and what writes each."""
@@ -73,7 +77,8 @@ class OutputFolder:
         if len(parts) < result.item.n_parts:
             return None
         del self._parts[output]
-        speech = self._synthesizer.join(sorted(parts, key=lambda part: part.item.part))
+        parts = sorted(parts, key=lambda part: part.item.part)
+        speech = Speech(tuple(parts), self._audio) if self._voice is None else self._voice.join(parts)
         sound, files = self.path / output, self._files_of(output)
         with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
             for path, write in files:

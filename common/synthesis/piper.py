@@ -1,4 +1,4 @@
-"""Voices for Piper's players: one ONNX file from phones to sound through a vocoder, with what Piper must know of it."""
+"""Export a voice and its vocoder for Piper: one ONNX file from phones to sound, and its JSON description."""
 
 import json
 import math
@@ -27,9 +27,9 @@ from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, SILENCES
 
 # Piper's names of symbols that ours have others for: silence at both ends, and the space between words.
 _PIPER = {"^": EDGE_SILENCE, "$": EDGE_SILENCE, " ": BOUNDARY}
-_SECONDS_OF_NOISE = 12  # after which it begins anew
+_SECONDS_OF_NOISE = 12  # stored in the file; longer utterances repeat it
 
-# Piper takes symbols with padding around each; the voice's networks know none. Noise scales have no meaning here.
+# Piper pads each symbol; remove the padding, which these networks weren't trained with. Ignore Piper's noise scales.
 _BEFORE = """
 before ({inputs}) => ({outputs})
 {{
@@ -121,7 +121,7 @@ def check_symbols(generator: LoadedCheckpoint) -> None:
 
 
 def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int) -> dict[str, Any]:
-    """Piper's description of a voice, whose quality is its word for that of 22050 Hz."""
+    """Piper's description of a voice. Its quality is "medium", Piper's name for 22050 Hz."""
     symbols = TextFrontEnd(text).symbols
     ids = {symbol: [index] for index, symbol in enumerate(symbols) if symbol not in (*SILENCES, BOUNDARY)}
     family, _, region = text.g2p_language.partition("-")
@@ -160,7 +160,7 @@ def _exports(loaded: LoadedCheckpoint) -> tuple[Exports, Any]:
 
 
 def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
-    """What the graph around the networks reads, by name."""
+    """Constants of the graph around the networks, by name."""
     constants: dict[str, Any] = {"zero": [0], "one": [1], "two": [2], "padding": [0], "start": 0, "step": 1}
     constants |= {"n_faded": FADE_OUT * audio.hop_length - 1, "full": np.float32(1), "output_shape": [1, 1, -1]}
     for name, number in (("not_given", math.nan), ("max_duration", Controls.max_duration)):
@@ -209,7 +209,7 @@ def _write_graph(path: Path, voice: Exports, sound: Exports, about: Mapping[str,
 
 
 def _largest_difference(path: Path, voice: Part, sound: Exports, audio: AudioConfig) -> float:
-    """How far the file's sound lies from the networks' in PyTorch, at most, for random symbols; 1 is full scale."""
+    """Largest difference between the file's sound and PyTorch's for random symbols; 1 is full scale."""
     run = OnnxRunner(path, ["output"])
     speak = ModuleRunner(voice.module, list(voice.outputs))
     vocode = ModuleRunner(sound.parts[0].module, ["wave"])
@@ -235,7 +235,7 @@ def _largest_difference(path: Path, voice: Part, sound: Exports, audio: AudioCon
 
 
 def _inputs(ids: Sequence[int], speaker: Tensor | None) -> dict[str, Tensor]:
-    """What Piper gives for symbols: with padding between them, and its own noise scales."""
+    """Piper's inputs for symbols: padding between them, and its noise scales."""
     padded = torch.tensor([[number for one in ids for number in (one, 0)]])
     inputs = {"input": padded, "input_lengths": torch.tensor([padded.size(1)])}
     inputs["scales"] = torch.tensor([0.667, 1.0, 0.8])

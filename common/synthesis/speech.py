@@ -1,4 +1,4 @@
-"""What was spoken: sound and mel of a whole text, with its words, marks and prosody in time, and subtitles."""
+"""The result of speaking a text: sound, mel, timed words, marks and prosody, and subtitles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -24,11 +24,8 @@ from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import write_text
 from common.synthesis.options import MAX_FRAMES
-from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, silences
-from common.text import Style, Word
-
-if TYPE_CHECKING:
-    from common.synthesis.voice import Voice
+from common.synthesis.utterances import SynthesisResult, silences
+from common.text import Word
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
@@ -151,7 +148,7 @@ class Speech:
 
     @cached_property
     def table(self) -> Prosody:
-        """What each symbol was said with, for timings, also of voices that cannot speak with a given prosody."""
+        """The prosody of each symbol, also for voices that cannot speak with a given prosody."""
         return Prosody(
             sampling_rate=self.sampling_rate,
             hop_length=self.audio.hop_length,
@@ -161,7 +158,7 @@ class Speech:
 
     @property
     def prosody(self) -> Prosody | None:
-        """The table that `Voice.speak` says the same by; None of a voice that cannot, and of silence."""
+        """The table from which `Voice.speak` repeats this speech; None if the voice cannot, and for silence."""
         return self.table if self.shapes_prosody and self.parts[0].item.symbols else None
 
     def timings(self) -> dict[str, Any]:
@@ -336,49 +333,3 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
     words.pop()  # only what stands before it
     speaker = speakers[item.speaker] if item.speaker < len(speakers) else str(item.speaker)
     return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
-
-
-def inputs_of_prosody(table: Prosody, voice: Voice, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
-    """The utterances of a table, whose values ``style`` multiplies.
-
-    Raises:
-        InputError: the voice cannot speak with a given prosody, or the table is of another voice; names the value.
-    """
-    if not voice.shapes_prosody:
-        raise InputError(f"{phrase.where}: {voice.spec.name} cannot speak with a given prosody; give it text")
-    symbol_set = voice.front_end.symbol_set
-    own = {"sampling_rate": voice.sampling_rate, "hop_length": voice.audio.hop_length, "symbol_set": symbol_set}
-    for name, value in own.items():
-        if getattr(table, name) != value:
-            raise InputError(f"{phrase.where}: {name} {getattr(table, name)}, expected the voice's, {value}")
-    return [_input(one, voice, style=style, phrase=phrase) for one in table.utterances]
-
-
-def _input(utterance: UtteranceProsody, voice: Voice, *, style: Style, phrase: Phrase) -> SynthesisInput:
-    symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(voice.front_end.symbols)}
-    if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
-        raise InputError(f"{phrase.where}: symbol {unknown[0]!r} is not in symbol set {voice.front_end.symbol_set}")
-    words, start = [], 0
-    for word in utterance.words:
-        if word.text:
-            words.append(Word(word.text, start, start + len(word.symbols), span=0))
-        start += len(word.symbols)
-    frames, volume = _column(symbols, "frames"), _column(symbols, "volume") * style.volume
-    return SynthesisInput(
-        phrase,
-        tokens=voice.front_end.inputs([ids[one.symbol] for one in symbols]),
-        symbols=tuple(one.symbol for one in symbols),
-        durations=frames / style.rate if style.rate != 1 else frames,
-        pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
-        energy=None if symbols[0].energy is None else _column(symbols, "energy"),
-        volume=None if bool((volume == 1).all()) else volume,
-        speaker=voice.speaker_id(style.speaker or utterance.speaker, phrase.where),
-        text=utterance.text,
-        find_words=lambda: tuple(words),
-        lead=utterance.lead,
-        pause=utterance.pause,
-    )
-
-
-def _column(symbols: Sequence[SymbolProsody], name: str, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.tensor([getattr(one, name) for one in symbols], dtype=dtype)

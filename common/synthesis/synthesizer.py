@@ -1,8 +1,8 @@
-"""From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
+"""Synthesize utterances in batches: from symbols to mels, and from mels to sound."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,10 @@ from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import FADE_OUT
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
+    CUT,
     GIVEN,
+    NOT_SPOKEN,
+    SHORTEST_SPEECH,
     Controls,
     MelOutput,
     Phrase,
@@ -35,14 +38,10 @@ from common.synthesis.vocoder import Vocoder
 from common.text import Style
 from common.timing import timed
 
-SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
-CUT = "cut, as the voice did not end them"
-NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
-
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""
+    """Time and size of one batch; frames, samples and tokens don't count padding."""
 
     n_utterances: int
     n_tokens: int
@@ -50,6 +49,21 @@ class BatchTimes:
     n_samples: int
     generator: float | None  # s; None: mels were given
     vocoder: float | None  # s; None: no sound was made
+
+    @staticmethod
+    def of(results: Sequence[SynthesisResult], *, hop_length: int) -> "BatchTimes":
+        """Sum up the ``results`` of a batch."""
+        generator = [one.generator_seconds for one in results if one.generator_seconds is not None]
+        vocoder = [one.vocoder_seconds for one in results if one.vocoder_seconds is not None]
+        n_frames = sum(one.mel.size(1) for one in results)
+        return BatchTimes(
+            n_utterances=len(results),
+            n_tokens=sum(len(one.item.tokens) for one in results if one.item.tokens is not None),
+            n_frames=n_frames,
+            n_samples=n_frames * hop_length,
+            generator=sum(generator) if generator else None,
+            vocoder=sum(vocoder) if vocoder else None,
+        )
 
     @property
     def latency(self) -> float:
@@ -70,22 +84,26 @@ class Synthesizer:
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
     shapes: PaddedShapes | None = None  # that the network's batches are padded to; the vocoder's are, by itself
     path: Path | None = None  # of the network's checkpoint, for errors
-    failures: dict[Phrase, str] = field(default_factory=dict)  # that were `CUT` or `NOT_SPOKEN`
-    times: list[BatchTimes] = field(default_factory=list)  # of the batches so far
 
-    def generate(self, batch: Sequence[SynthesisInput], seconds: list[float] | None = None) -> list[SynthesisResult]:
-        """The utterances' mels, without sound; the time of making them is added to ``seconds``.
+    def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
+        """The utterances' mels, without sound.
 
         Raises:
             InputError: a mel is not finite; names the phrase.
         """
-        output = self._mels(batch, [] if seconds is None else seconds)
-        results = [
-            SynthesisResult(item, mel[:, :length], output=output, row=row)
-            for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
-        ]
-        for one in results:
-            _check_finite(one.mel, "mel-spectrogram", one.item.phrase, path=self.path)
+        seconds = list[float]()
+        output = self._mels(batch, seconds)
+        mels, lengths = output.mel.float().cpu(), output.lengths.tolist()
+        finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
+        results = []
+        for row, item in enumerate(batch):
+            mel = mels[row, :, : lengths[row]]
+            _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
+            failure = "" if finished[row] else CUT
+            if not failure and item.tokens is not None and lengths[row] < SHORTEST_SPEECH:
+                failure = NOT_SPOKEN
+            time = sum(seconds) / len(batch) if seconds else None
+            results.append(SynthesisResult(item, mel, output=output, row=row, failure=failure, generator_seconds=time))
         return results
 
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
@@ -114,40 +132,26 @@ class Synthesizer:
     def stream_inputs(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
         for item in items:
-            yield from self.pieces(self.generate([item])[0])
+            (result,) = self.generate([item])
+            warn_of_failures([result])
+            yield from self.pieces(result)
 
     def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
         """The speech of a text's utterances, one after the other."""
-        return self.join([result for item in items for result in self.synthesize([item])])
-
-    def join(self, parts: Sequence[SynthesisResult]) -> Speech:
-        """The speech of the utterances of a text, in order."""
-        return Speech(tuple(parts), self.audio)
+        return Speech(tuple(result for item in items for result in self.synthesize([item])), self.audio)
 
     def synthesize(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
-        """Synthesize one batch, and yield each result as soon as it is there; `times` gets the batch's at the end.
+        """Synthesize one batch, and yield each result as soon as it is there.
 
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
-        generator_seconds, vocoder_seconds = list[float](), list[float]()
-        results = self.generate(batch, generator_seconds)
+        results = self.generate(batch)
         size = (self.vocoder and self.vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
-            yield from self._with_sound(results[start : start + size], vocoder_seconds)
-        n_frames = sum(one.mel.size(1) for one in results)
-        self.times.append(
-            BatchTimes(
-                n_utterances=len(batch),
-                n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
-                n_frames=n_frames,
-                n_samples=n_frames * self.audio.hop_length,
-                generator=sum(generator_seconds) if generator_seconds else None,
-                vocoder=None if self.vocoder is None else sum(vocoder_seconds),
-            )
-        )
+            yield from self._with_sound(results[start : start + size])
 
-    def _with_sound(self, results: Sequence[SynthesisResult], seconds: list[float]) -> Iterator[SynthesisResult]:
+    def _with_sound(self, results: Sequence[SynthesisResult]) -> Iterator[SynthesisResult]:
         """The results of a batch with their waves; as they are without a vocoder."""
         if self.vocoder is None:
             yield from results
@@ -155,6 +159,7 @@ class Synthesizer:
         lengths = [one.mel.size(1) for one in results]
         output, first = results[0].output, results[0].row
         assert output is not None
+        seconds = list[float]()
         with timed(self.precision.device, seconds):
             mel = output.mel[first : first + len(results), :, : max(lengths)]
             waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
@@ -162,10 +167,11 @@ class Synthesizer:
             wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
             _check_finite(wave, "sound", one.item.phrase, path=self.vocoder.path)
             wave = wave if factors is None else wave * factors
-            yield replace(one, wave=F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)]))
+            wave = F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)])
+            yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(results))
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
-        """What the vocoder is told of the frames' pitch: a list's, with its voicing, or the generator's, or nothing."""
+        """Pitch arguments of the vocoder: the list's, with its voicing, or the generator's, or none."""
         if self.vocoder_pitch == "voice":
             curves = [one.pitch_of_frames() for one in results]
             return {"pitch": pad_sequence(curves, batch_first=True).to(self.precision.device)}
@@ -187,17 +193,7 @@ class Synthesizer:
         lengths = torch.tensor([item.length for item in rows], device=self.precision.device)
         controls = self._controls_of(rows, n_symbols)
         with timed(self.precision.device, seconds), self.precision.autocast():
-            output = self.network.infer(tokens, lengths, controls)
-        finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
-        for item, n, ended in zip(batch, output.lengths.tolist(), finished):
-            if (ended and n >= SHORTEST_SPEECH) or item.phrase in self.failures:
-                continue
-            self.failures[item.phrase] = NOT_SPOKEN if ended else CUT
-            reason = f"did not end it; cut after {n} frames (--max-decoder-steps)"
-            if ended:
-                reason = f"did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
-            print(f"warning: {item.phrase.where} ({item.phrase.output}): the voice {reason}", file=sys.stderr)
-        return output
+            return self.network.infer(tokens, lengths, controls)
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
         """The controls of all utterances, and those of each, padded to ``n_symbols``."""
@@ -212,12 +208,22 @@ class Synthesizer:
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
-    """The values of a column (B, n_symbols, ...); a batch has a column for all of its utterances, or for none."""
+    """A column of a batch, padded to (B, n_symbols, ...); None if its utterances don't have it."""
     given = [getattr(item, name) for item in batch if getattr(item, name) is not None]
     if not given:
         return None
     longest = given[0].new_zeros(n_symbols, *given[0].shape[1:])
     return pad_sequence([*given, longest], batch_first=True)[:-1].to(device)
+
+
+def warn_of_failures(results: Sequence[SynthesisResult]) -> None:
+    """Print a warning for each phrase that was cut or not spoken."""
+    failed = dict[Phrase, SynthesisResult]()
+    for one in results:
+        if one.failure:
+            failed.setdefault(one.item.phrase, one)
+    for one in failed.values():
+        print(f"warning: {one.describe_failure()}", file=sys.stderr)
 
 
 def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
@@ -228,13 +234,13 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
         )
 
 
-LOWEST_PITCH = 20.0  # Hz, of what any change of pitch comes to
+LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
 # Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
 _PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
 
 
 def changes_prosody(style: Style) -> bool:
-    """Whether pace or pitch are to be others than the predicted ones."""
+    """Whether the style changes the predicted pace or pitch."""
     return any((getattr(style, name) or 0.0) != value for name, value in _PREDICTED.items())
 
 

@@ -1,4 +1,4 @@
-"""What a text-to-mel model and a synthesizer are given and give: controls, symbols and prosody, mels and sound."""
+"""Inputs and outputs of text-to-mel models and synthesizers: controls, symbols, prosody, mels and sound."""
 
 import itertools
 from collections import Counter
@@ -18,6 +18,10 @@ from common.data import load_fractions
 from common.errors import InputError
 from common.text import Style, Word
 
+SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+# What can go wrong with an utterance, for summaries
+CUT = "cut, as the voice did not end them"
+NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
 GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -75,7 +79,7 @@ class Phrase:
     speaker: str | None = None  # a number, or a name that the checkpoint knows
 
     def files(self, folder: Path) -> list[Path]:
-        """What is read to speak it, from the dataset's ``folder``."""
+        """The files that it is spoken from, below the dataset's ``folder``."""
         paths = [folder / path for path in (self.mel, self.wav, self.pitch, self.duration) if path is not None]
         return paths if self.mel is None else [*paths, paths[0].with_name(SETTINGS)]
 
@@ -107,8 +111,10 @@ class SynthesisInput:
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
     reading: str = ""  # the same in words, as the cleaners wrote it out
-    find_words: Callable[[], tuple[Word, ...]] = tuple  # by their symbols; may take longer than all else
+    find_words: Callable[[], tuple[Word, ...]] = tuple  # the words, with their symbols; slow, so called on demand
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
+    is_cut: bool = False  # whether it is a part of a sentence that is too long for the voice
+    lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice cannot change
     marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
@@ -127,7 +133,7 @@ class SynthesisInput:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What replaces what a model predicts; utterances of a batch give the same."""
+        """Names of the given values that replace predicted ones; all utterances of a batch have the same."""
         return tuple(name for name in (*GIVEN, "frame_pitch", "mel") if getattr(self, name) is not None)
 
 
@@ -161,7 +167,7 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
 
 
 def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
-    """What a vocoder is told of a list's pitch (B, F) in Hz, 0 where unvoiced: that and its voicing, or nothing."""
+    """Arguments of a vocoder for the pitch (B, F) in Hz, 0 where unvoiced: pitch and voicing; none without pitch."""
     return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}
 
 
@@ -174,11 +180,22 @@ class SynthesisResult:
     wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None without a vocoder, or so far
     output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
     row: int = 0  # the utterance's in it
+    failure: str = ""  # `CUT` or `NOT_SPOKEN`
+    generator_seconds: float | None = None  # its share of the time of its batch; None: a given mel
+    vocoder_seconds: float | None = None  # the same; None: no sound is made
+
+    def describe_failure(self) -> str:
+        """One line that says what went wrong, for a warning."""
+        n_frames = self.mel.size(1)
+        what = f"did not end it; cut after {n_frames} frames (--max-decoder-steps)"
+        if self.failure == NOT_SPOKEN:
+            what = f"did not speak it: {n_frames} frame{'s' * (n_frames > 1)} for {self.item.length} symbols"
+        return f"{self.item.phrase.where} ({self.item.phrase.output}): the voice {what}"
 
     def frames_of_symbols(self) -> Tensor | None:
         """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
 
-        Of a model with attention these are the frames that attend to a symbol most, going forward.
+        With attention, each frame counts for the symbol of its largest weight, made monotonic.
         """
         output, tokens = self.output, self.item.tokens
         if output is None or tokens is None:
@@ -215,7 +232,7 @@ class SynthesisResult:
 
 
 def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:
-    """Length-bucketed batches, the longest first, so that running out of memory shows at once.
+    """Length-bucketed batches, the longest first, so that a lack of memory shows at once.
 
     Utterances with given prosody are not mixed with others.
     """

@@ -1,4 +1,4 @@
-"""From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
+"""From mel-spectrograms to sound: Griffin-Lim, neural vocoders, and the check that a vocoder fits its mels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,24 +12,18 @@ from common.audio import BIAS_FRAMES, Denoiser, griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.acceleration import (
-    GRAPH_SHAPES,
-    Infer,
-    PaddedShapes,
-    RecordedInference,
-    Recorder,
-    padded_inference,
-)
+from common.synthesis.acceleration import GRAPH_SHAPES, Infer, PaddedShapes, padded_inference
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
-FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels: with its context little work before sound begins
-GROWTH = 2  # of a piece over the one before, so that what is computed twice soon is a small share
-LONGEST_PIECE = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
+FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels, so that sound begins soon
+GROWTH = 2  # ratio of each piece to the one before, so that the overlap becomes a small share of the work
+LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save little work
 
 
 @dataclass(frozen=True)
 class GriffinLimVocoder:
-    """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with.
+    """Griffin-Lim: a vocoder without training, one utterance at a time on the CPU, from seeded initial phases.
 
     Attributes and methods are those of `NetworkVocoder`, which describes them.
     """
@@ -103,7 +97,7 @@ class NetworkVocoder:
     settings: VocoderSettings = VocoderSettings()
     context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
     takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
-    graph_recorder: Recorder | None = None  # records the work as CUDA graphs
+    graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
     def __post_init__(self) -> None:
@@ -112,7 +106,7 @@ class NetworkVocoder:
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = RecordedInference(self.graph_recorder).of(self._infer)
+            self._run = self.graph_recorder.by_shape(self._infer)
             shapes = shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)
@@ -128,7 +122,7 @@ class NetworkVocoder:
     def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
 
-        An utterance's wave does not depend on what else is in its batch. Without ``voicing`` it is the mel's.
+        An utterance's wave does not depend on the rest of its batch. Without ``voicing`` it comes from the mel.
         """
         is_padded = min(lengths) < mel.size(2)
         frames = torch.tensor(lengths, device=mel.device) if is_padded else None
@@ -154,8 +148,8 @@ class NetworkVocoder:
         for start, end in plan_pieces(n_frames, context=context):
             first, last = max(start - context, 0), end + context
             read = mel[None, :, first:last].to(self.device).contiguous()
-            # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They
-            # are recorded with the noise of an utterance's beginning, so where that matters later pieces run without.
+            # CUDA graphs are recorded with the noise of an utterance's beginning. Where the noise depends on the
+            # position, later pieces run without graphs.
             if whole or (self.settings.positional and first > 0):
                 cut = {name: values[..., first:last] for name, values in whole.items()}
                 wave = self._infer(read, None, first_frame=first, **cut)
@@ -183,7 +177,7 @@ class AudioContract:
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
     def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
-        """Fields in which mels of another description differ, but that one of the two does not record."""
+        """Fields that differ, but that one of the two does not record."""
         open_fields = dict.fromkeys((*self.assumed, *assumed))
         return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
 
@@ -194,9 +188,9 @@ class AudioContract:
         return differences(audio, expected, names=(owner, self.owner))
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
-        """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` what that does not record.
+        """Refuse mels of another description. ``owner`` has the ``audio``, and does not record the fields ``assumed``.
 
-        A line on stdout says where unrecorded fields are taken to be as the mels'.
+        Fields that one side does not record are assumed to match, with a note on stdout.
 
         Raises:
             InputError: lists each field that differs, and what to do.

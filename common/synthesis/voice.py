@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,13 +12,22 @@ import torch
 from torch import Tensor
 
 from common.audio import SILENT_MEL
+from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
-from common.synthesis.speech import Prosody, Speech, inputs_of_prosody
-from common.synthesis.synthesizer import SHORTEST_SPEECH, Synthesizer, changes_prosody
-from common.synthesis.utterances import Phrase, SymbolMark, SynthesisInput, SynthesisResult, dropped_symbols, load_row
+from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
+from common.synthesis.synthesizer import Synthesizer, changes_prosody, warn_of_failures
+from common.synthesis.utterances import (
+    SHORTEST_SPEECH,
+    Phrase,
+    SymbolMark,
+    SynthesisInput,
+    SynthesisResult,
+    dropped_symbols,
+    load_row,
+)
 from common.text import (
     LIMITS,
     NEUTRAL,
@@ -28,6 +37,7 @@ from common.text import (
     Style,
     TextFrontEnd,
     TextUtterance,
+    Word,
     combined,
     cut_early,
     read_text,
@@ -42,12 +52,13 @@ LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; lo
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Voice(Synthesizer):
-    """A text-to-mel network with its text front end and what makes sound of its mels; `load_voice` makes one."""
+class Voice:
+    """A text front end and the networks that speak what it reads; `load_voice` makes one."""
 
     spec: ModelSpec
+    synthesizer: Synthesizer
     front_end: TextFrontEnd
-    n_speakers: int
+    n_speakers: int = 1
     speaker: str | None = None  # name or number, where a text or table says none; None: the first
     phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
     plain: bool = False  # whether signs of Markdown in a text are said
@@ -56,10 +67,16 @@ class Voice(Synthesizer):
     def __post_init__(self) -> None:
         if self.speaker is not None:
             self.speaker_id(self.speaker, "--speaker")
-        check_choice("vocoder_pitch", self.vocoder_pitch, VOCODER_PITCHES)
-        if self.vocoder_pitch == "voice" and self.vocoder is not None and not self.can_tell_pitch:
-            why = f"{self.vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
+        check_choice("vocoder_pitch", self.synthesizer.vocoder_pitch, VOCODER_PITCHES)
+        vocoder = self.synthesizer.vocoder
+        if self.synthesizer.vocoder_pitch == "voice" and vocoder is not None and not self.can_tell_pitch:
+            why = f"{vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
             raise InputError(f"vocoder_pitch: {why} pitch, so it cannot be the voice's")
+
+    @property
+    def audio(self) -> AudioConfig:
+        """The description of its mel-spectrograms."""
+        return self.synthesizer.audio
 
     @property
     def sampling_rate(self) -> int:
@@ -85,7 +102,12 @@ class Voice(Synthesizer):
     @property
     def can_tell_pitch(self) -> bool:
         """Whether its vocoder can be told the pitch of its symbols."""
-        return self.shapes_prosody and self.vocoder is not None and self.vocoder.takes_pitch
+        vocoder = self.synthesizer.vocoder
+        return self.shapes_prosody and vocoder is not None and vocoder.takes_pitch
+
+    def with_synthesizer(self, **changes: Any) -> "Voice":
+        """The voice with other values of its `Synthesizer`; raises InputError where it can't speak so."""
+        return replace(self, synthesizer=replace(self.synthesizer, **changes))
 
     def speak(
         self,
@@ -104,14 +126,18 @@ class Voice(Synthesizer):
         Raises:
             InputError: the text, a value or the speaker cannot be spoken; says why.
         """
-        return self.speak_inputs(self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker))
+        items = self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
+        speech = self.join(self.synthesizer.speak_inputs(items).parts)
+        warn_of_failures(speech.parts)
+        return speech
 
     def _planned(
         self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
     ) -> list[SynthesisInput]:
-        """The utterances of a text by the arguments of `speak`, and one warning for dropped symbols."""
+        """Plan a text by the arguments of `speak`, and print warnings."""
         items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
         self.front_end.warn_dropped(dropped_symbols(items))
+        self.warn_of_changes(items)
         return items
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
@@ -119,7 +145,7 @@ class Voice(Synthesizer):
 
         Joined, they equal the wave of `speak` to 1e-5, unless `speak` scales its wave down to stay within full scale.
         """
-        return self.stream_inputs(self._planned(text, **controls))
+        return self.synthesizer.stream_inputs(self._planned(text, **controls))
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order, with what `prosody` needs."""
@@ -155,7 +181,7 @@ class Voice(Synthesizer):
             if not low <= value <= high:
                 raise InputError(f"{phrase.where}: {word} {value}: expected a factor from {low:g} to {high:g}")
         if not isinstance(text, str):
-            items = inputs_of_prosody(text, self, style=style, phrase=phrase)
+            items = self._prosody_inputs(text, style=style, phrase=phrase)
         else:
             utterances, dropped = self._utterances(text, longest=longest, where=phrase.where), Counter[str]()
             seed = self.phones_seed
@@ -197,6 +223,7 @@ class Voice(Synthesizer):
                 rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
         self.front_end.warn_dropped(dropped_symbols(inputs))
+        self.warn_of_changes(inputs)
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
@@ -236,9 +263,7 @@ class Voice(Synthesizer):
             items = _with_silence(parts, lambda part: [make(part)])
             if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
-        if len(items) > 1:
-            self._note_parts  # noqa: B018  # said once
-        return items
+        return [replace(item, is_cut=True) for item in items] if len(items) > 1 else items
 
     def _input(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
@@ -249,7 +274,7 @@ class Voice(Synthesizer):
         words = encoded.words if len(of_spans) > 1 or utterance.marks else ()
         for word in words:  # spaces and punctuation have the style of the word before them
             of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
-        is_changed = any(map(changes_prosody, of_spans)) and not self._leaves_out_styles
+        is_changed = any(map(changes_prosody, of_spans))
         volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
         if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
             raise EmptyTextError(f"{phrase.where}: punctuation alone", encoded.dropped)
@@ -262,7 +287,8 @@ class Voice(Synthesizer):
             phrase,
             tokens=self.front_end.inputs(encoded.ids),
             symbols=tuple(names[index] for index in encoded.ids),
-            styles=tuple(of_symbols) if is_changed else None,
+            styles=tuple(of_symbols) if is_changed and self.shapes_prosody else None,
+            lacks_style=is_changed and not self.shapes_prosody,
             volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
@@ -289,18 +315,57 @@ class Voice(Synthesizer):
         """Whether what it reads is text, not phones that stand for themselves."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
-    @cached_property
-    def _note_parts(self) -> None:
-        """Say that sentences are spoken in parts, the first time."""
-        trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
-        print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
-
-    @cached_property
-    def _leaves_out_styles(self) -> bool:
-        """Whether the network cannot change pace and pitch; when it is first asked, a warning says so."""
-        if not self.shapes_prosody:
+    def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
+        """Print a note if sentences are split, and a warning if styles are ignored."""
+        if any(item.is_cut for item in items):
+            trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
+            print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
+        if any(item.lacks_style for item in items):
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
-        return not self.shapes_prosody
+
+    def _prosody_inputs(self, table: Prosody, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
+        """The utterances of a table, whose values ``style`` multiplies.
+
+        Raises:
+            InputError: the voice cannot speak with a given prosody, or the table is of another voice; names the value.
+        """
+        if not self.shapes_prosody:
+            raise InputError(f"{phrase.where}: {self.spec.name} cannot speak with a given prosody; give it text")
+        symbol_set = self.front_end.symbol_set
+        own = {"sampling_rate": self.sampling_rate, "hop_length": self.audio.hop_length, "symbol_set": symbol_set}
+        for name, value in own.items():
+            if getattr(table, name) != value:
+                raise InputError(f"{phrase.where}: {name} {getattr(table, name)}, expected the voice's, {value}")
+        return [self._prosody_input(one, style=style, phrase=phrase) for one in table.utterances]
+
+    def _prosody_input(self, utterance: UtteranceProsody, *, style: Style, phrase: Phrase) -> SynthesisInput:
+        symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(self.front_end.symbols)}
+        if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
+            raise InputError(f"{phrase.where}: symbol {unknown[0]!r} is not in symbol set {self.front_end.symbol_set}")
+        words, start = [], 0
+        for word in utterance.words:
+            if word.text:
+                words.append(Word(word.text, start, start + len(word.symbols), span=0))
+            start += len(word.symbols)
+        frames, volume = _column(symbols, "frames"), _column(symbols, "volume") * style.volume
+        return SynthesisInput(
+            phrase,
+            tokens=self.front_end.inputs([ids[one.symbol] for one in symbols]),
+            symbols=tuple(one.symbol for one in symbols),
+            durations=frames / style.rate if style.rate != 1 else frames,
+            pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
+            energy=None if symbols[0].energy is None else _column(symbols, "energy"),
+            volume=None if bool((volume == 1).all()) else volume,
+            speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
+            text=utterance.text,
+            find_words=lambda: tuple(words),
+            lead=utterance.lead,
+            pause=utterance.pause,
+        )
+
+
+def _column(symbols: Sequence[SymbolProsody], name: str, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.tensor([getattr(one, name) for one in symbols], dtype=dtype)
 
 
 def _with_silence(

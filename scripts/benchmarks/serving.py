@@ -133,7 +133,8 @@ def first_byte_rows(host: str, voice: Any, texts: Sequence[str], *, rounds: int)
 def measure_steps(voice: Any, text: str) -> list[tuple[float, float]]:
     """Wall's and processor's seconds of each step: from a text to symbols, to the mel, and to the first piece."""
     clocks, made = [(time.perf_counter(), time.process_time())], text
-    for step in (voice.plan, lambda items: voice.generate(items[:1])[0], lambda result: next(voice.pieces(result))):
+    own = voice.synthesizer
+    for step in (voice.plan, lambda items: own.generate(items[:1])[0], lambda result: next(own.pieces(result))):
         made = step(made)
         clocks.append((time.perf_counter(), time.process_time()))
     return [(wall - before, used - spent) for (before, spent), (wall, used) in pairwise(clocks)]
