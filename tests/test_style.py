@@ -307,7 +307,7 @@ SIZES = {
     "data": 969,
     "checkpoints": 1463,
     "training": 2362,
-    "synthesis": 3343,
+    "synthesis": 3345,
     "recognition": 448,
     "serving": 2344,
     "extraction": 1325,

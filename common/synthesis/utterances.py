@@ -1,9 +1,10 @@
 """Inputs and outputs of text-to-mel models and synthesizers: controls, symbols, prosody, mels and sound."""
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +17,7 @@ from common.audio.options import SETTINGS
 from common.config import AudioConfig
 from common.data import load_fractions
 from common.errors import InputError
-from common.text import Style, Word
+from common.text import EmptyTextError, Style, TextUtterance, Word
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 # What can go wrong with an utterance, for summaries
@@ -264,3 +265,43 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
         factors = torch.ones(n_samples) if factors is None else factors
         factors[n_samples - fade_out :] *= torch.linspace(1, 0, fade_out)
     return factors
+
+
+def with_silence(
+    utterances: Sequence[TextUtterance],
+    make: Callable[[TextUtterance], list[SynthesisInput]],
+    *,
+    most: int = sys.maxsize,
+) -> list[SynthesisInput]:
+    """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
+
+    An utterance of which no symbol is left is silence; an error if all are, and where there are more than ``most``.
+    """
+    items: list[SynthesisInput] = []
+    lead, early = 0.0, list[tuple[str, float]]()
+    empty: EmptyTextError | None = None
+    dropped: Counter[str] = Counter()  # of utterances that are silence
+    for one in utterances:
+        made: list[SynthesisInput] = []
+        try:
+            made = make(one) if one.spans else []
+        except EmptyTextError as error:
+            empty = empty or error
+            dropped.update(error.dropped)
+        if made:
+            marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
+            items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
+            if (n_symbols := sum(item.length for item in items)) > most:
+                where = items[0].phrase.where
+                raise InputError(f"{where}: {n_symbols} symbols or more when it is written out; the limit is {most}")
+            lead, early = 0.0, []
+        elif items:
+            last = items[-1]
+            marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
+            items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+        else:
+            early += [(name, lead) for _, name in one.marks]
+            lead += one.pause
+    if empty is not None and not items:
+        raise EmptyTextError(str(empty), dropped)
+    return [replace(item, dropped=item.dropped + dropped) for item in items[:1]] + items[1:]

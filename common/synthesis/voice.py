@@ -27,6 +27,7 @@ from common.synthesis.utterances import (
     SynthesisResult,
     dropped_symbols,
     load_row,
+    with_silence,
 )
 from common.text import (
     LIMITS,
@@ -188,7 +189,7 @@ class Voice:
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             make = partial(self._input, style=style, phrase=phrase, draw=draw)
             try:
-                items = _with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
+                items = with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
             except EmptyTextError as error:
                 dropped = error.dropped
                 if any(map(str.isalnum, "".join(span.text for one in utterances for span in one.spans))):
@@ -260,7 +261,7 @@ class Voice:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
-            items = _with_silence(parts, lambda part: [make(part)])
+            items = with_silence(parts, lambda part: [make(part)])
             if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
         return [replace(item, is_cut=True) for item in items] if len(items) > 1 else items
@@ -366,43 +367,3 @@ class Voice:
 
 def _column(symbols: Sequence[SymbolProsody], name: str, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor([getattr(one, name) for one in symbols], dtype=dtype)
-
-
-def _with_silence(
-    utterances: Sequence[TextUtterance],
-    make: Callable[[TextUtterance], list[SynthesisInput]],
-    *,
-    most: int = sys.maxsize,
-) -> list[SynthesisInput]:
-    """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
-
-    An utterance of which no symbol is left is silence; an error if all are, and where there are more than ``most``.
-    """
-    items: list[SynthesisInput] = []
-    lead, early = 0.0, list[tuple[str, float]]()
-    empty: EmptyTextError | None = None
-    dropped: Counter[str] = Counter()  # of utterances that are silence
-    for one in utterances:
-        made: list[SynthesisInput] = []
-        try:
-            made = make(one) if one.spans else []
-        except EmptyTextError as error:
-            empty = empty or error
-            dropped.update(error.dropped)
-        if made:
-            marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
-            items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
-            if (n_symbols := sum(item.length for item in items)) > most:
-                where = items[0].phrase.where
-                raise InputError(f"{where}: {n_symbols} symbols or more when it is written out; the limit is {most}")
-            lead, early = 0.0, []
-        elif items:
-            last = items[-1]
-            marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
-            items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
-        else:
-            early += [(name, lead) for _, name in one.marks]
-            lead += one.pause
-    if empty is not None and not items:
-        raise EmptyTextError(str(empty), dropped)
-    return [replace(item, dropped=item.dropped + dropped) for item in items[:1]] + items[1:]
