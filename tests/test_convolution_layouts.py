@@ -143,6 +143,7 @@ def update(name: str) -> Layouts:
 @pytest.mark.parametrize("name", CASES)
 def test_no_convolution_reads_what_its_kernel_must_copy(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # the meta device has none
+    monkeypatch.setattr("torch.nn.functional.ctc_loss", lambda log_probs, *_, **__: log_probs.sum((0, 2)))  # neither
     layouts = update(name)
     print(
         f"{name}: {layouts.read / BATCH / 1e6:.1f} MB read an item, {sum(layouts.copied.values()) / BATCH / 1e6:.1f}"

@@ -43,7 +43,6 @@ NOT_RUN = {  # words of examples -> why
     "benchmark.sh serving": "starts a server of its own; tests/test_serve_load.py asks one",
     "benchmark.sh gpu": "runs for minutes; tests/test_gpu_benchmark.py runs it on the CPU",
     "scripts/make_corpus.sh": "asks a server; tests/test_make_corpus.py starts one",
-    "scripts.datasets.make_corpus": "the same",
     "scripts/docker/": "needs Docker; tests/test_model_scripts.py reads the commands",
     "sbatch": "needs Slurm; tests/test_train_scripts.py runs the script with an imitation",
     "scripts/test.sh": "runs these tests",

@@ -19,7 +19,7 @@ from tiny_voice import save_vocoder
 import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import AudioError, CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.synthesis import OutputFolder, SynthesisResult
 from common.text.config import TextConfig
@@ -80,14 +80,6 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
 )
 def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):
     assert message in refused(OptionError, "-i", phrases, "--fastpitch", voice, *options)
-
-
-def test_sound_that_its_format_cannot_hold_is_refused_before_anything_is_spoken(tmp_path, phrases):
-    fast = make_checkpoint(tmp_path / "fast.pt", audio=AudioConfig(sampling_rate=96000))
-    phrases.write_text("a.wav|Go on.\nb.mp3|Hm?\n")
-    message = refused(AudioError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", fast)
-    assert message == f"b.mp3: MP3 does not hold sound of 96000 Hz ({phrases}:2); choose .wav or .flac"
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

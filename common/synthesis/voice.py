@@ -195,7 +195,7 @@ class Voice:
                 if any(map(str.isalnum, "".join(span.text for one in utterances for span in one.spans))):
                     raise
                 items = []
-            if not items and (not utterances or not text.strip()):
+            if not items and not text.strip():
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
             items = items or [replace(self._silent_input(utterances, phrase=phrase), dropped=dropped)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]

@@ -18,7 +18,7 @@ import torch
 
 from common.cli import ArgumentParser, run
 from common.files import write_text
-from common.pages.render import ROOT, commit
+from common.pages.render import ROOT
 from scripts.benchmarks.table import machine, markdown
 
 GROUPS = ("training", "inference", "recognition", "extraction", "tests", "compiling")
@@ -44,6 +44,12 @@ SMALL = {  # options of networks that a CPU trains quickly
     "Harmonic": "--segment-frames 16",
 }
 DONE, FAILED, TOO_LONG = "done", "failed", "took too long"
+
+
+def _commit() -> str:
+    """The commit of the toolkit's own repository; "unknown" in a copy without one."""
+    found = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"
 
 
 def _updates(words: str, work: str, *, cuda: bool) -> str:
@@ -115,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cuda = not args.cpu and torch.cuda.is_available()
     if not cuda and not args.cpu:
         print("no GPU: small work on the CPU shows that all of it runs; the figures mean nothing")
-    title = f"# {time.strftime('%Y-%m-%d')}, {machine(cuda=cuda)}, torch {torch.__version__}, commit {commit()}"
+    title = f"# {time.strftime('%Y-%m-%d')}, {machine(cuda=cuda)}, torch {torch.__version__}, commit {_commit()}"
     rows, printed = [], []
     with tempfile.TemporaryDirectory(prefix="gpu.") as work:
         for group, command in steps_of(work, cuda=cuda):

@@ -39,7 +39,7 @@ from common.evaluation.judges import Judges, open_judges
 from common.evaluation.options import EvaluationOptions
 from common.evaluation.results import MEASURES, RECORDING, Result, find_differences, mean
 from common.files import read_json, write_json, write_text
-from common.text.ssml import plain_text
+from common.text.markdown import plain_text
 from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
