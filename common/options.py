@@ -179,8 +179,8 @@ class _StoreSeveral(argparse.Action):
 
 def _read_words(text: str, kind: type, known: Option) -> Any:
     """The value that a word stands for, or a list where it is all values: ``[8, 8, 2]`` as in the originals."""
-    if text in known.words:
-        return list(known.words[text])
+    if text.lower() in known.words:
+        return list(known.words[text.lower()])
     with suppress(json.JSONDecodeError):
         if text.startswith("["):
             return [read_word(word, kind, known) for word in words_of_value(json.loads(text)).split()]
@@ -197,8 +197,8 @@ def _type_of(hint: Any) -> tuple[type, bool]:
 
 def read_word(text: str, kind: type, known: Option) -> Any:
     """The value that a word of a command line or of a variable stands for; raises OptionError if it is none."""
-    if text in known.words:
-        return known.words[text]
+    if text.lower() in known.words:
+        return known.words[text.lower()]
     if known.read is not None:
         return known.read(text)
     if not text:

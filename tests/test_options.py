@@ -56,6 +56,7 @@ def test_words_become_values_of_the_fields_types():
         ("--rates=[4,2]", (4, 2)),
         ("--rates [4,2]", (4, 2)),
         ("--rates none", ()),
+        ("--rates None", ()),
         ("--rates", ()),
         ("--rates none 4", None),
         ("--rates [4,2] 8", None),

@@ -133,10 +133,13 @@ def test_a_recording_shorter_than_three_periods_is_a_clear_error():
     assert len(estimate_pitch(tone(200, 0.041), CONFIG, n_frames=4)) == 4
 
 
-@pytest.mark.parametrize("mean, std", [("NaN", "20.0"), ("150.0", "NaN"), ("150.0", "Infinity"), ("150.0", "0.0")])
-def test_statistics_that_are_no_finite_numbers_are_refused(mean: str, std: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    "mean, std",
+    [("NaN", "20.0"), ("150.0", "NaN"), ("150.0", "Infinity"), ("150.0", "0.0"), ("-150.0", "20.0"), ("150.0", "-1")],
+)
+def test_statistics_that_are_no_finite_numbers_above_0_are_refused(mean: str, std: str, tmp_path: Path):
     (path := tmp_path / "stats.json").write_text(f'{{"mean": {mean}, "std": {std}}}')
-    with pytest.raises(InputError, match=f"^{path}: .*(nan|inf|std 0) "):
+    with pytest.raises(InputError, match=f"^{path}: .*(nan|inf|std 0|mean -150|std -1) "):
         read_pitch_statistics(path)
     with pytest.raises(InputError):
         statistics([np.array([150.0, 160.0, float("nan")])])

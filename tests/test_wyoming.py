@@ -218,8 +218,16 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
         other = SimpleNamespace(uri=f"tcp://127.0.0.1:{bound.getsockname()[1]}")
         with tiny_served.serving(Service(models, limits=LIMITS, wyoming=bound)):
             assert Info.from_event(ask(other, Describe(), until=["info"])[0]).asr == []
-            (event,) = ask(other, START, *[chunk(seconds=1.0)] * 300, AudioStop())  # all of which it sends first
-    assert Error.from_event(event).code == "no_recognizer"
+            asked = [[START, *[chunk(seconds=1.0)] * 300, AudioStop()]]  # all of which it sends first
+            text_rate = AudioChunk(rate="x", width=2, channels=1, audio=bytes(2))  # type: ignore[arg-type]
+            asked += [[START], [Transcribe()], [AudioStop()], [chunk(seconds=1.0)], [text_rate]]
+            events = [event for requests in asked for event in ask(other, *requests)]
+    assert [Error.from_event(event).code for event in events] == ["no_recognizer"] * len(asked)
+
+
+def test_a_recording_may_begin_with_its_first_chunk(served):
+    (event,) = ask(served, chunk(seconds=1.0), AudioStop(), until=["transcript"])
+    assert Transcript.from_event(event).text == served.models.recognizer.transcribe(torch.zeros(8000))[0].text
 
 
 NO_EVENT = {
@@ -232,6 +240,9 @@ NO_EVENT = {
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize-start"}\n{"type": "synthesize-chunk", "data": {"text": 5}}\n': "synthesize-chunk: missing",
     b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
+    b'{"type": "audio-start", "data": {"rate": null}}\n': "audio-start: missing or wrong field",
+    b'{"type": "audio-chunk", "data": {"rate": "x", "width": 2, "channels": 1}}\n': "audio-chunk: expected samples",
+    b'{"type": "audio-stop"}\n': "audio-stop: there was no sound before it",
     b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
 }
 

@@ -32,8 +32,9 @@ class PitchStatistics:
     std: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.mean) and 0 < self.std < math.inf):
-            raise InputError(f"pitch statistics of mean {self.mean:g} and std {self.std:g} Hz: expected finite ones")
+        if not (0 < self.mean < math.inf and 0 < self.std < math.inf):
+            found = f"pitch statistics of mean {self.mean:g} and std {self.std:g} Hz"
+            raise InputError(f"{found}: expected finite numbers above 0")
 
 
 def pitch_limits(method: str, pitch_range: tuple[float | None, float | None]) -> tuple[float, float]:

@@ -116,7 +116,7 @@ class _Connection(AsyncEventHandler):
         self._pause = 0.0  # s between what the stream has spoken and what comes
         self._has_begun = False  # whether audio-start is sent
         self._n_sent = 0  # samples since then
-        self._recording: bytearray | None = None  # of 16-bit samples
+        self._recording = bytearray()  # of 16-bit samples
         self._form: tuple[int, int, int] | None = None  # its rate (Hz), width (bytes) and channels
 
     async def run(self) -> None:
@@ -179,13 +179,13 @@ class _Connection(AsyncEventHandler):
                 await self._end_sound()
         elif Transcribe.is_type(kind) or AudioStart.is_type(kind):
             self._recording, self._form = bytearray(), None
-            if AudioStart.is_type(kind):
-                goes_on = await self._do("audio-start", self._record(AudioStart.from_event(event)), quiet=True)
-        elif AudioChunk.is_type(kind) and self._recording is not None:
-            goes_on = await self._do("audio-chunk", self._record(AudioChunk.from_event(event)), quiet=True)
-        elif AudioStop.is_type(kind) and self._recording is not None:
+            start = AudioStart.from_event(event) if AudioStart.is_type(kind) else None
+            goes_on = await self._do(kind, self._record(start), quiet=True)
+        elif AudioChunk.is_type(kind):
+            goes_on = await self._do(kind, self._record(AudioChunk.from_event(event)), quiet=True)
+        elif AudioStop.is_type(kind):
             goes_on = await self._do("transcribe", self._transcribe)
-            self._recording = None
+            self._recording, self._form = bytearray(), None
         return goes_on and not self._server.is_stopping
 
     async def disconnect(self) -> None:
@@ -282,18 +282,19 @@ class _Connection(AsyncEventHandler):
         if self._has_begun:
             await self.write_event(AudioStop(timestamp=None).event())
 
-    def _record(self, part: AudioStart | AudioChunk) -> Work:
-        """Take the form of a recording, which all of its chunks have, or its next samples."""
+    def _record(self, part: AudioStart | AudioChunk | None) -> Work:
+        """Take the form of a recording, which all of its chunks have, or its next samples; None: it is to come."""
 
         async def work(record: RequestRecord, ending: ExitStack) -> None:
             _ = self._service.models.transcriber  # raises where there is none
+            if part is None:
+                return
             kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
             if not all(type(number) is int for number in form) or part.width != 2:
                 raise ApiError(400, f"{kind}: expected samples of 16 bits, their rate and number of channels")
             check_form(kind, part.rate, part.channels)
             if form != (self._form or form) or len(data) % (2 * part.channels):
                 raise ApiError(400, f"{kind}: expected whole samples, all of one rate and number of channels")
-            assert self._recording is not None
             self._form, limits = form, self._service.limits
             self._recording += data
             if len(self._recording) > min(limits.max_audio_seconds * part.rate * 2 * part.channels, limits.max_body):
