@@ -8,16 +8,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from common.audio import check_wav
+from common.audio import SOUND_FORMATS
 from common.data import read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_text
 from common.progress import print_line, warn
 from common.text.languages import guess_language, rewritten_letter
 from jasper.text import normalize_transcript, spelled
+from jasper.waveform import duration_of
 from jasper.yaml_config import DatasetSettings
 
-RECORDINGS = (".wav", ".flac")
+RECORDINGS = (*SOUND_FORMATS, ".aac", ".mp4", ".webm")  # suffixes
 _NEMO = 'expected {"audio_filepath": "...", "duration": 1.5, "text": "..."} on each line'
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
@@ -118,8 +119,8 @@ def _with_duration(entry: Entry) -> Entry:
             if not path.is_file():
                 raise AudioError(f"{path}: no such file ({entry.where}); paths start from the folder of --dataset-path")
         return entry
-    original, *_ = [check_wav(path, sampling_rate=None, where=entry.where) for path in entry.paths]
-    return replace(entry, duration=original.n_samples / original.sampling_rate)
+    original, *_ = [duration_of(path, where=entry.where) for path in entry.paths]
+    return replace(entry, duration=original)
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
@@ -132,7 +133,7 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
     - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings,
       without transcripts.
-    - One recording.
+    - One recording, of `RECORDINGS`.
 
     Raises:
         InputError: it is missing, empty or broken; names the entry.
@@ -158,7 +159,8 @@ def _read_folder(folder: Path) -> list[Entry]:
         ]
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
     if not paths:
-        raise InputError(f"{folder}: holds no recordings, expected .wav or .flac files, or metadata.csv and wavs/")
+        wanted = f"files that end in {' or '.join(RECORDINGS)}, or metadata.csv and wavs/"
+        raise InputError(f"{folder}: holds no recordings, expected {wanted}")
     return [Entry((path,), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
 
 

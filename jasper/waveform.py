@@ -4,13 +4,16 @@ import math
 from pathlib import Path
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio import check_wav, load_wav, resample
+from common.audio import check_wav, decode, load_wav, resample
+from common.errors import at
 from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
+LOSSLESS = (".wav", ".flac")
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB
 _FAINTEST = 1e-10  # lower mean squares count as this
@@ -21,9 +24,22 @@ def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "
 
     Raises AudioError where it cannot be read; names ``where``.
     """
-    own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
-    wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
+    if path.suffix.lower() in LOSSLESS:
+        own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
+        wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
+    else:
+        found = decode(path, sampling_rate=sampling_rate, name=f"{path}{at(where)}")
+        wave = torch.from_numpy(np.concatenate([*found.blocks]))
     return wave[voiced_part(wave)] if trim else wave
+
+
+def duration_of(path: Path, *, where: str = "") -> float:
+    """The seconds of a recording, by its header if it is lossless; raises as `load_recording`."""
+    if path.suffix.lower() in LOSSLESS:
+        info = check_wav(path, sampling_rate=None, where=where)
+        return info.n_samples / info.sampling_rate
+    found = decode(path, name=f"{path}{at(where)}")
+    return sum(map(len, found.blocks)) / found.sampling_rate
 
 
 def change_speed(wave: Tensor, speed: float) -> Tensor:

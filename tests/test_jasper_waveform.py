@@ -12,7 +12,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.audio import load_wav, save_wav
-from jasper.waveform import change_speed, draw_speed, load_recording, perturb, shift, voiced_part
+from common.errors import AudioError
+from jasper.manifest import read_entries
+from jasper.waveform import change_speed, draw_speed, duration_of, load_recording, perturb, shift, voiced_part
 from jasper.yaml_config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 
 RATE = 16000
@@ -44,6 +46,24 @@ def test_a_shift_moves_the_wave_as_published(goldens: Path, milliseconds: str):
     torch.testing.assert_close(shifted, shift(wave, examples[milliseconds]["shift_samples"]), rtol=0, atol=0)
     assert shifted[:3].tolist() == examples[milliseconds]["first3"]
     assert shifted[-3:].tolist() == examples[milliseconds]["last3"]
+
+
+@pytest.mark.parametrize("name", ["a.m4a", "a.opus", "a.OGG"])
+def test_compressed_recordings_are_read_in_time_with_what_was_written(name: str, tmp_path: Path):
+    random = torch.Generator().manual_seed(0)
+    wave = tone(2 * RATE) * torch.rand(20, generator=random).repeat_interleave(RATE // 10)
+    save_wav(tmp_path / name, wave, sampling_rate=RATE)
+    (entry,) = read_entries(tmp_path)
+    read = load_recording(entry.paths[0], sampling_rate=RATE, trim=False)
+    assert (duration_of(entry.paths[0]), len(read) / RATE) == (pytest.approx(2.0, abs=0.1),) * 2
+    assert float(torch.corrcoef(torch.stack([read[: len(wave)], wave]))[0, 1]) > 0.95
+    (tmp_path / name).write_bytes(bytes(5000))
+    for read_file in (
+        duration_of,
+        lambda path, where: load_recording(path, sampling_rate=RATE, trim=False, where=where),
+    ):
+        with pytest.raises(AudioError, match=f"{name}.*list:3"):
+            read_file(entry.paths[0], where="list:3")
 
 
 def test_a_shift_longer_than_the_wave_leaves_silence():

@@ -2,6 +2,9 @@
 
 import random
 import re
+import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,22 @@ def test_a_pasted_text_is_read_without_its_signs(row: list[str]) -> None:
     phones = [front_end.decode(list(one.ids)).removeprefix("sil ").removesuffix(" sil") for one in encoded]
     if len(row) > 2:
         assert " | ".join(one.replace(" ", "").replace("#", " ").strip() for one in phones) == row[2]
+
+
+LONG = ["-" * 3999 + "!", "| " * 1999 + "a", "- |" * 1333 + "a", "(" * 2000 + ")" * 2000, "# " + "#" * 3990 + "a"]
+LONG += [part * (4000 // len(part)) for part in ("$5 ", "3x^2 ", "[a](", "<b", "¹²³", "1.234. ", "camelCase", "a/b/c/")]
+
+
+@pytest.mark.parametrize("text", LONG, ids=[text[:5] + text[-5:] for text in LONG])
+def test_the_longest_text_of_a_request_is_planned_in_seconds(text: str) -> None:
+    front_end = TextFrontEnd(
+        replace(V3, input_type="char", symbol_set="english_basic", g2p=None), unknown_symbols="drop"
+    )
+    start = time.process_time()
+    for one in split_utterances(read_text(text)):
+        with suppress(InputError):  # nothing of it is said
+            front_end.encode_words(one.spans)
+    assert time.process_time() - start < 20  # s; about 0.5, and 60 where a pattern takes cubic time
 
 
 def test_pause_tags_are_silence_and_boundaries_stand_after_items() -> None:

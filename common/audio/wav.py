@@ -171,7 +171,7 @@ def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
     with av.open(target, "w", format="ipod") as file:
         stream: Any = file.add_stream("aac", rate=rate, layout="mono", bit_rate=64_000)
         frame = av.AudioFrame.from_ndarray(integers[None], format="s16", layout="mono")
-        frame.sample_rate = rate
+        frame.sample_rate, frame.pts = rate, 0  # without pts, players hear the encoder's delay as silence
         file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
 

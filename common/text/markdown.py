@@ -32,7 +32,7 @@ _ITEM = re.compile(
     r"|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))(?:\[[ xX]\]\s+)?(?=\S)"
 )
 _NUMBERED = re.compile(r"\s*(?:[\w(]|-\s+[0-9])")  # and alone it is a sentence: "(3) as above", "- 5 degrees"
-_RULE = re.compile(r"\s*(?:(?:[-*_=~]\s*){3,}|[|:\s-]*-{2,}[|:\s-]*|\s*\|[|:\s-]*)")
+_RULE = re.compile(r"\s*(?:[-*_=~]\s*){3,}|(?=.*--|\s*\|)[|:\s-]*")
 _REFERENCE = re.compile(r"\s{0,3}\[[^\]^]+\]:\s+\S+(?:\s+[\"'(].*)?")
 _ROW = re.compile(r"\s*\|(.*?)\|\s*|(?=.*\s\|\s)(.*)")
 _TITLE = compiled(r"[^a-z]*[A-Z]{2}[^a-z]*|(?i:(?:<chapters>)\s+(?:[0-9]+|[ivxlc]+|<chapter_numbers>))")
