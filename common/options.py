@@ -291,7 +291,7 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
         negated = [one for one in action.option_strings if one.startswith("--no-")]
         return [spelled] if read_switch(name, value) else negated[:1]
     several = action.nargs in ("+", "*")
-    words = [value] if not several else [] if value in known.words else value.split()
+    words = [value] if not several else [] if value.lower() in known.words else value.split()
     for one in words:
         try:
             action.type(one)  # type: ignore[misc, operator]  # set by add_options
