@@ -46,6 +46,7 @@ def test_a_pasted_text_is_read_without_its_signs(row: list[str]) -> None:
 
 
 LONG = ["-" * 3999 + "!", "| " * 1999 + "a", "- |" * 1333 + "a", "(" * 2000 + ")" * 2000, "# " + "#" * 3990 + "a"]
+LONG += ["`" + " " * 3999, "`" * 2000 + "a" * 2000]
 LONG += [part * (4000 // len(part)) for part in ("$5 ", "3x^2 ", "[a](", "<b", "¹²³", "1.234. ", "camelCase", "a/b/c/")]
 
 
