@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio import check_wav, load_wav, resample
+from common.audio.wav import check_wav, load_wav, resample
 from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed

@@ -11,7 +11,7 @@ from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio import load_wav, save_wav
+from common.audio.wav import load_wav, save_wav
 from jasper.waveform import change_speed, draw_speed, load_recording, perturb, shift, voiced_part
 from jasper.yaml_config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 

@@ -255,7 +255,7 @@ ROOMS = [
 ]
 FLAT = [
     *"errors cli options config files registry distributed precision logger progress signals timing plots".split(),
-    *"torch_file lazy".split(),
+    "torch_file",
 ]
 
 
@@ -316,7 +316,7 @@ SIZES = {
     "the six models": 9200,
     "scripts": 6036,
     "platform": 312,
-    "files at the root": 320,
+    "files at the root, speech_toolkit": 500,
     "tests": 36425,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
@@ -327,8 +327,8 @@ def room_of(name: str) -> str:
     folder, _, rest = name.partition("/")
     if folder in MODELS:
         return "the six models"
-    if not rest:
-        return "files at the root"
+    if not rest or folder == "speech_toolkit":
+        return "files at the root, speech_toolkit"
     if folder != "common":
         return folder
     room = rest.partition("/")[0] if "/" in rest else "flat files of common/"
