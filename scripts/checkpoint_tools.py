@@ -69,8 +69,6 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
 
 def inspect(argv: Sequence[str]) -> None:
     """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
-    from common.checkpoints.inspection import inspect_checkpoint
-
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
@@ -78,6 +76,8 @@ def inspect(argv: Sequence[str]) -> None:
     text += "./output and ./pretrained_models)"
     parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
     args = parser.parse_args(argv)
+    from common.checkpoints.inspection import inspect_checkpoint
+
     checkpoint, facts = inspect_checkpoint(args.file)
     named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
     within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
@@ -91,15 +91,15 @@ def inspect(argv: Sequence[str]) -> None:
 
 def convert(argv: Sequence[str]) -> None:
     """Write a checkpoint of another implementation in our format; it speaks and trains as the source does."""
-    from common.checkpoints.checkpoint import save_checkpoint
-    from common.checkpoints.conversion import convert_checkpoint
-
     text = "Write a checkpoint of another implementation in this one's format."
     parser = ArgumentParser(prog="convert_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
     args = parser.parse_args(argv)
+    from common.checkpoints.checkpoint import save_checkpoint
+    from common.checkpoints.conversion import convert_checkpoint
+
     if args.target.exists():
         raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
     checkpoint, changes = convert_checkpoint(args.source, read_options(args, ConversionOptions))
@@ -119,10 +119,6 @@ def strip(argv: Sequence[str]) -> None:
 
     Such a file is taken wherever a checkpoint is, but for resuming its training.
     """
-    from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
-    from common.checkpoints.loading import check_fit
-    from common.checkpoints.reading import load_checkpoint
-
     text = "Write what speaking or transcribing needs of a checkpoint alone."
     parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
@@ -131,6 +127,10 @@ def strip(argv: Sequence[str]) -> None:
     text = "of matrices and kernels; they are computed with in float32, or as --amp says"
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help=text)
     args = parser.parse_args(argv)
+    from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
+    from common.checkpoints.loading import check_fit
+    from common.checkpoints.reading import load_checkpoint
+
     name = args.source.stem.replace("_checkpoint", "_inference")  # no checkpoint to resume from is called so
     target = args.target or args.source.with_name(f"{name}{'' if '_inference' in name else '_inference'}.pt")
     if target.exists():
@@ -226,11 +226,6 @@ def remove(paths: Iterable[Path]) -> None:
 
 def export(argv: Sequence[str]) -> None:
     """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
-    from common.checkpoints.checkpoint import strip_checkpoint
-    from common.checkpoints.exported import describe, describe_part
-    from common.checkpoints.exporting import part_path
-    from common.checkpoints.loading import load_for_inference, open_checkpoint
-
     parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
@@ -249,6 +244,11 @@ def export(argv: Sequence[str]) -> None:
     text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
+    from common.checkpoints.checkpoint import strip_checkpoint
+    from common.checkpoints.exported import describe, describe_part
+    from common.checkpoints.exporting import part_path
+    from common.checkpoints.loading import load_for_inference, open_checkpoint
+
     opened = open_checkpoint(options.checkpoint)
     if options.format == PIPER:
         return export_piper(options, opened)
